@@ -160,7 +160,7 @@ def references(seed: int) -> Iterator[Batch]:
 
 def trading(seed: int) -> Iterator[Batch]:
     """A season of trading, each command recorded a little after the instant that it claims."""
-    for command, _ in Trading(seed, STEPS).said:
+    for command, _ in Trading(seed, STEPS).attempts:
         yield read_instant(command["at"]) + LAG, [read(msgspec.json.encode(command))]
 
 
@@ -208,7 +208,7 @@ def taken(log: Path, replayed: Replay | None = None) -> Taken:
     return Taken(digests, rows, replayed_log.projections)
 
 
-def told(name: str) -> Taken:
+def record_and_take(name: str) -> Taken:
     """A history recorded, and its digests taken."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log.db"
@@ -285,7 +285,7 @@ def text(of: dict[str, Digests]) -> str:
 def main() -> None:
     """Take every digest anew, but of histories whose source is not here; print what has changed."""
     before = kept() if KEPT.is_file() else {}
-    now = {name: untaken(before[name]) if missing(name) else told(name).digests for name in HISTORIES}
+    now = {name: untaken(before[name]) if missing(name) else record_and_take(name).digests for name in HISTORIES}
     for name in filter(missing, HISTORIES):
         sys.stdout.write(f"{name}: kept as it was, because {missing(name)} is not here; new tables are not taken\n")
     KEPT.write_text(text(now), encoding="utf-8")

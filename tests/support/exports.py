@@ -46,16 +46,16 @@ def written(path: Path, commands: list[AnyCommand]) -> str:
     return str(path)
 
 
-def told() -> list[AnyCommand]:
+def export_commands() -> list[AnyCommand]:
     """Stories of forecasting and trading, a contest that is paid, odd texts, and scores below 0."""
     odd = [opened(question, title=title) for question, title in TITLES.items()]
     odd[0] = structs.replace(odd[0], group="sheets", category="traps", tags=("cells", "Köln"), url="u", source="office")
     paid = [*won(), payment()]
     peers: list[AnyCommand] = [contest("peers", rules="relative-2021-10"), entry("peers", "formula")]
     peers += [forecast("formula", who, probability=chance) for who, chance in (("=x", "0.9"), ("-y", "0.1"))]
-    named: list[AnyCommand] = [*odd, *paid, *peers, resolution("formula"), finalization("peers")]
-    ours = [structs.replace(command, id=f"told {number}") for number, command in enumerate(named)]
-    return [*commands_of("metaculus-2022"), *commands_of("arena-week"), *ours]
+    own: list[AnyCommand] = [*odd, *paid, *peers, resolution("formula"), finalization("peers")]
+    renumbered = [structs.replace(command, id=f"told {number}") for number, command in enumerate(own)]
+    return [*commands_of("metaculus-2022"), *commands_of("arena-week"), *renumbered]
 
 
 def rows(location: str, name: str = "main") -> list[bytes]:
@@ -67,9 +67,9 @@ def rows(location: str, name: str = "main") -> list[bytes]:
         store.close()
 
 
-def exported(location: str, out: Path, form: str, **asked: Any) -> Manifest:
+def exported(location: str, out: Path, form: str, **options: Any) -> Manifest:
     """An export of all of a log."""
-    return export(location, out, form, **asked)
+    return export(location, out, form, **options)
 
 
 def digests(location: str, as_of: int | None = None) -> list[str]:

@@ -219,7 +219,7 @@ class Source:
         self.questions = {row["qid"]: row for row in rows if row["kind"] == "question"}
         self.deadlines = {row["round"]: row["deadline_at"] for row in rows if row["kind"] == "round"}
         self.answers: dict[str, list[Row]] = {qid: [] for qid in self.questions}
-        self.said: dict[str, dict[str, list[Said]]] = {qid: {} for qid in self.questions}
+        self.statements: dict[str, dict[str, list[Said]]] = {qid: {} for qid in self.questions}
         self.refused: list[str] = []
         for row in rows:
             if row["kind"] == "forecast":
@@ -239,7 +239,7 @@ class Source:
         return micros(self.deadlines[first]) - 7 * DAY, micros(CLOSES_AT)
 
     def _submitted(self, row: Row) -> None:
-        statements = self.said[row["qid"]].setdefault(row["forecaster"], [])
+        statements = self.statements[row["qid"]].setdefault(row["forecaster"], [])
         if statements and row["claimed_at"] < statements[-1].claimed:
             self.refused.append(row["qid"])
         else:
@@ -247,7 +247,7 @@ class Source:
 
     def _removed(self, row: Row) -> None:
         at, of = row["received_at"], row["round"]
-        for teams in self.said.values():
+        for teams in self.statements.values():
             statements = teams.get(row["forecaster"], [])
             if statements and statements[-1].forecast and statements[-1].round == of:
                 statements.append(Said(at, at, of, None))
@@ -318,7 +318,7 @@ def spot(source: Source, family: str, within: Callable[[str, Said], bool], until
     losses = {}
     for qid in source.family(family):
         answers = [row for row in source.answers[qid] if row["at"] <= until]
-        for team, statements in source.said[qid].items() if answers else ():
+        for team, statements in source.statements[qid].items() if answers else ():
             heard = [said for said in statements if within(qid, said) and said.claimed < answers[-1]["at"]]
             if heard and heard[-1].forecast:
                 losses[team, qid] = LOSS[family](heard[-1].forecast, source.questions[qid], answers[-1])
@@ -334,7 +334,7 @@ def in_time(source: Source, family: str, clock: str) -> Standing:
 def stretches(source: Source, qid: str, team: str) -> Iterator[tuple[int, int, Row]]:
     """[start, end), µs, and the forecast that stands on it."""
     opens, closes = source.period(qid)
-    statements = source.said[qid][team]
+    statements = source.statements[qid][team]
     instants = [min(max(micros(said.claimed), opens), closes) for said in statements]
     for (start, end), said in zip(pairwise([*instants, closes]), statements, strict=True):
         if said.forecast and start < end:
@@ -346,7 +346,7 @@ def over(source: Source, family: str, weight: Callable[[tuple[int, int], int, in
     losses = {}
     for qid in source.family(family):
         question, answer, period = source.questions[qid], source.answers[qid][-1], source.period(qid)
-        for team in source.said[qid]:
+        for team in source.statements[qid]:
             weighted = [(weight(period, start, end), row) for start, end, row in stretches(source, qid, team)]
             total = sum((w * LOSS[family](row, question, answer) for w, row in weighted), Fraction(0))
             losses[team, qid] = total / sum(w for w, _ in weighted)

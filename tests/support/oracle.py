@@ -57,20 +57,23 @@ def picos(kernel: str, number: Fraction) -> int:
 # --- what the log says
 
 
+Statement = events.ForecastMade | events.ForecastWithdrawn
+
+
 @dataclass
 class Question:
-    """A question, what each participant said about it (with log positions), and what has become of it."""
+    """A question, the statements of each participant about it (with log positions), and its answer."""
 
     opened: events.QuestionOpened
     closed_at: int
-    said: dict[str, list[tuple[int, events.ForecastMade | events.ForecastWithdrawn]]] = field(default_factory=dict)
+    statements: dict[str, list[tuple[int, Statement]]] = field(default_factory=dict)
     resolved: events.QuestionResolved | None = None
     quotes: list[tuple[int, int, tuple[int | None, ...]]] = field(default_factory=list)  # log position, at, prices
 
     def standing(self, instant: int, *, early: bool = True) -> dict[str, tuple[int, events.ForecastMade]]:
         """Everyone's last forecast up to that instant, unless a withdrawal follows it or it has ended by itself."""
         stands = {}
-        for participant, statements in self.said.items():
+        for participant, statements in self.statements.items():
             heard = [(position, statement) for position, statement in statements if statement.at <= instant]
             if not heard:
                 continue
@@ -82,8 +85,8 @@ class Question:
         return stands
 
     def stretches(self, until: int) -> Iterator[tuple[int, int]]:
-        """From the opening until then, cut wherever anybody said anything or a forecast ended by itself."""
-        opens, made = self.opened.opens_at, [each for statements in self.said.values() for _, each in statements]
+        """From the opening until then, cut wherever anybody made a statement or a forecast ended by itself."""
+        opens, made = self.opened.opens_at, [each for statements in self.statements.values() for _, each in statements]
         cuts = {each.at for each in made} | {each.until for each in made if isinstance(each, events.ForecastMade)}
         yield from pairwise(sorted({opens, until} | {at for at in cuts if at is not None and opens < at < until}))
 
@@ -118,7 +121,7 @@ class World:
             case events.QuestionOpened():
                 self.questions[event.question] = Question(event, event.closes_at)
             case events.ForecastMade() | events.ForecastWithdrawn():
-                self.questions[event.question].said.setdefault(event.participant, []).append((position, event))
+                self.questions[event.question].statements.setdefault(event.participant, []).append((position, event))
             case events.QuestionClosed():
                 self.questions[event.question].closed_at = event.at
             case events.QuestionResolved():
@@ -390,22 +393,22 @@ RELATIVE = (
 )
 
 
-def named(asked: Sequence[AnyCommand]) -> list[AnyCommand]:
+def with_ids(commands: Sequence[AnyCommand]) -> list[AnyCommand]:
     """The same commands, each under an id of its own."""
-    return [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(asked)]
+    return [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(commands)]
 
 
-def attempted(asked: Sequence[AnyCommand]) -> tuple[list[Recorded], list[Refused]]:
+def attempted(commands: Sequence[AnyCommand]) -> tuple[list[Recorded], list[Refused]]:
     """The events that a new ledger records for these commands, and the refusals."""
     with Ledger.open(":memory:", clock=lambda: 0, prizes=prizes_from_log) as ledger:
-        outcomes = ledger.handle_many(named(asked))
+        outcomes = ledger.handle_many(with_ids(commands))
         recorded = [each for page in ledger.read() for each in page]
     return recorded, [outcome for outcome in outcomes if isinstance(outcome, Refused)]
 
 
-def history(*asked: AnyCommand) -> list[Recorded]:
+def history(*commands: AnyCommand) -> list[Recorded]:
     """The events that a new ledger records for these commands, all of which it accepts."""
-    recorded, refused = attempted(asked)
+    recorded, refused = attempted(commands)
     assert not refused
     return recorded
 
@@ -422,14 +425,14 @@ def followed(recorded: Sequence[Recorded], *happened: events.AnyEvent) -> list[R
     ]
 
 
-def told(recorded: Sequence[Recorded], page: int = 1_000_000) -> Facts:
+def facts_in(recorded: Sequence[Recorded], page: int = 1_000_000) -> Facts:
     """The facts in recorded events, read in pages of this size."""
     return facts(recorded[first : first + page] for first in range(0, len(recorded), page))
 
 
-def projected(*asked: AnyCommand, chunk: int = 1 << 20) -> Projections:
+def projected(*commands: AnyCommand, chunk: int = 1 << 20) -> Projections:
     """The projections over what a new ledger records of these commands, all of which it accepts."""
-    return Projections(told(history(*asked)), chunk)
+    return Projections(facts_in(history(*commands)), chunk)
 
 
 def moment(units: int) -> datetime:
@@ -532,18 +535,19 @@ def _contests(draw: st.DrawFn, contest: str, names: list[str]) -> list[AnyComman
     """A contest over some of the questions; now and then frozen, perhaps before all is known."""
     at = moment(60)
     unit = draw(st.sampled_from(["0.01", "1", "5"]))
-    asked: list[AnyCommand] = [
+    requests: list[AnyCommand] = [
         commands.OpenContest(at=at, contest=contest, rules=draw(st.sampled_from(RELATIVE)), pool=100, payable_unit=unit)
     ]
     for name in names:
         weight = draw(st.sampled_from(["1", "1", "2", "0.5", "0.000001", "0"]))
         hidden = draw(st.none() | st.sampled_from(["0", "0.25", "1"]))
         added = commands.AddQuestion(at=at, contest=contest, question=name, weight=weight)
-        asked += [msgspec.structs.replace(added, hidden_coverage_weight=hidden), added]  # the second if the first fails
+        # If the first is refused, the second is accepted.
+        requests += [msgspec.structs.replace(added, hidden_coverage_weight=hidden), added]
     for who in draw(st.lists(st.sampled_from(PEOPLE), max_size=2)):
         level = draw(st.sampled_from(["no_prize", "no_rank", "hidden"]))
         excluded = commands.ExcludeParticipant(at=at, contest=contest, participant=who, level="hidden", reason="staff")
-        asked.append(msgspec.structs.replace(excluded, level=level))
+        requests.append(msgspec.structs.replace(excluded, level=level))
     if draw(st.integers(0, 3)) == 0:
-        asked.append(commands.FinalizeContest(at=at, contest=contest))
-    return asked
+        requests.append(commands.FinalizeContest(at=at, contest=contest))
+    return requests

@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 Printed = Iterator[tuple[Step, str]]  # what was expected of each command, and what it prints
-Telling = Callable[[str, Block, Printed], None]  # where the block is
+Report = Callable[[str, Block, Printed], None]  # where the block is
 
 
 def blocks(page: str) -> Iterator[Block]:
@@ -80,10 +80,10 @@ def steps(text: str) -> list[Step]:
     return sequence
 
 
-def run(path: Path, folder: Path, commands: Path, told: "Telling | None" = None) -> None:
+def run(path: Path, folder: Path, commands: Path, report: "Report | None" = None) -> None:
     """Run a page in a folder; raises AssertionError at the first block that does not do what the page says.
 
-    commands: a folder in which `forecast-ledger` is this checkout's. told: what is done with the commands of a block
+    commands: a folder in which `forecast-ledger` is this checkout's. report: what is done with the commands of a block
     and what each prints, other than to compare them.
     """
     page = path.read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ def run(path: Path, folder: Path, commands: Path, told: "Telling | None" = None)
     for block in blocks(page):
         where = f"{path.name}, line {block.line}"
         if block.word == "console":
-            (told or _compare)(where, block, _console(block.text, folder, commands))
+            (report or _compare)(where, block, _console(block.text, folder, commands))
         elif block.word == "python" and ">>> " in block.text:
             _examples(block, names, folder, path)
         elif block.word == "sh":
@@ -148,9 +148,9 @@ class _Terminal(CliRunner):
     """Keeps the order in which both streams are written, as a terminal shows them."""
 
     @contextmanager
-    def isolation(self, *arguments: Any, **named: Any) -> Iterator[Any]:
+    def isolation(self, *arguments: Any, **options: Any) -> Iterator[Any]:
         """Without buffers, which are emptied one after the other."""
-        with super().isolation(*arguments, **named) as streams:
+        with super().isolation(*arguments, **options) as streams:
             for stream in (sys.stdout, sys.stderr):
                 assert isinstance(stream, TextIOWrapper)
                 stream.reconfigure(write_through=True)
@@ -218,10 +218,10 @@ def _examples(block: Block, names: dict[str, Any], folder: Path, path: Path) -> 
     """Run a block's examples in the page's namespace; they see the folder as the current one."""
     test = doctest.DocTestParser().get_doctest(block.text, {}, path.name, str(path), block.line)
     test.globs = names
-    said: list[str] = []
+    output: list[str] = []
     with chdir(folder):
-        result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.append, clear_globs=False)
-    assert result.failed == 0, "".join(said)
+        result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=output.append, clear_globs=False)
+    assert result.failed == 0, "".join(output)
 
 
 def rewrite(path: Path) -> None:
@@ -230,12 +230,12 @@ def rewrite(path: Path) -> None:
     lines = page.splitlines(keepends=True)
     changed: list[tuple[Block, str]] = []
 
-    def told(_: str, block: Block, printed: Printed) -> None:
+    def report(_: str, block: Block, printed: Printed) -> None:
         own = [(step.command, step.printed if agree(step.printed, got) else _masked(got)) for step, got in printed]
         changed.append((block, "".join(f"$ {command}\n{text}" for command, text in own)))
 
     with tempfile.TemporaryDirectory() as name:
-        run(path, reader(Path(name, "reader")), command_folder(Path(name, "bin")), told)
+        run(path, reader(Path(name, "reader")), command_folder(Path(name, "bin")), report)
     for block, text in reversed(changed):  # from the end, so that the lines before stay where they are
         lines[block.line : block.line + block.text.count("\n")] = text.splitlines(keepends=True)
     path.write_text("".join(lines), encoding="utf-8")

@@ -104,7 +104,7 @@ def heard_at(case: Case, position: int, said: events.ForecastMade | events.Forec
 def standing(case: Case, instant: int) -> dict[str, tuple[int, events.ForecastMade]]:
     """Everyone's last word up to that instant, unless it is a withdrawal, has ended or was too early."""
     stands = {}
-    for who, statements in case.question.said.items():
+    for who, statements in case.question.statements.items():
         heard = [each for each in statements if heard_at(case, *each) <= instant]
         position, last = heard[-1] if heard else (0, None)
         if last is None or not (case.rules.early_forecasts or heard_at(case, position, last) >= case.opened.opens_at):
@@ -214,7 +214,7 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
     if until <= opens:
         return
     if case.rules.sampling == "time":
-        made = [each for statements in case.question.said.values() for each in statements]
+        made = [each for statements in case.question.statements.values() for each in statements]
         said = {heard_at(case, *each) for each in made}
         said |= {each.until for _, each in made if isinstance(each, events.ForecastMade) and each.until is not None}
         if "market" in case.rules.reference_rows:

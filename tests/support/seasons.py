@@ -169,7 +169,7 @@ class Season:
         self.questions = [self.opening(f"q{number}") for number in range(random.randint(1, 4))]
         self.threads = [self.doings(opened) for opened in self.questions]
         self.contests = [self.contest(f"cup{number}", each) for number, each in enumerate(rules)]
-        self.asked = [*self.questions, *self.interleaved([*self.threads, *self.contests])]
+        self.commands = [*self.questions, *self.interleaved([*self.threads, *self.contests])]
 
     def interleaved(self, threads: Sequence[Sequence[AnyCommand]]) -> list[AnyCommand]:
         """The commands of all threads, each thread's in its order."""
@@ -191,7 +191,7 @@ class Season:
 
         Numbers are drawn on the way, so go through them once.
         """
-        random, asked = self.random, oracle.named(self.asked)
+        random, asked = self.random, oracle.with_ids(self.commands)
         now = read_instant(self.moment(-3))
         while asked:
             size = random.randint(1, 9)

@@ -53,7 +53,7 @@ class Book:
         self.contests: dict[str, Contest] = {}
         self.attempts: dict[Key, list[Attempt]] = {}
         self.taken: set[Key] = set()
-        self._told: dict[tuple[str, int], int] = {}  # what the log has said stays
+        self._told: dict[tuple[str, int], int] = {}  # stays valid, because a log is only appended to
 
     # --- what is there, as of a log position or an instant
 
@@ -75,10 +75,10 @@ class Book:
             if event["type"] in MOVEMENTS and (event["contest"], event["participant"]) == (contest, participant):
                 latest = event["at"] if latest is None else max(latest, event["at"])
                 if event["type"] in TRADES:
-                    latest = max(latest, self.told(event["question"], event["quote"]))
+                    latest = max(latest, self.known_from(event["question"], event["quote"]))
                 yield number, latest, event
 
-    def told(self, question: str, number: int) -> int:
+    def known_from(self, question: str, number: int) -> int:
         """Since when the quote of a log position is known: no earlier than the question's quotes before it."""
         if (question, number) not in self._told:
             asked = [e for e in self.log[:number] if question in (q["question"] for q in e.get("quotes", []))]
@@ -272,14 +272,14 @@ class Book:
     ) -> Outcome:
         """A decision in the fields of a reply, or as the text of one."""
         key = contest, participant, period
-        said = canonical({"at": at, "attempt": attempt, "prompt": prompt, "response": response, "reply": reply})
+        content = canonical({"at": at, "attempt": attempt, "prompt": prompt, "response": response, "reply": reply})
         if wrong := unwritten(reply):
             return Refusal(wrong)
         for earlier in self.attempts.get(key, [])[max(attempt - 1, 0) : max(attempt, 0)]:
-            return Again(earlier.first, earlier.last) if earlier.said == said else Refusal("decision_taken")
+            return Again(earlier.first, earlier.last) if earlier.content == content else Refusal("decision_taken")
         for code in self._why_not_now(at, contest, participant, period, attempt):
             return Refusal(code)
-        given = {name: said for name, said in reply.items() if said is not None}
+        given = {name: value for name, value in reply.items() if value is not None}
         inline = "action" in given
         meant = defaulted(given) if inline else read_reply(response)
         wrong = "unreadable" if meant is None else next(self._faults(contest, participant, meant), "")
@@ -296,7 +296,7 @@ class Book:
                 self.taken.add(key)
         else:
             self._carry_out(at, keys | {"attempt": attempt}, meant, texts)
-        self.attempts.setdefault(key, []).append(Attempt(said, first, len(self.log), bool(wrong)))
+        self.attempts.setdefault(key, []).append(Attempt(content, first, len(self.log), bool(wrong)))
         return self.log[first - 1 :]
 
     def _why_not_now(self, at: int, contest: str, participant: str, period: int, attempt: int) -> Iterator[str]:

@@ -258,7 +258,7 @@ class Contest:
 class Attempt(NamedTuple):
     """A decision as it was sent, where it is recorded, and whether it was malformed."""
 
-    said: str
+    content: str
     first: int
     last: int
     malformed: bool

@@ -99,56 +99,56 @@ def stamp(at: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)).isoformat().replace("+00:00", "Z")
 
 
-def told(book: Book, command: Told) -> Outcome:
+def model_outcome(book: Book, command: Told) -> Outcome:
     """The model's outcome for a command; the ids of commands are ignored."""
-    said = {name: value for name, value in command.items() if name not in {"id", "type"}}
+    fields = {name: value for name, value in command.items() if name not in {"id", "type"}}
     for name in ("at", "opens_at", "closes_at", "starts_at", "quoted_at"):
-        if name in said:
-            said[name] = micros_of(said[name])
-    return _METHODS[command["type"]](book, said)
+        if name in fields:
+            fields[name] = micros_of(fields[name])
+    return _METHODS[command["type"]](book, fields)
 
 
-def _open_question(book: Book, said: Told) -> Outcome:
-    period = {"opens": said["opens_at"], "closes": said["closes_at"], "outcomes": said.get("outcomes", ())}
-    return book.open_question(said["at"], said["question"], said["kind"], **period)
+def _open_question(book: Book, fields: Told) -> Outcome:
+    period = {"opens": fields["opens_at"], "closes": fields["closes_at"], "outcomes": fields.get("outcomes", ())}
+    return book.open_question(fields["at"], fields["question"], fields["kind"], **period)
 
 
-def _open_contest(book: Book, said: Told) -> Outcome:
-    rules = said.pop("rules")
+def _open_contest(book: Book, fields: Told) -> Outcome:
+    rules = fields.pop("rules")
     presets: dict[str, Any] = {
         "arena-v1": {},
         "arena-v2": {"legs": "all_or_nothing", "sum_capped": True, "deciding_cohorts": 5},
         "brier-daily": None,
     }
-    return book.open_contest(trading=presets[rules] if isinstance(rules, str) else rules["trading"], **said)
+    return book.open_contest(trading=presets[rules] if isinstance(rules, str) else rules["trading"], **fields)
 
 
-def _quote(book: Book, said: Told) -> Outcome:
-    quotes = said.get("quotes") or [{"question": said["question"], "prices": said["prices"]}]
+def _quote(book: Book, fields: Told) -> Outcome:
+    quotes = fields.get("quotes") or [{"question": fields["question"], "prices": fields["prices"]}]
     rows = [(each["question"], each["prices"]) for each in quotes]
-    return book.quoted(said["at"], rows, said["source"], said["quoted_at"])
+    return book.quoted(fields["at"], rows, fields["source"], fields["quoted_at"])
 
 
-def _cancel(book: Book, said: Told) -> Outcome:
-    given: Told = {"policy": "refund_cost"} | said
+def _cancel(book: Book, fields: Told) -> Outcome:
+    given: Told = {"policy": "refund_cost"} | fields
     return book.cancel(**given)
 
 
 _METHODS: dict[str, Callable[[Book, Told], Outcome]] = {
     "open_question": _open_question,
-    "close_question": lambda book, said: book.close(**said),
+    "close_question": lambda book, fields: book.close(**fields),
     "open_contest": _open_contest,
-    "add_question": lambda book, said: book.add_question(**said),
-    "enrol_participant": lambda book, said: book.enrol(**said),
-    "finalize_contest": lambda book, said: book.finalize(**said),
+    "add_question": lambda book, fields: book.add_question(**fields),
+    "enrol_participant": lambda book, fields: book.enrol(**fields),
+    "finalize_contest": lambda book, fields: book.finalize(**fields),
     "quote": _quote,
-    "record_decision": lambda book, said: book.record_decision(**said),
-    "deposit_cash": lambda book, said: book.deposit(**said),
-    "withdraw_cash": lambda book, said: book.withdraw(**said),
-    "resolve_question": lambda book, said: book.resolve(**said),
+    "record_decision": lambda book, fields: book.record_decision(**fields),
+    "deposit_cash": lambda book, fields: book.deposit(**fields),
+    "withdraw_cash": lambda book, fields: book.withdraw(**fields),
+    "resolve_question": lambda book, fields: book.resolve(**fields),
     "annul_question": _cancel,
     "cancel_market": _cancel,
-    "revoke_resolution": lambda book, said: book.revoke(**said),
+    "revoke_resolution": lambda book, fields: book.revoke(**fields),
 }
 
 
@@ -172,7 +172,7 @@ class Season:
         self.random = Random(seed)
         self.book = Book()
         self.now = SUNDAY + self.random.choice([0, 5 * 60 * SECOND, 3 * DAY + HOUR])
-        self.said: list[tuple[Told, Outcome]] = []
+        self.attempts: list[tuple[Told, Outcome]] = []
         self.decisions: list[Told] = []
         self._begin()
         for _ in range(steps):
@@ -183,11 +183,11 @@ class Season:
         """One more command under an id of its own."""
         given = {name: value for name, value in fields.items() if value is not None}
         instant = stamp(self.now if at is None else at)
-        return self._told({"id": f"c{len(self.said)}", "type": command, "at": instant, **given})
+        return self._attempt({"id": f"c{len(self.attempts)}", "type": command, "at": instant, **given})
 
-    def _told(self, command: Told) -> Outcome:
-        outcome = told(self.book, command)
-        self.said.append((command, outcome))
+    def _attempt(self, command: Told) -> Outcome:
+        outcome = model_outcome(self.book, command)
+        self.attempts.append((command, outcome))
         return outcome
 
     def chance(self, share: float) -> bool:
@@ -297,11 +297,11 @@ class Season:
         if fresh:
             chosen = [each for each in names if self.chance(0.9)] or names
         quotes: list[Told] = [{"question": each, "prices": self._prices(each)} for each in chosen]
-        said: Told = {"source": random.choice(["gamma", "book"]), "quoted_at": stamp(self.now - late)}
+        fields: Told = {"source": random.choice(["gamma", "book"]), "quoted_at": stamp(self.now - late)}
         if len(quotes) == 1 and self.chance(0.7):
-            self.say("quote", **quotes[0], **said)
+            self.say("quote", **quotes[0], **fields)
         else:
-            self.say("quote", quotes=quotes, **said)
+            self.say("quote", quotes=quotes, **fields)
 
     def _prices(self, question: str) -> dict[str, str | float]:
         random, asked = self.random, self.book.questions[question]
@@ -336,9 +336,9 @@ class Season:
         reply = random.choice([self._reply, self._reply, self._reply, self._reply, self._bad_reply])(contest, person)
         prompt = random.choice([None, None, "What do you do?", f"Week {period}: what do you do?", "{}"])
         where = {"contest": contest, "participant": person, "period": period}
-        said = {**where, "attempt": None if attempt == 1 else attempt, "prompt": prompt, **reply}
-        if not isinstance(self.say("record_decision", at, **said), Refusal):
-            self.decisions.append(self.said[-1][0])
+        fields = {**where, "attempt": None if attempt == 1 else attempt, "prompt": prompt, **reply}
+        if not isinstance(self.say("record_decision", at, **fields), Refusal):
+            self.decisions.append(self.attempts[-1][0])
 
     def _period(self, contest: str, person: str, at: int) -> int:
         taken = {key[2] for key in self.book.taken if key[:2] == (contest, person)}
@@ -369,7 +369,8 @@ class Season:
         """In fields, or as text, with figures such as no writer of JSON makes."""
         if self.chance(0.5):
             return {
-                name: [_bare(leg) for leg in said] if isinstance(said, list) else said for name, said in reply.items()
+                name: [_bare(leg) for leg in value] if isinstance(value, list) else value
+                for name, value in reply.items()
             }
         text = json.dumps(reply, ensure_ascii=self.chance(0.5), indent=self.random.choice([None, 2]))
         return {"response": text.replace('"@', "").replace('@"', "")}
@@ -471,12 +472,12 @@ class Season:
         command = self.random.choice(self.decisions[-4:])
         how = self.random.choice(["line", "id", "content"])
         if how == "line":
-            before = next(outcome for line, outcome in self.said if line is command)
+            before = next(outcome for line, outcome in self.attempts if line is command)
             assert not isinstance(before, Refusal)
-            self.said.append((command, self._first(before)))
+            self.attempts.append((command, self._first(before)))
             return
         changed = {"reasoning": "On second thoughts."} if "action" in command else {"response": "On second thoughts."}
-        self._told(command | {"id": f"c{len(self.said)}"} | (changed if how == "content" else {}))
+        self._attempt(command | {"id": f"c{len(self.attempts)}"} | (changed if how == "content" else {}))
 
     def _first(self, before: Outcome) -> Again:
         """The log positions of the first outcome."""
@@ -556,4 +557,4 @@ def _trading(contest: Contest) -> Told:
 
 def _bare(leg: Told) -> Told:
     """A leg whose figures are decimal text where JSON has no such number."""
-    return {name: said.strip("@") if isinstance(said, str) else said for name, said in leg.items()}
+    return {name: value.strip("@") if isinstance(value, str) else value for name, value in leg.items()}

@@ -241,7 +241,7 @@ def test_the_season_is_long_enough_to_tell(path: str, reference: tuple[str, Dige
     assert (len(made) > 2_000, len(withdrawn) > 50) == (True, True)
     assert {each.code for each in refused} == {"nothing_standing"}
     assert len(set(reference[1].values())) == len(CATALOGUE)
-    projections = Projections(oracle.told(recorded))
+    projections = Projections(oracle.facts_in(recorded))
     assert all(len(projections.table(name)) for name in CATALOGUE)
     assert {row["contest"] for row in projections.table("leaderboard").rows()} >= set(RULES)
 

@@ -442,7 +442,7 @@ def test_a_signal_is_how_a_follower_is_meant_to_end(tmp_path: Path, number: sign
     """A follower refreshes the tables after an append, and ends with exit code 0 on a signal."""
     log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
     with Ledger.open(log) as ledger:
-        ledger.handle_many(oracle.named([opened(), contest(pool=100), entry(), forecast()]))
+        ledger.handle_many(oracle.with_ids([opened(), contest(pool=100), entry(), forecast()]))
     assert invoke("follow", log, tables, "--once").exit_code == FINE
     follower = start("follow", log, tables)
     with Ledger.open(log) as ledger:

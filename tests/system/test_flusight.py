@@ -68,7 +68,7 @@ def logarithms(source: Source, qid: str) -> dict[str, list[tuple[int, int, Fract
     """For each team, the stretches [start, end) with ln of the probability of the outcome, at least 0.001."""
     question, outcome = source.questions[qid], source.answers[qid][-1]["outcome"]
     place, stretches_of_team = question["options"].index(outcome), {}
-    for team in source.said[qid]:
+    for team in source.statements[qid]:
         stretches_of_team[team] = [
             (start, end, natural(max(chances(row, question)[place], Fraction(1, 1_000))))
             for start, end, row in stretches(source, qid, team)

@@ -31,8 +31,8 @@ from tests.kept_digests import (
     check,
     differences,
     kept,
+    record_and_take,
     text,
-    told,
     untaken,
 )
 from tests.support import seasons, trading_seasons
@@ -40,7 +40,7 @@ from tests.system.test_stories import DATA
 
 SMALL = [name for name in HISTORIES if name not in SOURCES]
 
-small = cache(told)
+small = cache(record_and_take)
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -52,14 +52,16 @@ def tournament(seed: int) -> list[AnyCommand]:
     """Forecasts, withdrawals, corrections, annulments, exclusions and seals, under rules drawn field by field."""
     random = Random(seed)
     preset = random.choice(["relative-2022-04", "peer-2025-06", "brier-daily"])
-    return oracle.named(Tournament(random, drawn_rules(random), preset, ending=0.3 * (seed % 2), quoted=0.5).asked)
+    return oracle.with_ids(
+        Tournament(random, drawn_rules(random), preset, ending=0.3 * (seed % 2), quoted=0.5).commands
+    )
 
 
 def trading(seed: int) -> list[AnyCommand]:
     """Bets, sales, resolutions, corrections, cancelled markets, deposits and seals; between them prices in cents."""
     random, said = Random(seed), list[dict[str, Any]]()
     season, held = Trading(seed, 20), list[str]()
-    for number, (command, _) in enumerate(season.said):
+    for number, (command, _) in enumerate(season.attempts):
         said.append(command)
         if command["type"] == "open_question" and command["kind"] == "binary":
             held.append(command["question"])
@@ -179,6 +181,6 @@ def test_a_price_that_returns_leaves_what_it_was_worth_before(tmp_path: Path) ->
             query = "SELECT total, profit FROM accounts WHERE participant = 'ada'"
             totals.extend(connection.execute(query).fetchall())
 
-    asked = oracle.named(said)
+    asked = oracle.with_ids(said)
     assert Followed(str(tmp_path), Random(0), seldom=0).through(asked, look) == len(asked)
     assert totals[-3:] == [("10000.00", "0.00"), ("10800.00", "800.00"), ("10000.00", "0.00")]

@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 def tables(asked: list[AnyCommand]) -> dict[str, list[Row]]:
     """Every table, without where in the log things are."""
-    projections = Projections(oracle.told(oracle.history(*asked)))
+    projections = Projections(oracle.facts_in(oracle.history(*asked)))
     by_table = {}
     for name in CATALOGUE:
         plain = [{key: row[key] for key in row if key not in POSITIONS} for row in projections.table(name).rows()]
@@ -123,7 +123,7 @@ def test_no_table_depends_on_the_order_in_which_participants_forecasts_were_reco
     season = Season(random, rules, drawn_rules(random), random.choice(list(PRESETS)), uncounted=0.2, quoted=0.5)
     every = [*season.questions, *(each for thread in [*season.threads, *season.contests] for each in thread)]
     accepted = {each.command_id for each in oracle.attempted(every)[0]}
-    asked = [each for each in oracle.named(every) if each.id in accepted]
+    asked = [each for each in oracle.with_ids(every) if each.id in accepted]
     first = tables(asked)
     for _ in range(2):
         assert tables(recorded_otherwise(season, asked)) == first

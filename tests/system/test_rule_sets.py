@@ -145,7 +145,7 @@ def slack(case: Case, score: Score) -> Fraction:
 def recorded_season(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:
     """A season recorded, and its projections, some questions at a time."""
     recorded = Season(random, *rules, ending=random.choice([0, 0.5]), uncounted=0.2, quoted=0.5).recorded()
-    return recorded, Projections(oracle.told(recorded), random.choice([1, 7, 1 << 20]))
+    return recorded, Projections(oracle.facts_in(recorded), random.choice([1, 7, 1 << 20]))
 
 
 def check_scores(recorded: Sequence[Recorded], projections: Projections, contest: str) -> None:
@@ -310,6 +310,6 @@ def test_no_number_depends_on_how_it_is_worked_out(random: Random) -> None:
     for page, chunk in ((1_000_000, 1 << 20), (1, 3), (7, 1)):
         turns = season.interleaved([*season.threads, *season.contests])
         recorded, _ = oracle.attempted([*random.sample(season.questions, len(season.questions)), *turns])
-        projections = Projections(oracle.told(recorded, page), chunk)
+        projections = Projections(oracle.facts_in(recorded, page), chunk)
         digests.add(tuple(projections.table(name).digest() for name in TABLES))
     assert len(digests) == 1

@@ -73,7 +73,7 @@ def recorded(story: str) -> list[Recorded]:
 @cache
 def told(story: str) -> Projections:
     """The projections of a story."""
-    return Projections(oracle.told(recorded(story)))
+    return Projections(oracle.facts_in(recorded(story)))
 
 
 @cache

@@ -145,7 +145,7 @@ def test_the_engine_says_what_the_model_says(seed: int) -> None:
     played = season(seed)
     texts: list[dict[str, Any]] = [{}, {}]
     with Ledger.open(":memory:", clock=lambda: SUNDAY) as ledger:
-        for number, (command, outcome) in enumerate(played.said):
+        for number, (command, outcome) in enumerate(played.attempts):
             try:
                 agree(outcome, answer(ledger, command), ledger, played.book, texts)
             except AssertionError as error:
@@ -158,7 +158,7 @@ def test_the_seasons_meet_every_rule() -> None:
     """The random seasons meet every code of the documented lists."""
     met: set[str] = set()
     for seed in SEEDS:
-        for _, outcome in season(seed).said:
+        for _, outcome in season(seed).attempts:
             if isinstance(outcome, Refusal):
                 met.add(outcome.code)
             elif not isinstance(outcome, Again):

@@ -44,7 +44,7 @@ def played(seed: int) -> tuple[Book, Projections]:
     """A history: the model of it, and the projections of what the engine recorded."""
     season = Season(seed)
     with Ledger.open(":memory:") as ledger:
-        ledger.handle_many([commands.read(json.dumps(command)) for command, _ in season.said])
+        ledger.handle_many([commands.read(json.dumps(command)) for command, _ in season.attempts])
         return season.book, Projections(facts(ledger.read()))
 
 

@@ -141,7 +141,7 @@ def standing(
 ) -> dict[str, events.ForecastMade]:
     """Return everybody's last forecast up to an instant, by the contest's clock, without withdrawals and early ones."""
     stands = {}
-    for who, words in question_state.said.items():
+    for who, words in question_state.statements.items():
         times = [world.recorded_at[place] if rules.clock == "recorded" else word.at for place, word in words]
         heard = [(when, word) for when, (_, word) in zip(times, words, strict=True) if when <= instant]
         if not heard or instant < question_state.opened.opens_at:
@@ -245,7 +245,7 @@ def _contest_thread(draw: st.DrawFn, name: str, questions: list[str]) -> list[An
 @given(seasons(), st.sampled_from([1, 3, 1 << 20]))
 def test_samples_agree_with_the_slow_definition(recorded: list[Recorded], chunk: int) -> None:
     """Every row of every contest agrees, for chunks of any size."""
-    projections = Projections(oracle.told(recorded), chunk)
+    projections = Projections(oracle.facts_in(recorded), chunk)
     for name in projections.contests:
         assert sampled(projections, name) == slow_sample(recorded, name)
 
@@ -255,7 +255,7 @@ def test_samples_agree_with_the_slow_definition(recorded: list[Recorded], chunk:
 def test_the_sample_of_a_shorter_log_uses_only_that_log(recorded: list[Recorded], share: float) -> None:
     """A shorter log has other last forecasts, answers and exclusions."""
     shorter = recorded[: int(share * len(recorded))]
-    projections = Projections(oracle.told(shorter))
+    projections = Projections(oracle.facts_in(shorter))
     for name in projections.contests:
         assert sampled(projections, name) == slow_sample(shorter, name)
 
@@ -387,7 +387,7 @@ def test_under_the_recorded_clock_a_forecast_counts_from_its_receipt() -> None:
     )
     received = [micros(5)] * 3 + [micros(11), micros(21), micros(25)]
     ticking = [structs.replace(each, recorded_at=when) for each, when in zip(recorded, received, strict=True)]
-    assert sampled(Projections(oracle.told(ticking)))[Row("ada", NANO // 10, NANO // 10, True)] == 1
+    assert sampled(Projections(oracle.facts_in(ticking)))[Row("ada", NANO // 10, NANO // 10, True)] == 1
     claimed = oracle.projected(*start(), at(11, "0.1"), at(12, "0.2"), resolution())
     assert sampled(claimed)[Row("ada", NANO // 5, NANO // 5, True)] == 1
 

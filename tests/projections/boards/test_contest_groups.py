@@ -37,7 +37,7 @@ NAMES = ("one", "two", "three", "four")
 @given(seasons())
 def test_contests_scored_together_have_the_scores_of_single_contests(recorded: list[Recorded]) -> None:
     """Contests share questions, differ in their members, and some are sealed."""
-    facts = oracle.told(recorded)
+    facts = oracle.facts_in(recorded)
     every = Projections(facts)
     every.tally_all()
     every.aggregate_all()

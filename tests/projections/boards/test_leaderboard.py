@@ -529,7 +529,7 @@ def test_a_finalized_board_takes_no_exclusion_and_no_question() -> None:
         [*commands, exclusion(participant="bob"), entry(question="wind"), finalization()]
     )
     assert [each.code for each in refused] == ["contest_finalized"] * 3
-    assert list(Projections(oracle.told(recorded)).table("leaderboard").rows()) == board(*commands)
+    assert list(Projections(oracle.facts_in(recorded)).table("leaderboard").rows()) == board(*commands)
 
 
 def test_a_resolution_after_a_board_was_sealed_counts_in_other_contests() -> None:
@@ -766,7 +766,7 @@ def slowly(recorded: list[Any], contest: str) -> list[Row]:
 def test_a_board_agrees_with_the_slow_definition(commands: list[AnyCommand]) -> None:
     """They agree for logs of all kinds, with exclusions, weights, hidden weights and sealed boards."""
     recorded, _ = oracle.attempted(commands)
-    projections = Projections(oracle.told(recorded))
+    projections = Projections(oracle.facts_in(recorded))
     rows = list(projections.table("leaderboard").rows())
     for name in projections.contests:
         slow = slowly(recorded, name)

@@ -347,7 +347,7 @@ def test_a_payment_is_shown_beside_what_the_board_is_worth() -> None:
     sealed: list[AnyCommand] = [*start, resolution(), finalization()]
     paid = prizes_paid(ada="7.5", zoe="2.5")  # by somebody who wrote to the store
     recorded = oracle.history(*sealed, contest("league", pool=1))
-    projections = Projections(oracle.told(oracle.followed(recorded, *paid)))
+    projections = Projections(oracle.facts_in(oracle.followed(recorded, *paid)))
     assert [tuple(row.values()) for row in projections.table("prizes").rows()] == [
         ("cup", "ada", "5.00", "7.50"),
         ("cup", "bob", "5.00", "0.00"),
@@ -364,7 +364,7 @@ def test_a_payment_is_shown_beside_what_the_board_is_worth() -> None:
 def test_prizes_and_shares_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
     """They agree for logs of all kinds, in units of 0.01, 1 and 5."""
     recorded, _ = oracle.attempted(commands)
-    projections = Projections(oracle.told(recorded))
+    projections = Projections(oracle.facts_in(recorded))
     for name in projections.contests:
         board = [row for row in projections.table("leaderboard").rows() if row["contest"] == name]
         fast = [(row["participant"], Fraction(row["share"]), Fraction(row["prize"]) * 10**6) for row in board]

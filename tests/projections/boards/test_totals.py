@@ -150,7 +150,7 @@ RULES = [
 @given(oracle.logs(), st.sampled_from(RULES))
 def test_sums_agree_with_the_scores_exactly(commands: list[AnyCommand], rules: RuleSet) -> None:
     """Σ w · score, Σ w · coverage, Σ w and counts of w > 0 agree with numerators, for logs and rules of all kinds."""
-    facts = oracle.told(oracle.attempted(commands)[0])
+    facts = oracle.facts_in(oracle.attempted(commands)[0])
     for contest_facts in facts.contests.values():
         contest_facts.opened = structs.replace(contest_facts.opened, rules=rules)
     projections = Projections(facts)
@@ -286,7 +286,7 @@ def test_a_kind_without_questions_is_not_missing() -> None:
 @given(oracle.logs(), st.data())
 def test_tallies_of_questions_can_be_added_and_subtracted(commands: list[AnyCommand], data: st.DataObject) -> None:
     """Added in any order they make the tally of all; without some of them, the tally of the rest."""
-    projections = Projections(oracle.told(oracle.attempted(commands)[0]))
+    projections = Projections(oracle.facts_in(oracle.attempted(commands)[0]))
     people = projections.facts.participant_codes.codes
     for name, held in projections.facts.contests.items():
         questions, rows = projections.scored(name)

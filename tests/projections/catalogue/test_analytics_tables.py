@@ -81,7 +81,7 @@ def test_a_contest_shows_its_rules_its_pool_and_the_amount_paid() -> None:
     """The checkpoint is the position and digest of the log row that sealed the contest."""
     cup = contest(title="Spring Cup", pool=10, currency="EUR")
     recorded = oracle.history(opened(), cup, entry(), forecast(), resolution(), finalization())
-    [row] = table(Projections(oracle.told(recorded)), "contests")
+    [row] = table(Projections(oracle.facts_in(recorded)), "contests")
     assert row == {
         "contest": "cup",
         "title": "Spring Cup",
@@ -112,7 +112,7 @@ def test_a_contest_that_is_open_has_no_checkpoint() -> None:
 def test_a_contest_has_a_checkpoint_from_its_seal_on() -> None:
     """As of the position before, the contest is open; later events do not change the checkpoint."""
     recorded = oracle.history(contest(), contest("cap"), finalization(), finalization("cap"), contest("zip"))
-    seals = [table(Projections(oracle.told(recorded[:cut])), "contests", contest="cup") for cut in range(1, 6)]
+    seals = [table(Projections(oracle.facts_in(recorded[:cut])), "contests", contest="cup") for cut in range(1, 6)]
     assert [row["sealed_at"] for [row] in seals] == [None, None, 3, 3, 3]
     assert [row["sealed_digest"] for [row] in seals[2:]] == [recorded[2].digest] * 3
 
@@ -365,7 +365,7 @@ def aggregate(own: Forecasts) -> Printed:
 @given(seasons())
 def test_brier_aggregates_equal_the_slow_definition(recorded: list[Recorded]) -> None:
     """Contests share questions and some are sealed; the parts sum exactly."""
-    projections = Projections(oracle.told(recorded))
+    projections = Projections(oracle.facts_in(recorded))
     rows = table(projections, "brier")
     words = [row.pop("interpretation") for row in rows]
     expected = list(scored_forecasts(recorded))
@@ -389,7 +389,7 @@ def test_means_over_contests_equal_the_slow_definition(recorded: list[Recorded])
         n = sum(len(own.rows) for own in mine)
         pooled = sum((len(own.rows) * own.score for own in mine), Fraction(0)) / n
         expected.append([participant, len(mine), n, nine(pooled), nine(mean([own.score for own in mine]))])
-    rows = table(Projections(oracle.told(recorded)), "brier_overall")
+    rows = table(Projections(oracle.facts_in(recorded)), "brier_overall")
     assert [list(row.values()) for row in rows] == expected
 
 
@@ -397,7 +397,7 @@ def test_means_over_contests_equal_the_slow_definition(recorded: list[Recorded])
 @given(seasons())
 def test_bins_equal_the_slow_definition(recorded: list[Recorded]) -> None:
     """Every forecast is in one bin, and the observed frequency lies in its interval."""
-    projections = Projections(oracle.told(recorded))
+    projections = Projections(oracle.facts_in(recorded))
     expected = []
     edges = [NANO * tenth // 10 for tenth in range(10)] + [NANO + 1]
     for own in scored_forecasts(recorded):
@@ -456,7 +456,7 @@ def admissions(*commands: AnyCommand | tuple[AnyCommand, str], name: str = "cup"
             now = utc(when) if when else now
             ledger.handle(command, f"c{number}")
         recorded = [event for page in ledger.read() for event in page]
-    return table(Projections(oracle.told(recorded)), "admissions", contest=name)
+    return table(Projections(oracle.facts_in(recorded)), "admissions", contest=name)
 
 
 def test_an_admission_shows_the_receipt_and_the_attestation() -> None:
@@ -677,7 +677,7 @@ def test_a_finalized_contest_has_no_later_admissions() -> None:
 def test_admissions_as_of_a_position_have_the_forecasts_up_to_it() -> None:
     """The position moves forecast by forecast."""
     recorded = oracle.history(*START, attested("ada"), attested("bob"), attested("ada"))
-    cuts = [table(Projections(oracle.told(recorded[:cut])), "admissions") for cut in range(3, 7)]
+    cuts = [table(Projections(oracle.facts_in(recorded[:cut])), "admissions") for cut in range(3, 7)]
     assert [[row["log_position"] for row in rows] for rows in cuts] == [[], [4], [4, 5], [4, 6, 5]]
 
 
@@ -694,7 +694,7 @@ def printed(path: Path, projection: str, form: str, *more: str) -> str:
 def stored(path: Path, *commands: AnyCommand) -> Path:
     """Store the log of these commands; all are accepted."""
     with Ledger.open(path, clock=lambda: NOW) as ledger:
-        outcomes = ledger.handle_many(oracle.named(commands))
+        outcomes = ledger.handle_many(oracle.with_ids(commands))
         assert all(isinstance(outcome, Receipt) for outcome in outcomes)
     return path
 

@@ -119,7 +119,7 @@ def listed(recorded: list[Recorded]) -> list[tuple[Any, ...]]:
 )
 def test_the_table_lists_what_the_events_say(name: str) -> None:
     """As a reader of the log finds it, event by event."""
-    kept = kept_digests.told(name)
+    kept = kept_digests.record_and_take(name)
     table = kept.projections.table("forecasts")
     numbers = [(*row[:8], *(None if each is None else Decimal(each) for each in row[8:])) for row in table.printed()]
     assert numbers == listed(list(unseal(kept.rows, START)))

@@ -62,13 +62,13 @@ def scored(seed: int) -> list[Recorded]:
     """The log of a random season under rules drawn field by field."""
     random = Random(seed)
     season = Season(random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2, quoted=0.5)
-    return oracle.attempted(season.asked)[0]
+    return oracle.attempted(season.commands)[0]
 
 
 def traded(seed: int) -> list[Recorded]:
     """The log of a random trading season."""
     with Ledger.open(":memory:") as ledger:
-        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed + 2, 24).said])
+        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed + 2, 24).attempts])
         return [recorded for page in ledger.read() for recorded in page]
 
 

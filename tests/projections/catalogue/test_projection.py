@@ -105,7 +105,7 @@ def example_table(name: str) -> Table:
     """Return a table of a worked example in which it has rows."""
     example = STORIES.get(name, "metaculus-2022")
     if example == "arena-week":  # which sends two commands twice
-        return Projections(oracle.told(oracle.attempted(story(example))[0])).table(name)
+        return Projections(oracle.facts_in(oracle.attempted(story(example))[0])).table(name)
     return oracle.projected(*story(example)).table(name)
 
 
@@ -164,7 +164,7 @@ def test_a_table_that_is_not_in_the_catalogue_is_not_found() -> None:
 def test_keys_are_unique_and_rows_are_in_order_of_their_key(commands: list[AnyCommand]) -> None:
     """Holds for logs of all kinds; a leaderboard has its own order, but one row for each participant."""
     recorded, _ = oracle.attempted(commands)
-    log_facts = oracle.told(recorded)
+    log_facts = oracle.facts_in(recorded)
     for name, key in KEYS.items():
         table = Projections(log_facts).table(name)
         columns = {column.name: values for column, values in zip(table.columns, table.values, strict=True)}
@@ -196,7 +196,7 @@ def test_digests_do_not_depend_on_when_commands_are_recorded() -> None:
             ledger.handle_many(story())
             recorded = [event for page in ledger.read() for event in page]
         assert {event.recorded_at for event in recorded} == {recorded_at}
-        taken = digests(Projections(oracle.told(recorded)))
+        taken = digests(Projections(oracle.facts_in(recorded)))
         del taken["forecasts"]  # which says when each was recorded
         by_clock.append(taken)
     assert by_clock[0] == by_clock[1]

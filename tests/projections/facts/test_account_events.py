@@ -106,14 +106,14 @@ def test_a_log_may_be_cut_anywhere() -> None:
     """Tables can be made as of any position, even in the middle of a decision or a settlement."""
     log = recorded(STORY)
     for end in range(len(log) + 1):
-        facts = oracle.told(log[:end])
+        facts = oracle.facts_in(log[:end])
         assert facts.as_of == end
         assert len(Projections(facts).table("arena_leaderboard")) == len(facts.books.accounts)
 
 
 def test_every_entry_sums_to_zero_and_so_do_the_books() -> None:
     """Postings sum to 0, and cash plus positions at cost less net deposits is the realised profit."""
-    facts = oracle.told(recorded(STORY))
+    facts = oracle.facts_in(recorded(STORY))
     for movement in facts.books.movements:
         sides = list(postings(movement))
         assert sum(side.amount for side in sides) == 0

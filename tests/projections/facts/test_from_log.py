@@ -317,7 +317,7 @@ def test_an_empty_log_says_nothing() -> None:
 def test_pages_of_any_size_lead_to_the_same_tables(commands: Sequence[AnyCommand], page: int) -> None:
     """The page size does not change the digest of any table."""
     recorded, _ = oracle.attempted(commands)
-    whole, paged = Projections(oracle.told(recorded)), Projections(oracle.told(recorded, page))
+    whole, paged = Projections(oracle.facts_in(recorded)), Projections(oracle.facts_in(recorded, page))
     assert all(whole.table(name).digest() == paged.table(name).digest() for name in CATALOGUE)
 
 

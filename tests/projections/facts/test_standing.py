@@ -34,7 +34,7 @@ Standing = list[tuple[str, int, int, int]]
 
 def read(*commands: AnyCommand) -> Facts:
     """The facts of a log that opens a question and has these commands about it."""
-    return oracle.told(oracle.history(opened(), *commands))
+    return oracle.facts_in(oracle.history(opened(), *commands))
 
 
 def standing(facts: Facts, *, early: bool = True) -> Standing:
@@ -157,14 +157,14 @@ def test_a_forecast_recorded_after_its_end_has_no_weight_by_the_ledgers_clock() 
     rules = RuleSet(name="x", kernel="brier", period="covered", total="mean", clock="recorded")
     history += [resolution(), contest(rules=rules), entry()]
     with Ledger.open(":memory:", clock=lambda: micros(12)) as ledger:
-        ledger.handle_many(oracle.named(history))
-        table = Projections(oracle.told([each for page in ledger.read() for each in page])).table("score_parts")
+        ledger.handle_many(oracle.with_ids(history))
+        table = Projections(oracle.facts_in([each for page in ledger.read() for each in page])).table("score_parts")
     assert [(row["participant"], row["from_at"], row["to_at"]) for row in table.rows()] == [("bob", day(12), day(13))]
 
 
 def test_a_forecast_does_not_end_those_on_other_questions() -> None:
     """A forecast replaces one on the same question only."""
-    facts = oracle.told(
+    facts = oracle.facts_in(
         oracle.history(
             opened(), opened("wind"), forecast(at=day(11)), forecast("wind", at=day(12)), forecast(at=day(13))
         )
@@ -220,7 +220,7 @@ def slowly(world: oracle.World) -> list[tuple[str, str, int, int, int]]:
 def test_forecasts_stand_when_the_slow_definition_says(commands: Sequence[AnyCommand]) -> None:
     """The intervals equal those found by looking up every participant's last statement at every recorded instant."""
     recorded, _ = oracle.attempted(commands)
-    table = Projections(oracle.told(recorded)).table("standing")
+    table = Projections(oracle.facts_in(recorded)).table("standing")
     columns = itemgetter("question", "participant", "log_position", "from_at", "to_at")
     slow = [
         (question, who, position, format_instant(start), format_instant(end))

@@ -79,7 +79,7 @@ class RefreshedTables:
 def trading(seed: int) -> list[Recorded]:
     """The log of a random trading season."""
     with Ledger.open(":memory:") as ledger:
-        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in Season(seed, 60).said])
+        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in Season(seed, 60).attempts])
         return [recorded for page in ledger.read() for recorded in page]
 
 

@@ -292,5 +292,5 @@ def slow_table(world: oracle.World) -> list[tuple[str, ...]]:
 def test_the_table_agrees_with_the_slow_definition(commands: list[AnyCommand], chunk: int) -> None:
     """There is one row while the same forecasts stand, for logs of all kinds and chunks of any size."""
     recorded, _ = oracle.attempted(commands)
-    table = Projections(oracle.told(recorded), chunk).table("consensus")
+    table = Projections(oracle.facts_in(recorded), chunk).table("consensus")
     assert [tuple(str(value) for value in row.values()) for row in table.rows()] == slow_table(oracle.world(recorded))

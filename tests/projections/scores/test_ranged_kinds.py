@@ -91,9 +91,9 @@ def to_micros(command: AnyCommand) -> AnyCommand:
 @given(st.integers(0, 2**64).map(Random))
 def test_a_date_question_is_scored_like_its_seconds(random: Random) -> None:
     """Every table of any season is the same with dates, and the log is decided as it was."""
-    asked = [to_micros(command) for command in Season(random, *(drawn_rules(random) for _ in range(2))).asked]
+    asked = [to_micros(command) for command in Season(random, *(drawn_rules(random) for _ in range(2))).commands]
     (numbers, refused), (dates, refused_too) = oracle.attempted(asked), oracle.attempted(as_dates(asked))
     assert [each.code for each in refused] == [each.code for each in refused_too]
     audited(dates)
-    plain, dated = Projections(oracle.told(numbers)), Projections(oracle.told(dates))
+    plain, dated = Projections(oracle.facts_in(numbers)), Projections(oracle.facts_in(dates))
     assert [plain.table(name).digest() for name in TABLES] == [dated.table(name).digest() for name in TABLES]

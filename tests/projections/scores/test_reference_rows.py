@@ -135,7 +135,7 @@ def test_by_the_recorded_clock_a_quote_counts_from_when_it_was_recorded() -> Non
         resolution(),
     ]
     recorded = recorded_at((BEFORE, commands[:3]), (day(15), commands[3:4]), (AFTER, commands[4:]))
-    rows = list(Projections(oracle.told(recorded)).table("scores").rows())
+    rows = list(Projections(oracle.facts_in(recorded)).table("scores").rows())
     assert [(row["participant"], row["score"], row["coverage"]) for row in rows] == [
         ("[market]", "0.010000000", "0.500000000")
     ]
@@ -236,7 +236,7 @@ def test_a_quote_that_is_recorded_after_the_answer_counts_until_the_board_is_sea
 def told(random: Random, rules: RuleSet) -> tuple[Projections, Projections]:
     """A season without reference forecasters, and the same log with all of them."""
     season = Season(random, structs.replace(rules, reference_rows=(), score_consensus=False), quoted=0.7, uncounted=0.1)
-    projections = Projections(oracle.told(season.recorded()))
+    projections = Projections(oracle.facts_in(season.recorded()))
     rows = tuple(name for name in REFERENCE_ROWS if name != "consensus" or rules.quantile_kernel == "none")
     contest_rules = projections.facts.contests["cup0"].opened.rules
     return projections, under_rules(projections, "cup0", structs.replace(contest_rules, reference_rows=rows))
@@ -262,7 +262,7 @@ def test_the_score_of_a_reference_forecaster_is_explained_by_its_parts(
     quotes = [quote(at=day(13), prices={"yes": "0.5"}), quote(at=day(15), prices={"yes": "0.9"})]
     path = str(tmp_path / "log.db")
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(asked(rules, *quotes)))
+        ledger.handle_many(oracle.with_ids(asked(rules, *quotes)))
         recorded = [each for page in ledger.read() for each in page]
     own = score(LogSource(path), "cup", "rain", name)
     assert sum(Decimal(part["points"]) for part in own.parts) == Decimal(own.number["score"])

@@ -381,7 +381,7 @@ def test_the_last_enrolment_and_the_last_exclusion_count() -> None:
 def test_the_questions_that_count_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
     """Outcome, weight and end of scored time agree, for logs of all kinds."""
     recorded, _ = oracle.attempted(commands)
-    projections = Projections(oracle.told(recorded))
+    projections = Projections(oracle.facts_in(recorded))
     for name in projections.contests:
         questions = projections.scored(name).questions
         fast = {

@@ -450,7 +450,7 @@ def recorded_scores(*commands: tuple[str, AnyCommand], under: RuleSet) -> Scores
             [opened(), contest(rules=under), entry(), *(command for _, command in commands)]
         ):
             ledger.handle(command, f"c{number}")
-        return read(Projections(oracle.told([row for page in ledger.read() for row in page])))
+        return read(Projections(oracle.facts_in([row for page in ledger.read() for row in page])))
 
 
 def test_under_the_recorded_clock_a_forecast_stands_from_its_recording() -> None:
@@ -475,7 +475,7 @@ def test_under_the_recorded_clock_a_late_forecast_does_not_count() -> None:
 def test_scores_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
     """Numerators, denominators and coverages agree exactly, for logs of all kinds."""
     recorded, _ = oracle.attempted(commands)
-    projections = Projections(oracle.told(recorded))
+    projections = Projections(oracle.facts_in(recorded))
     for name in projections.contests:
         fast, slow = read(projections, name), oracle.contest_scores(recorded, name)
         exact = {pair: (int(row["numerator"]), int(row["denominator"])) for pair, row in fast.items()}
@@ -518,7 +518,7 @@ def slowly(recorded: list[Recorded], contest: str) -> dict[tuple[str, str, str],
 @given(oracle.logs())
 def test_parts_add_up_to_scores_exactly(commands: list[AnyCommand]) -> None:
     """Contributions add up to the numerator, for logs of all kinds."""
-    projections = Projections(oracle.told(oracle.attempted(commands)[0]))
+    projections = Projections(oracle.facts_in(oracle.attempted(commands)[0]))
     sums: dict[tuple[str, str, str], int] = {}
     for row in projections.table("score_parts").rows():
         assert int(row["contribution"]) == int(Decimal(row["term"]).scaleb(12)) * row["weight"]
@@ -533,7 +533,7 @@ def test_parts_add_up_to_scores_exactly(commands: list[AnyCommand]) -> None:
 def test_parts_cover_the_covered_time_with_the_standing_probabilities(commands: list[AnyCommand]) -> None:
     """Every piece of the slow definition lies in one part with its probability and median, and fills it."""
     recorded, _ = oracle.attempted(commands)
-    projections = Projections(oracle.told(recorded))
+    projections = Projections(oracle.facts_in(recorded))
     fast = by_score(list(projections.table("score_parts").rows()))
     slow = {key: actual for name in projections.contests for key, actual in slowly(recorded, name).items()}
     assert fast.keys() == slow.keys()
@@ -549,7 +549,7 @@ def test_parts_cover_the_covered_time_with_the_standing_probabilities(commands: 
 def test_the_size_of_a_chunk_changes_nothing(commands: list[AnyCommand]) -> None:
     """Forecasts are scored one, two, seven or all at a time."""
     recorded, _ = oracle.attempted(commands)
-    actual = oracle.told(recorded)
+    actual = oracle.facts_in(recorded)
     whole = Projections(actual)
     for chunk in (1, 2, 7):
         chunked = Projections(actual, chunk)
@@ -593,7 +593,7 @@ def test_parts_of_three_thousand_forecasts_are_refused_quickly(tmp_path: Path) -
         for number in range(3_000)
     ]
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named([opened(), contest(rules="peer-2024-03"), entry(), *commands, resolution()]))
+        ledger.handle_many(oracle.with_ids([opened(), contest(rules="peer-2024-03"), entry(), *commands, resolution()]))
     for arguments in (
         ["table", path, "score_parts"],
         ["export", path, str(tmp_path / "out"), "--format", "csv", "--tables", "score_parts"],

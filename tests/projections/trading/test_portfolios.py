@@ -831,7 +831,7 @@ def season(seed: int) -> tuple[Season, list[Recorded]]:
     """A random trading season and its log."""
     random_season = Season(seed)
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        ledger.handle_many([read(json.dumps(command)) for command, _ in random_season.said])
+        ledger.handle_many([read(json.dumps(command)) for command, _ in random_season.attempts])
         return random_season, [event for page in ledger.read() for event in page]
 
 
@@ -840,7 +840,7 @@ def test_rows_equal_the_slow_definition(seed: int) -> None:
     """All movements and some ticks of every account, in seasons with corrections and instants out of order."""
     random_season, log = season(seed)
     log_facts, random, book = facts([log]), Random(seed), random_season.book
-    slow = SlowDefinition(book, [command for command, _ in random_season.said])
+    slow = SlowDefinition(book, [command for command, _ in random_season.attempts])
     for name in (name for name, contest_model in book.contests.items() if contest_model.trading is not None):
         actual = portfolios(log_facts, name)
         sealed = log_facts.contests[name].as_of(log_facts)

@@ -228,7 +228,7 @@ def test_a_checkpoint_of_one_of_several_ledgers_names_it(tmp_path: Path) -> None
     path = str(tmp_path / "log.db")
     for name in ("main", "other"):
         with Ledger.open(path, name, clock=lambda: NOW) as ledger:
-            ledger.handle_many(oracle.named(SAID if name == "main" else SAID[:2]))
+            ledger.handle_many(oracle.with_ids(SAID if name == "main" else SAID[:2]))
     kept = file(tmp_path, take_checkpoint(path, "other"))
     assert run("verify", path, "--name", "other", "--checkpoint", kept).exit_code == FINE
     assert "ledger: the checkpoint has other, the log has main" in run("verify", path, "--checkpoint", kept).stderr

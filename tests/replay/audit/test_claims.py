@@ -18,7 +18,7 @@ from forecast_ledger.replay.audit import claims
 from forecast_ledger.replay.audit.claims import ClaimDifference, Comparison, agrees, read_claim, read_number
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reading.text_tables import as_csv
-from tests.support.exports import TITLES, told, written
+from tests.support.exports import TITLES, export_commands, written
 
 PRIZES = [("spring", "ada", 779_300_000, 0), ("spring", "bo", 1_234_500_000, 0), ("spring", "=x", 0, 0)]
 
@@ -178,7 +178,7 @@ def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_key_may_be_an_instant_a_number_or_missing(tmp_path: Path) -> None:
     """A row is found however its key is printed: another offset, another number of decimals."""
-    table = replay(written(tmp_path / "log.db", told())).table("standing")
+    table = replay(written(tmp_path / "log.db", export_commands())).table("standing")
     row = next(table.rows())
     at = row["from_at"].replace("Z", "+00:00").replace("T", " ")
     text = f"question,participant,from_at\n{row['question']},{row['participant']},{at}\n"
@@ -187,8 +187,10 @@ def test_a_key_may_be_an_instant_a_number_or_missing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_table_agrees_with_its_own_export_and_with_no_other(tmp_path: Path, name: str) -> None:
-    """A changed cell and a row left out are found, also in tables with formulas for names."""
-    commands = [command for command in told() if getattr(command, "title", "") != TITLES["nul"]]  # no CSV has a NUL
+    """A changed cell and a row left out are found, also in tables with formulas for names. No CSV has a NUL."""
+    commands = [
+        command for command in export_commands() if getattr(command, "title", "") != TITLES["nul"]
+    ]  # no CSV has a NUL
     table = replay(written(tmp_path / "log.db", commands)).table(name)
     names = [column.name for column in table.columns]
     lines = [*as_csv(names, table.rows())]

@@ -120,7 +120,7 @@ def test_a_log_that_this_project_wrote_is_verified_to_its_head(tmp_path: Path, c
     """Log position and digest are those that the ledger holds; not a byte is changed."""
     path = tmp_path / "log.db"
     with Ledger.open(path, clock=lambda: NOW, prizes=worth) as ledger:
-        ledger.handle_many(oracle.named(commands))
+        ledger.handle_many(oracle.with_ids(commands))
         head = ledger.head()
     before = path.read_bytes()
     assert verify(str(path)) == head
@@ -134,7 +134,7 @@ def test_what_pay_records_is_verified_under_every_preset(tmp_path: Path, preset:
     asked = [structs.replace(command, rules=preset) if command == SEALED[1] else command for command in SEALED]
     later: list[AnyCommand] = [revocation(), resolution(outcome="no"), contest("league", pool=10), entry("league")]
     with Ledger.open(path, prizes=worth) as ledger:
-        ledger.handle_many(oracle.named([*asked, *later]))
+        ledger.handle_many(oracle.with_ids([*asked, *later]))
         assert pay(ledger, "cup", AFTER)
         assert verify(path) == ledger.head()
 
@@ -175,7 +175,7 @@ def test_how_many_digests_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
         path = tmp_path / f"{count}.db"
         with Ledger.open(path) as ledger:
             made = [forecast(participant=f"p{number}", probability=1 / 3) for number in range(count)]
-            ledger.handle_many(oracle.named([opened(), forecast(), *made]))
+            ledger.handle_many(oracle.with_ids([opened(), forecast(), *made]))
         [result] = run_checks(str(path), only=["decided"]).results
         assert (result.found, result.says.removeprefix(CHECKS["decided"])[: len(told) or 9]) == ("ok", told)
 
@@ -651,7 +651,7 @@ def test_a_payment_that_sums_to_the_pool_but_is_not_the_boards_is_found(tmp_path
     path = str(tmp_path / "log.db")
     wrong = {"ada": 25_000_000, "bob": 40_010_000, "cyd": 9_990_000, "dan": 25_000_000}
     with Ledger.open(path, prizes=lambda *_: wrong) as ledger:
-        ledger.handle_many(oracle.named(PAID))
+        ledger.handle_many(oracle.with_ids(PAID))
         assert ledger.head().position == 13
     assert stops(path) == (
         11,

@@ -71,7 +71,7 @@ def cuts(path: str) -> list[Projections]:
     """The log as of every log position, from 0 on, each read from nothing."""
     with Ledger.open(path) as ledger:
         recorded = [each for page in ledger.read() for each in page]
-    return [Projections(oracle.told(recorded[:position])) for position in range(len(recorded) + 1)]
+    return [Projections(oracle.facts_in(recorded[:position])) for position in range(len(recorded) + 1)]
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_a_blame_is_so_on_logs_of_any_sort(said: list[AnyCommand], tmp_path_fact
     """Questions of every kind, contests at their own pace, answers revoked, seals."""
     path = str(tmp_path_factory.mktemp("random") / "log.db")
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(said))
+        ledger.handle_many(oracle.with_ids(said))
     every = cuts(path)
     for table in ("scores", "leaderboard"):
         for key, expected in slowly(every, table, slice(4)):
@@ -141,7 +141,7 @@ def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> Non
     random, path = Random(seed), str(tmp_path / "log.db")
     season = Season(random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2, quoted=0.5)
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(season.asked))
+        ledger.handle_many(oracle.with_ids(season.commands))
     every = cuts(path)
     for table in ("leaderboard", "kind_means", "prizes", "brier", "brier_overall", "contests"):
         for key, expected in slowly(every, table, slice(3)):
@@ -153,7 +153,7 @@ def test_a_blame_is_so_in_seasons_of_trading(seed: int, tmp_path: Path) -> None:
     """Bets, sales, settlements and corrections: the books grow from one look to the next."""
     path = str(tmp_path / "log.db")
     with Ledger.open(path) as ledger:
-        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed, 25).said])
+        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed, 25).attempts])
     every = cuts(path)
     for table in ("contests", "accounts", "positions", "trades", "journal", "portfolio_snapshots", "arena_leaderboard"):
         for key, expected in slowly(every, table, slice(-3, None)):
@@ -165,7 +165,7 @@ def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: 
     """Pending legs wait longer, marks grow older, a tick passes: the question of the forecast does not matter."""
     path = str(tmp_path / "log.db")
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(trading_story()))
+        ledger.handle_many(oracle.with_ids(trading_story()))
     every = cuts(path)
     for key, expected in slowly(every, table, slice(-2, None)):
         found = blame(LogSource(path), table, key)
@@ -174,7 +174,7 @@ def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: 
 
 def test_forecasts_that_leave_the_clock_as_it_is_are_not_candidates(tmp_path: Path) -> None:
     """A forecast changes a row that follows the clock only if it claims a later instant than all events before it."""
-    base = oracle.named(trading_story())
+    base = oracle.with_ids(trading_story())
     candidates = []
     for extra in (0, 50):
         path = str(tmp_path / f"log-{extra}.db")
@@ -227,7 +227,7 @@ def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: s
     """Answers to a question each, answers to one again, what is said of the contest; every row and column of it."""
     random, path = Random(seed), str(tmp_path / "log.db")
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(busy(random, rules)))
+        ledger.handle_many(oracle.with_ids(busy(random, rules)))
     every = cuts(path)
     for table in ("leaderboard", "prizes", "contests"):
         for key, expected in slowly(every, table):
@@ -241,7 +241,7 @@ def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path:
     asked: list[AnyCommand] = [opened(), opened("snow"), contest(rules=rules), entry(), entry(question="snow")]
     asked += [forecast(), forecast(participant="bob"), resolution(), forecast("snow", "[consensus]"), forecast("snow")]
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named([*asked, resolution("snow")]))
+        ledger.handle_many(oracle.with_ids([*asked, resolution("snow")]))
     for table in ("leaderboard", "scores", "brier"):
         rows = dict(slowly(cuts(path), table))
         assert any("[[consensus]]" in key for key in rows)
@@ -264,7 +264,7 @@ def test_a_board_is_not_scored_anew_before_each_answer(tmp_path: Path, monkeypat
         asked += [opened(name), entry(question=name), forecast(name, probability="0.6"), forecast(name, "bob")]
     asked += [resolution(f"q{number}") for number in range(128)]
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(asked))
+        ledger.handle_many(oracle.with_ids(asked))
     monkeypatch.setattr(time_weighted, "scores", counting)
     found = blame(LogSource(path), "leaderboard", ("cup", "ada"))
     assert found.looked_at == 128

@@ -339,7 +339,7 @@ def test_an_explanation_says_which_forecast_ended_by_itself(tmp_path: Path) -> N
     commands += [forecast(at=day(10), until=day(12)), forecast(at=day(13), until=day(14))]
     commands += [forecast(at=day(14), until=day(16)), withdrawal(at=day(15)), forecast(at=day(17), until=day(21))]
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named([*commands, resolution()]))
+        ledger.handle_many(oracle.with_ids([*commands, resolution()]))
     explained = score(LogSource(path), "cup", "rain", "ada")
     assert [(part["forecast"], part["ended"]) for part in explained.parts] == [
         (4, "ended by itself"),
@@ -359,7 +359,7 @@ def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None
     commands += [forecast(participant=who, probability=p, at=day(11)) for who, p in (("ada", "0.5"), ("bo", "0.25"))]
     commands += [forecast(probability="0.9", at=day(12)), withdrawal(participant="bo"), resolution()]
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(commands))
+        ledger.handle_many(oracle.with_ids(commands))
     own = score(LogSource(path), "cup", "rain", "[consensus]")
     assert {part["forecast"] for part in own.parts} == {None}
     assert [part["probability"] for part in own.parts] == ["0.375", "0.575", "0.9"]
@@ -382,7 +382,7 @@ def test_a_question_of_weight_0_adds_nothing_to_a_take(rules: str, tmp_path: Pat
     painted = forecast("colour", probabilities={"red": 1, "green": 0, "blue": 0}, at=day(10))
     commands += [forecast(at=day(10)), painted, resolution(), resolution("colour", outcome="red")]
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(commands))
+        ledger.handle_many(oracle.with_ids(commands))
     found = boards.take(LogSource(path), "cup", "ada")
     colour, rain = sorted(found.parts, key=lambda part: part["question"])
     assert (colour["weight"], colour["points"], colour["of_coverage"]) == ("0", "0.000000000", "0.000000000")
@@ -397,7 +397,7 @@ def test_a_score_at_several_instants_has_a_part_for_each(tmp_path: Path) -> None
     commands: list[AnyCommand] = [opened(), contest(rules="spot-peer"), entry(spots=spots)]
     commands += [forecast(participant=who, probability=p, at=day(10)) for who, p in (("ada", "0.8"), ("bo", "0.2"))]
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named([*commands, resolution()]))
+        ledger.handle_many(oracle.with_ids([*commands, resolution()]))
     parts = score(LogSource(path), "cup", "rain", "ada").parts
     assert [(part["from_at"], part["ended"], part["weight"], part["points"]) for part in parts] == [
         (day(12), "counts again", 1, "34.657359028"),

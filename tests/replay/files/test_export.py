@@ -32,9 +32,9 @@ from tests.support.exports import (
     commands_of,
     contents,
     digests,
+    export_commands,
     exported,
     rows,
-    told,
     written,
 )
 
@@ -44,7 +44,7 @@ FILES = [form for form in FORMS if form != "sqlite"]
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The stories' log."""
-    return written(tmp_path_factory.mktemp("export") / "log.db", told())
+    return written(tmp_path_factory.mktemp("export") / "log.db", export_commands())
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_random_logs_come_back_as_they_were(tmp_path_factory: pytest.TempPathFac
     base = tmp_path_factory.mktemp("random")
     location = str(base / "log.db")
     with Ledger.open(location) as ledger:
-        ledger.handle_many(oracle.named(asked))
+        ledger.handle_many(oracle.with_ids(asked))
     first = location
     for form in FORMS:
         exported(location, base / f"out.{form}", form)

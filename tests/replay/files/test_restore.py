@@ -19,7 +19,7 @@ from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
 from tests.support import forging, oracle
-from tests.support.exports import FORMS, commands_of, exported, resealed, rows, told, written
+from tests.support.exports import FORMS, commands_of, export_commands, exported, resealed, rows, written
 from tests.support.given import NOW, forecast, opened, resolution
 
 FILES = [form for form in FORMS if form != "sqlite"]
@@ -28,7 +28,7 @@ FILES = [form for form in FORMS if form != "sqlite"]
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The stories' log."""
-    return written(tmp_path_factory.mktemp("restore") / "log.db", told())
+    return written(tmp_path_factory.mktemp("restore") / "log.db", export_commands())
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from forecast_ledger.replay.files.export import default_tables
 from forecast_ledger.replay.files.sqlite_export import VIEWS
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
-from tests.support.exports import EVERYTHING, TITLES, exported, told, written
+from tests.support.exports import EVERYTHING, TITLES, export_commands, exported, written
 from tests.support.given import contest, entry, forecast, opened, resolution
 
 Db = sqlite3.Connection
@@ -28,7 +28,7 @@ Db = sqlite3.Connection
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The stories' log."""
-    return written(tmp_path_factory.mktemp("database") / "log.db", told())
+    return written(tmp_path_factory.mktemp("database") / "log.db", export_commands())
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_references_hold_in_random_logs(tmp_path_factory: pytest.TempPathFactory
     """Everybody who was enrolled, excluded or scored is a participant, the consensus too."""
     base = tmp_path_factory.mktemp("random")
     with Ledger.open(base / "log.db") as ledger:
-        ledger.handle_many(oracle.named(said))
+        ledger.handle_many(oracle.with_ids(said))
     exported(str(base / "log.db"), base / "out.db", "sqlite")
     with closing(sqlite3.connect(base / "out.db")) as db:
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -176,7 +176,7 @@ def test_a_number_beyond_floats_has_no_twin(tmp_path: Path) -> None:
         forecast(),
         forecast(participant="bo", probability="0.001"),
     ]
-    location = written(tmp_path / "log.db", oracle.named([*steep, resolution()]))
+    location = written(tmp_path / "log.db", oracle.with_ids([*steep, resolution()]))
     exported(location, tmp_path / "out.db", "sqlite")
     with closing(sqlite3.connect(tmp_path / "out.db")) as db:
         takes = db.execute("SELECT take, take_real FROM leaderboard").fetchall()

@@ -49,7 +49,7 @@ def recorded(path: Path, commands: list[AnyCommand]) -> str:
     """A log whose events were recorded ten seconds apart, the first at 00:00:10 of 1970."""
     ticks = count(1)
     with Ledger.open(path, clock=lambda: next(ticks) * 10 * SECOND) as ledger:
-        for command in oracle.named(commands):
+        for command in oracle.with_ids(commands):
             ledger.handle(command)
     return str(path)
 
@@ -130,7 +130,7 @@ def test_all_events_of_one_instant_belong_to_it(tmp_path: Path) -> None:
     """They were recorded in one batch."""
     path = str(tmp_path / "log.db")
     with Ledger.open(path, clock=lambda: 5) as ledger:
-        ledger.handle_many(oracle.named(SAID))
+        ledger.handle_many(oracle.with_ids(SAID))
     assert positions(path, "1970-01-01T00:00:00.000005Z") == len(SAID)
     assert positions(path, "1970-01-01T00:00:00.000004Z") == 0
 
@@ -164,7 +164,7 @@ def test_an_open_ledger_can_be_replayed_and_stays_open(log: str) -> None:
         assert replay(ledger).checkpoint == ledger.head()
         assert ledger.name == "main"
     with Ledger.open(":memory:") as ledger:
-        ledger.handle_many(oracle.named(SAID))
+        ledger.handle_many(oracle.with_ids(SAID))
         assert replay(ledger).checkpoint == ledger.head() != START
 
 
@@ -186,7 +186,7 @@ def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 def test_each_ledger_of_a_store_is_replayed_by_its_name(log: str) -> None:
     """One that has no events is empty."""
     with Ledger.open(log, "other") as ledger:
-        ledger.handle_many(oracle.named(SAID[:5]))
+        ledger.handle_many(oracle.with_ids(SAID[:5]))
     assert replay(log, "other").checkpoint.position == 5
     assert replay(log).checkpoint.position == len(SAID)
     assert replay(log, "third").checkpoint == START
@@ -226,7 +226,7 @@ def test_a_cut_may_lie_anywhere_in_a_log_of_many_pages(tmp_path: Path, as_of: in
     asked = [opened(f"q{number:04}") for number in range(4_100)]
     with Ledger.open(path, clock=lambda: next(ticks)) as ledger:
         for first in range(0, len(asked), 41):
-            ledger.handle_many(oracle.named(asked)[first : first + 41])
+            ledger.handle_many(oracle.with_ids(asked)[first : first + 41])
     assert positions(path, as_of) == as_of
     assert len(replay(path, as_of=as_of).projections.facts.questions) == as_of
     batch = (as_of - 1) // 41 + 1  # recorded at this µs

@@ -67,7 +67,7 @@ def test_a_read_model_is_what_its_log_makes_it(copied: tuple[str, str]) -> None:
     with Runner(log, tables) as runner:
         assert check_model(log, tables) == ((end.position, end.digest), [], 0)
         with Ledger.open(log) as ledger:
-            ledger.handle_many(oracle.named(LATE))
+            ledger.handle_many(oracle.with_ids(LATE))
         assert check_model(log, tables).reached.position == end.position
         runner.refresh()
         assert check_model(log, tables) == ((end.position + 3, history(log)[-1].digest), [], 0)
@@ -186,7 +186,7 @@ def test_what_others_write_while_a_runner_lives_is_found_at_its_next_refresh(cop
         ):
             runner.refresh()
         with Ledger.open(log) as ledger:
-            ledger.handle_many(oracle.named(LATE))
+            ledger.handle_many(oracle.with_ids(LATE))
         with pytest.raises(Unavailable, match="delete the file"):
             runner.refresh()
     assert check_model(log, tables).reached.position == len(history(log)) - len(LATE)
@@ -232,7 +232,7 @@ def test_a_flipped_bit_is_found_or_harms_nobody(copied: tuple[str, str], seed: i
     if not told(lambda: sound.append(not check_model(log, tables).total)) and sound[0]:
         assert readable(tables, log)
     with Ledger.open(log) as ledger:
-        ledger.handle_many(oracle.named(LATE))
+        ledger.handle_many(oracle.with_ids(LATE))
 
     def refreshed() -> None:
         with Runner(log, tables) as runner:
@@ -298,7 +298,7 @@ def test_a_bit_that_flips_under_a_runner_is_found_by_a_check(copied: tuple[str, 
         runner.refresh()
         flipped(tables, Random(seed))
         with Ledger.open(log) as ledger:
-            ledger.handle_many(oracle.named(LATE))
+            ledger.handle_many(oracle.with_ids(LATE))
         with suppress(Unavailable):
             runner.refresh()
     found: list[int] = []

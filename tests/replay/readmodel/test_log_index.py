@@ -84,7 +84,7 @@ def test_with_a_read_model_a_score_is_explained_as_without_one(tmp_path: Path, u
 def test_so_is_any_score_of_any_log(asked: list[AnyCommand], data: st.DataObject) -> None:
     """Numeric questions, other rule sets, revoked answers, excluded participants, sealed boards."""
     recorded = oracle.attempted(asked)[0]
-    rows = list(Projections(oracle.told(recorded)).table("scores").rows())
+    rows = list(Projections(oracle.facts_in(recorded)).table("scores").rows())
     with TemporaryDirectory() as folder:
         log, model = followed(folder, recorded, data.draw(st.integers(0, len(recorded))))
         for row in rows[:4]:
@@ -106,7 +106,7 @@ def test_where_one_trades_the_books_are_read_whole(tmp_path: Path) -> None:
     """The whole log is read, with a read model too, because money depends on every event before."""
     recorded = trading(3)
     log, model = followed(tmp_path, recorded, len(recorded) // 2)
-    rows = list(Projections(oracle.told(recorded)).table("trades").rows())
+    rows = list(Projections(oracle.facts_in(recorded)).table("trades").rows())
     keys = {(row["contest"], row["question"], row["participant"]) for row in rows}
     assert keys
     for key in sorted(keys):

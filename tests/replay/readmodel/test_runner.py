@@ -133,7 +133,7 @@ def followed(tmp_path: Path) -> tuple[str, str]:
     """A log and a read model of it."""
     path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(SAID))
+        ledger.handle_many(oracle.with_ids(SAID))
     with Runner(path, tables) as runner:
         runner.refresh()
     return path, tables
@@ -181,7 +181,7 @@ def test_a_read_model_of_another_ledger_is_refused(followed: tuple[str, str], tm
     path, tables = followed
     before = stored(tables)
     with Ledger.open(path, "second") as ledger:
-        ledger.handle_many(oracle.named(SAID))
+        ledger.handle_many(oracle.with_ids(SAID))
     elsewhere = str(tmp_path / "elsewhere.db")
     with Ledger.open(elsewhere) as ledger:
         ledger.handle(opened("other"), "c1")
@@ -225,7 +225,7 @@ def test_instants_that_are_in_another_order_as_text_are_what_they_were_written(t
     instants = ("2026-03-11T12:00:00Z", "2026-03-11T12:00:00.5Z", "2026-03-11T12:00:01Z")
     assert [*instants] != sorted(instants)
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named([opened(), *(forecast(at=at) for at in instants)]))
+        ledger.handle_many(oracle.with_ids([opened(), *(forecast(at=at) for at in instants)]))
         for late in (None, forecast(at="2026-03-11T12:00:01.5Z")):
             if late is not None:
                 ledger.handle(late, "late")
@@ -332,7 +332,7 @@ def test_the_lag_is_in_positions_and_in_seconds(tmp_path: Path) -> None:
     path, recorded_at = str(tmp_path / "log.db"), time.time_ns() // 1_000 - 60 * 10**6
     with Ledger.open(path, clock=lambda: recorded_at) as ledger, Runner(path, str(tmp_path / "tables.db")) as runner:
         assert runner.lag() == Lag(0, 0.0)
-        ledger.handle_many(oracle.named(SAID))
+        ledger.handle_many(oracle.with_ids(SAID))
         lag = runner.lag()
         assert (lag.positions, 60 <= lag.seconds < 90) == (len(SAID), True)
         runner.refresh()

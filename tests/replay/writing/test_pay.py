@@ -73,7 +73,7 @@ def sealed(*more: AnyCommand, **fields: Any) -> list[AnyCommand]:
 def kept(path: Path | str, *commands: AnyCommand) -> Ledger:
     """A ledger that has accepted these commands."""
     ledger = Ledger.open(path, clock=lambda: NOW, prizes=prizes_from_log)
-    outcomes = ledger.handle_many(oracle.named(commands))
+    outcomes = ledger.handle_many(oracle.with_ids(commands))
     assert all(isinstance(outcome, Receipt) for outcome in outcomes), outcomes
     return ledger
 
@@ -118,7 +118,7 @@ def table(name: str, *commands: AnyCommand) -> list[dict[str, Any]]:
 def table_of(ledger: Ledger, name: str) -> list[dict[str, Any]]:
     """The printed rows of a projection of a ledger."""
     recorded = [each for page in ledger.read() for each in page]
-    return list(Projections(oracle.told(recorded)).table(name).rows())
+    return list(Projections(oracle.facts_in(recorded)).table(name).rows())
 
 
 # --- whom it pays
@@ -404,7 +404,7 @@ def test_a_ledger_that_was_opened_without_prizes_pays_nobody() -> None:
     """The refusal says how to open it; a retry of what was paid elsewhere is known all the same."""
     store = Store.open(":memory:", "main")
     with Ledger(store, lambda: NOW, prizes_from_log) as ledger:
-        ledger.handle_many(oracle.named(sealed()))
+        ledger.handle_many(oracle.with_ids(sealed()))
         bare = Ledger(store, lambda: NOW)
         with pytest.raises(Refused, match=r"prizes_unknown: .*forecast_ledger\.open"):
             pay(bare, "cup", PAID_AT)
@@ -490,7 +490,7 @@ def paid_to(ledger: Ledger) -> dict[str, int]:
 @pytest.mark.parametrize("alone", range(10))
 def test_a_contest_may_be_filled_sealed_and_paid_in_one_batch(alone: int, atomic: bool) -> None:
     """However many of its commands came before the batch: the rows of the batch follow those of the store."""
-    asked, commands = Asked(), oracle.named([*sealed(), payment()])
+    asked, commands = Asked(), oracle.with_ids([*sealed(), payment()])
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=asked) as ledger:
         outcomes: list[object] = [ledger.handle(command) for command in commands[:alone]]
         outcomes += ledger.handle_many(commands[alone:], atomic=atomic)
@@ -505,7 +505,7 @@ def test_contests_paid_in_one_batch_are_worked_out_one_by_one() -> None:
     league: list[AnyCommand] = [contest("league", pool=10), entry("league"), finalization("league")]
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=asked) as ledger:
         ledger.handle_many(
-            oracle.named([*sealed(*league[:2]), payment(), payment("cap"), league[2], payment("league")])
+            oracle.with_ids([*sealed(*league[:2]), payment(), payment("cap"), league[2], payment("league")])
         )
         assert asked.shown == [("cup", [*range(1, 12)]), ("league", [*range(1, 17)])]
         assert ledger.head().position == 20
@@ -515,7 +515,7 @@ def test_an_atomic_batch_that_is_refused_pays_nobody() -> None:
     """The next batch can pay."""
     asked = Asked()
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=asked) as ledger:
-        batch = oracle.named([*sealed(), payment(), payment()])
+        batch = oracle.with_ids([*sealed(), payment(), payment()])
         assert [getattr(each, "code", "") for each in ledger.handle_many(batch, atomic=True)][-2:] == [
             "batch_refused",
             "prizes_paid",
@@ -529,7 +529,7 @@ def test_what_others_append_meanwhile_is_not_mixed_with_the_batch(tmp_path: Path
     """A ledger that has not seen it yet reads it first: Eve has forecast before the seal after all, and is paid. Who
     comes while it is worked out waits, and is recorded after it.
     """
-    asked, commands, path = Asked(), oracle.named([*sealed(), payment()]), tmp_path / "log.db"
+    asked, commands, path = Asked(), oracle.with_ids([*sealed(), payment()]), tmp_path / "log.db"
     with (
         Ledger.open(path) as other,
         Ledger.open(path, prizes=asked) as ledger,
@@ -559,7 +559,7 @@ def test_a_log_that_is_never_still_can_be_paid_from(tmp_path: Path) -> None:
         raise AssertionError
 
     with Ledger.open(path, prizes=asked) as ledger, ThreadPoolExecutor(1) as aside:
-        ledger.handle_many(oracle.named(sealed()))
+        ledger.handle_many(oracle.with_ids(sealed()))
         ticks = aside.submit(busy)
         try:
             while ledger.head().position < 20:
@@ -608,7 +608,7 @@ def test_what_goes_wrong_in_working_it_out_leaves_everything_as_it_was(error: Ba
         return prizes_from_log(pages, contest)
 
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=fails) as ledger:
-        commands = oracle.named([*sealed(), payment()])
+        commands = oracle.with_ids([*sealed(), payment()])
         ledger.handle_many(commands[:5])
         with pytest.raises(type(error)):
             ledger.handle_many(commands[5:])
