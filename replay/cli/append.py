@@ -96,6 +96,10 @@ def append(
 
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     _configure_logging(verbose=verbose)
+    if map_ is not None:
+        from forecast_ledger.replay.writing.csv_reader import with_line_feeds
+
+        file = with_line_feeds(file)
     source = _read(file, map_, received, keep=refused_path is not None)
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (

@@ -2,6 +2,7 @@
 
 A download may be in any order; commands are given in order of time. A forecast that ends without being replaced is
 withdrawn at its end, once that is past: until then, a newer download may have another end, or another forecast.
+A download without forecasters has its aggregates instead.
 
 Source: Metaculus's published code, `utils/csv_utils.py`, the columns of the data download, commit 969629dd; those of
 older downloads (`MC Options`, no `Is Bot`) are read too.
@@ -46,6 +47,7 @@ OTHER_FILES = {
 }
 FUTURE_END = "an end in the future of the download: a newer download has what became of the forecast"
 README_BYTES = 2**24
+LACKING = 1  # Metaculus writes no last cell, `PDF at Resolution`, in forecasts on questions without an answer
 _EXPORTED = re.compile(rb"exported on ([0-9T:. +-]+[0-9])")
 AGGREGATE = "a forecast of an aggregate: the ledger computes its own"
 _ANONYMOUS = "Forecaster (Anonymized)"
@@ -66,6 +68,7 @@ class _Given(NamedTuple):
     start: int
     end: int | None
     distribution: tuple[str, str, str]
+    aggregate: bool
 
 
 class _Step(NamedTuple):
@@ -94,12 +97,15 @@ def read_download(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]
     asked = [
         (place, row) for name in tables[QUESTIONS] for place, row in _rows(files, name, NEEDED_OF_QUESTIONS, items)
     ]
-    given = [
-        found
-        for name in tables[FORECASTS]
-        for place, row in _rows(files, name, NEEDED_OF_FORECASTS, items)
-        if (found := _given(place, row, items)) is not None
-    ]
+    given = _of_forecasters(
+        [
+            found
+            for name in tables[FORECASTS]
+            for place, row in _rows(files, name, NEEDED_OF_FORECASTS, items, LACKING)
+            if (found := _given(place, row, items)) is not None
+        ],
+        items,
+    )
     for name in (*files.names, *files.links):
         known = OTHER_FILES.get(name.rpartition("/")[2])
         if name not in tables[QUESTIONS] + tables[FORECASTS]:
@@ -137,9 +143,9 @@ def _known(row: Row) -> str:
 
 
 def _rows(
-    files: SourceFiles, name: str, needed: Sequence[str], items: list[SourceItem]
+    files: SourceFiles, name: str, needed: Sequence[str], items: list[SourceItem], lacking: int = 0
 ) -> Iterator[tuple[InputPlace, Row]]:
-    columns, rows = read_csv(files, name)
+    columns, rows = read_csv(files, name, lacking)
     check_columns(name, columns, needed)
     for line, cells in rows:
         if isinstance(cells, Refused):
@@ -148,13 +154,23 @@ def _rows(
             yield place_in(name, line), dict(zip(columns, cells, strict=True))
 
 
+def _of_forecasters(given: list[_Given], items: list[SourceItem]) -> list[_Given]:
+    """Return the forecasts without those of aggregates, which are among the items; all if no forecaster has any."""
+    if all(each.aggregate for each in given):
+        return given
+    items += [(each.place, NotCarried(AGGREGATE)) for each in given if each.aggregate]
+    return [each for each in given if not each.aggregate]
+
+
 def _given(place: InputPlace, row: Row, items: list[SourceItem]) -> _Given | None:
-    """Return a forecast of a row; None if it is an aggregate's or cannot be read, which is then among the items."""
-    anonymous = row.get(_ANONYMOUS, "")
+    """Return a forecast of a row; None if it cannot be read, which is then among the items.
+
+    An aggregate has no id of a forecaster, but the name of its method; it counts as a bot, so that it is no peer.
+    """
+    anonymous, username = row.get(_ANONYMOUS, ""), row.get("Forecaster Username", "")
     identity = anonymous or row.get("Forecaster ID", "")
-    if not identity or (anonymous and len(anonymous) != _DIGEST_LENGTH):
-        items.append((place, NotCarried(AGGREGATE)))
-        return None
+    aggregate = not identity or (bool(anonymous) and len(anonymous) != _DIGEST_LENGTH)
+    identity = identity or username or "aggregate"
     try:
         start = read_instant(instant_of(row["Start Time"], "Start Time"))
         ends = row.get("End Time", "")
@@ -162,10 +178,10 @@ def _given(place: InputPlace, row: Row, items: list[SourceItem]) -> _Given | Non
     except Refused as refused:
         items.append((place, refused))
         return None
-    who = row.get("Forecaster Username") or anonymous or f"user {identity}"
+    who = username or anonymous or f"user {identity}"
     distribution = (row["Probability Yes"], row["Probability Yes Per Category"], row["Continuous CDF"])
-    bot = row.get("Is Bot", "") == "True"
-    return _Given(place, row["Question ID"], who, identity, bot, start, end, distribution)
+    bot = aggregate or row.get("Is Bot", "") == "True"
+    return _Given(place, row["Question ID"], who, identity, bot, start, end, distribution, aggregate)
 
 
 def _commands(

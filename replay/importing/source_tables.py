@@ -38,13 +38,16 @@ def read_table(files: SourceFiles, name: str, needed: Sequence[str]) -> SourceTa
     )
 
 
-def read_csv(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRow]]:
-    """Return the columns and the rows of a CSV. Refuses: bad_source (no header that can be read)."""
+def read_csv(files: SourceFiles, name: str, lacking: int = 0) -> tuple[list[str], Iterator[TableRow]]:
+    """Return the columns and the rows of a CSV. Refuses: bad_source (no header that can be read).
+
+    lacking: how many cells a row may lack at its end; they are empty.
+    """
     rows = _csv_rows(files, name)
     _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
     if isinstance(header, Refused):
         raise Refused("bad_source", name, None, header.detail)
-    return list(header), _even_rows(rows, len(header))
+    return list(header), _even_rows(rows, len(header), lacking)
 
 
 def check_columns(name: str, columns: Sequence[str], needed: Sequence[str]) -> None:
@@ -70,14 +73,15 @@ def _csv_rows(files: SourceFiles, name: str) -> Iterator[TableRow]:
         yield from read_records(file)
 
 
-def _even_rows(rows: Iterator[TableRow], width: int) -> Iterator[TableRow]:
-    """Refuse rows that have another number of cells than the header."""
+def _even_rows(rows: Iterator[TableRow], width: int, lacking: int) -> Iterator[TableRow]:
+    """Refuse rows that have another number of cells than the header; fill up those that may lack some."""
     for line, cells in rows:
-        if not isinstance(cells, Refused) and len(cells) != width:
-            detail = f"the row has {len(cells)} cells, the header has {width}"
-            yield line, Refused("bad_csv", "", None, detail)
-        else:
+        if isinstance(cells, Refused) or len(cells) == width:
             yield line, cells
+        elif width - lacking <= len(cells) < width:
+            yield line, [*cells, *[""] * (width - len(cells))]
+        else:
+            yield line, Refused("bad_csv", "", None, f"the row has {len(cells)} cells, the header has {width}")
 
 
 def _parquet(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRow]]:

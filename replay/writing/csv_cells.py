@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import is_instant
+from forecast_ledger.ledger.core.values import WRITTEN_NUMBER, is_instant
 from forecast_ledger.replay.writing.csv_instants import InstantFormat, instant_reader
 from forecast_ledger.replay.writing.csv_lists import read_json, split_list, with_names
 
 CsvRow = Mapping[str, str]
 ROW_NUMBER = "#"  # stands for the number of the row, unless the file has a column of this name
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
+_PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
 _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
 
 
@@ -179,6 +181,17 @@ def _check_format(cell: CellFormat, field: str) -> None:
     if sum(ways) > 1 or (cell.names is not None and not cell.split and not cell.json):
         fault = "map, json, instant, and number or split exclude each other; names needs split or json"
         raise Refused("bad_map", field, None, fault)
+
+
+def number_of(text: str, field: str) -> Decimal:
+    """Return the number that a cell has. Refuses: bad_number.
+
+    >>> number_of("1e2", "score") == 100
+    True
+    """
+    if not _PLAIN.fullmatch(text):
+        raise Refused("bad_number", field, text, "not a number that can be compared")
+    return Decimal(text)
 
 
 def _translate(text: str, field: str, table: dict[str, Any]) -> Any:

@@ -1,8 +1,9 @@
-"""Instants in cells: RFC 3339, dates, offsets as databases write them, or a format of strptime."""
+"""Instants in cells: RFC 3339, dates, offsets as databases write them, Unix time, or a format of strptime."""
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -10,11 +11,17 @@ from forecast_ledger.ledger.core.errors import Refused
 _OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
 _ENDING = re.compile(r"(?P<clock>:[0-9]{2}(?:\.[0-9]+)?)\s?(?P<zone>Z|z|UTC|[+-][0-2][0-9](?::?[0-5][0-9])?)\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_UNIX = {"unix": 10**6, "unix ms": 10**3}  # format -> how many microseconds a unit of it has
+_EPOCH, _COUNT = datetime(1970, 1, 1, tzinfo=UTC), re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
 _HOURS = re.compile(r"%-?[HIcXsT]")  # directives of strptime that give a time of day
 
 
 class InstantFormat(NamedTuple):
-    """How a file writes instants. form: of strptime. offset: of instants without one. end_of_day: of dates."""
+    """How a file writes instants.
+
+    form: of strptime; `unix` for seconds since 1970, `unix ms` for milliseconds. offset: of instants without one.
+    end_of_day: of dates.
+    """
 
     form: str
     offset: str
@@ -34,9 +41,27 @@ def instant_reader(written: InstantFormat, field: str) -> Callable[[str], str]:
         raise Refused("bad_map", "offset", offset, "write an offset as Z, +01:00 or -05:30")
     if not form:
         return lambda text: _rewritten(text, field, offset, end_of_day)
-    if end_of_day and _HOURS.search(form):
+    if end_of_day and (form in _UNIX or _HOURS.search(form)):
         raise Refused("bad_map", field, form, "end_of_day is of dates; this format has a time of day")
+    if form in _UNIX:
+        return lambda text: _since_epoch(text, field, form)
     return lambda text: _parsed(text, field, form, offset, end_of_day)
+
+
+def _since_epoch(text: str, field: str, form: str) -> str:
+    """Return a count of seconds or milliseconds since 1970 as RFC 3339, rounded half-even to a microsecond."""
+    try:
+        if not _COUNT.fullmatch(text):
+            raise ValueError
+        micros = int((Decimal(text) * _UNIX[form]).to_integral_value())
+        return (_EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        raise _not_written(text, field, form) from None
+
+
+def _not_written(text: str, field: str, form: str) -> Refused:
+    remedy = "correct the cell, or `instant` in the map"
+    return Refused("bad_instant", field, text, f"not in the format {form}", remedy=remedy)
 
 
 def _rewritten(text: str, field: str, offset: str, end_of_day: bool) -> str:
@@ -61,6 +86,5 @@ def _parsed(text: str, field: str, form: str, offset: str, end_of_day: bool) -> 
     try:
         parsed = datetime.strptime(text, form) + timedelta(days=end_of_day)
     except (ValueError, OverflowError):
-        remedy = "correct the cell, or `instant` in the map"
-        raise Refused("bad_instant", field, text, f"not in the format {form}", remedy=remedy) from None
+        raise _not_written(text, field, form) from None
     return parsed.isoformat() if parsed.tzinfo or not offset else parsed.isoformat() + offset

@@ -21,12 +21,13 @@ from forecast_ledger.replay.writing.csv_cells import (
     CsvRow,
     FieldValue,
     field_value,
+    number_of,
     parse_template,
 )
 from forecast_ledger.replay.writing.csv_groups import Group, GroupedRows, LongField
 from forecast_ledger.replay.writing.csv_instants import InstantFormat, instant_reader
-from forecast_ledger.replay.writing.csv_order import RECEIVED, RowCommands, refuse_falling, sort_rows
-from forecast_ledger.replay.writing.csv_reader import SourceRecord, read_sources
+from forecast_ledger.replay.writing.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
+from forecast_ledger.replay.writing.csv_reader import SourceRecord, is_byte_encoding, read_sources
 
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
@@ -34,9 +35,10 @@ COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind f
 class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     """The description of one command of a row in a map.
 
-    where: column -> the texts allowed; present: columns that must not be empty; a row that fails either has no such
-    command. id: a template. fields: for each field a template, a constant, or a description as in `CellFormat`. group:
-    rows with the same cells in these columns are one command; one of its fields is described as in `LongFormat`.
+    where: column -> the texts allowed; present: columns that must not be empty; above: column -> a template of a number
+    that its own is above; a row that fails any of these has no such command. id: a template. fields: for each field a
+    template, a constant, or a description as in `CellFormat`. group: rows with the same cells in these columns are one
+    command; one of its fields is described as in `LongFormat`.
     """
 
     type: str
@@ -44,14 +46,20 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     fields: dict[str, Any]
     where: dict[str, str | list[str]] = {}
     present: list[str] = []
+    above: dict[str, str | int] = {}
     group: list[str] = []
 
 
 class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
-    """A map as it is written. instant, offset: the defaults for all fields that are instants. sort: one of these."""
+    """A map as it is written.
+
+    encoding: of the file; "" for UTF-8. instant, offset: the defaults for all fields that are instants. sort: one of
+    these.
+    """
 
     command: list[CommandMap]
     delimiter: str = ","
+    encoding: str = ""
     instant: str = ""
     offset: str = ""
     sort: str = ""
@@ -87,7 +95,11 @@ class CommandReader:
             column: {texts} if isinstance(texts, str) else {*texts} for column, texts in description.where.items()
         }
         self._present = description.present
-        self.columns = {*self._where, *self._present, *self._group}
+        self._above = {
+            column: parse_template(str(than), f"{path}.above.{column}") for column, than in description.above.items()
+        }
+        self.columns = {*self._where, *self._present, *self._group, *self._above}
+        self.columns |= {column for than in self._above.values() for column in than.columns}
         self.columns |= {column for value in self._values.values() for column in value.columns}
         self.places = {field: [*dict.fromkeys(value.columns)] for field, value in self._values.items()}
         if self._long is not None:
@@ -95,9 +107,11 @@ class CommandReader:
             self.places[self._long.field] = [*dict.fromkeys(self._long.columns)]
 
     def applies(self, row: CsvRow) -> bool:
-        """Return whether the row has a command of this kind."""
-        return all(row[column] for column in self._present) and all(
-            row[column] in texts for column, texts in self._where.items()
+        """Return whether the row has a command of this kind. Refuses: bad_number (no number to compare)."""
+        return (
+            all(row[column] for column in self._present)
+            and all(row[column] in texts for column, texts in self._where.items())
+            and all(_is_above(row, column, than) for column, than in self._above.items())
         )
 
     def grouped_rows(self) -> GroupedRows | None:
@@ -136,8 +150,12 @@ class CsvMapping:
                 description.delimiter,
                 "use one character, not a quotation mark or a line break",
             )
+        if description.encoding and not is_byte_encoding(description.encoding):
+            detail = "no encoding of text that is known here and writes ASCII as it is"
+            remedy = "use one such as cp1252, latin-1 or mac_roman, or convert the file to UTF-8"
+            raise Refused("bad_map", "encoding", description.encoding, detail, remedy=remedy)
         usual = CellFormat("", instant=description.instant, offset=description.offset)
-        self.delimiter = description.delimiter
+        self.delimiter, self.encoding = description.delimiter, description.encoding
         self.instants = InstantFormat(description.instant, description.offset)
         self.readers = [
             CommandReader(part, f"command[{number}]", usual) for number, part in enumerate(description.command)
@@ -198,7 +216,7 @@ def read_rows(mapping: CsvMapping, file: IO[bytes], *, keep: bool = False, recor
     Refuses, first that applies: bad_csv, unmapped_value, out_of_order. Raises Refused, before anything else is read, if
     the header does not match the map (bad_csv), or the first rows are mostly in falling order (out_of_order).
     """
-    rows = read_sources(file, mapping.delimiter)
+    rows = read_sources(file, mapping.delimiter, mapping.encoding)
     _, header, source = next(rows, (1, Refused("bad_csv", "", None, "the file is empty"), b""))
     if isinstance(header, Refused):
         raise header
@@ -210,8 +228,8 @@ def read_rows(mapping: CsvMapping, file: IO[bytes], *, keep: bool = False, recor
     if any(groups is not None for _, groups in grouped):
         found = heapq.merge([*found], _read_groups(grouped), key=attrgetter("line"))
     if mapping.sort:
-        found = sort_rows(found, mapping.sort)
-        return MappedCommands(source, _each(found), sum(len(row.commands) for row in found))
+        ordered = sort_commands(found, mapping.sort)
+        return MappedCommands(source, iter(ordered), len(ordered))
     return MappedCommands(source, refuse_falling(_each(found)))
 
 
@@ -253,10 +271,14 @@ def _read_commands(
         row.setdefault(ROW_NUMBER, str(number))
         time, found = received(row), list[ReadCommand]()
         for reader, groups in readers:
-            if not reader.applies(row):
+            place = InputPlace(line, reader.type, reader.places, records=records)
+            try:
+                if not reader.applies(row):
+                    continue
+            except Refused as refused:
+                found.append((place._replace(columns={str(refused.field): [str(refused.field)]}), refused))
                 continue
             if groups is None:
-                place = InputPlace(line, reader.type, reader.places, records=records)
                 if isinstance(time, int):
                     place = place._replace(recorded_at=time)
                 found.append((place, time if isinstance(time, Refused) else reader.read(row)))
@@ -275,6 +297,12 @@ def _read_groups(readers: Sequence[tuple[CommandReader, GroupedRows | None]]) ->
         for group, whole in groups.groups()
     ]
     return sorted(found, key=attrgetter("line"))
+
+
+def _is_above(row: CsvRow, column: str, than: FieldValue) -> bool:
+    """Return whether a row's number is above another; not if either is empty. Refuses: bad_number."""
+    texts = row[column], than.read(row)
+    return all(texts) and number_of(texts[0], column) > number_of(texts[1], column)
 
 
 def _wrong_length(cells: list[str], header: list[str]) -> Refused:

@@ -1,8 +1,9 @@
-"""The order of the rows of a CSV: sorted as the map says, or refused if forecasts mostly go back in time."""
+"""The order of the commands of a CSV: sorted as the map says, or refused if forecasts mostly go back in time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -28,18 +29,26 @@ class RowCommands(NamedTuple):
     commands: Sequence[ReadCommand]
 
 
-def sort_rows(rows: Iterable[RowCommands], field: str) -> list[RowCommands]:
-    """Return the rows in the order of an instant of their first commands; rows that have none come first.
+def sort_commands(rows: Iterable[RowCommands], field: str) -> list[ReadCommand]:
+    """Return the commands of all rows in the order of an instant of each; those that have none come first.
 
-    Rows of one instant keep their order; in a file that falls more often than it rises, they are turned round, because
-    its newest row is its first. All rows are in memory: about 1,500 bytes each, and the bytes that are kept of it.
+    A command comes after those before it in its row. Commands of one instant keep the order of their rows; in a file
+    that falls more often than it rises, the rows are turned round, because its newest row is its first. All commands
+    are in memory: about 1,500 bytes each, and the bytes that are kept of their rows.
     """
-    keyed = [(_instant(row, field), row) for row in rows]
-    steps = [after - before for (before, _), (after, _) in pairwise(keyed) if before is not None and after is not None]
+    keyed = [[(_instant(each, field), each) for each in row.commands] for row in rows]
+    first = [next((at for at, _ in row if at is not None), None) for row in keyed]
+    steps = [after - before for before, after in pairwise(first) if before is not None and after is not None]
     if sum(step < 0 for step in steps) > sum(step > 0 for step in steps):
         keyed.reverse()
-    keyed.sort(key=lambda pair: (pair[0] is not None, pair[0]))
-    return [row for _, row in keyed]
+    placed = list[tuple[bool, int, ReadCommand]]()
+    for row in keyed:
+        latest = None
+        for at, each in row:
+            latest = at if latest is None else max(latest, at or latest)
+            placed.append((latest is not None, latest or 0, each))
+    placed.sort(key=itemgetter(0, 1))
+    return [each for *_, each in placed]
 
 
 def refuse_falling(commands: Iterator[ReadCommand]) -> Iterator[ReadCommand]:
@@ -80,11 +89,11 @@ def _steps(commands: Iterable[ReadCommand]) -> tuple[int, int]:
     return falls, rises
 
 
-def _instant(row: RowCommands, field: str) -> int | None:
-    for place, command in row.commands:
-        if field == RECEIVED and place.recorded_at is not None:
-            return place.recorded_at
-        with suppress(Refused, AttributeError):
-            if not isinstance(command, Refused):
-                return read_instant(getattr(command, field), field)
+def _instant(each: ReadCommand, field: str) -> int | None:
+    place, command = each
+    if field == RECEIVED:
+        return place.recorded_at
+    with suppress(Refused, AttributeError):
+        if not isinstance(command, Refused):
+            return read_instant(getattr(command, field), field)
     return None

@@ -1,16 +1,66 @@
 """Read a CSV file that may be malformed: in bounded memory, and only up to the first record that cannot be read."""
 
 import csv
+import io
 from collections.abc import Iterator
-from typing import IO
+from contextlib import suppress
+from typing import IO, Any
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.writing.append import LONGEST_LINE, UTF_8_MARK
 
 LONGEST_RECORD = 4 * LONGEST_LINE  # bytes; the csv module limits a cell to 131,072 characters
 
+_PACKED = (b"PK\x03\x04", b"\x1f\x8b")  # how a zip and a gzip file begin
+_IS_PACKED = "the file is packed"
+
 CsvRecord = tuple[int, list[str] | Refused]
 SourceRecord = tuple[int, list[str] | Refused, bytes]
+
+
+class _LineFeeds(io.RawIOBase):
+    """A file with a line feed for each carriage return."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._file.read(len(buffer)).replace(b"\r", b"\n")
+        buffer[: len(part)] = part
+        return len(part)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+
+def with_line_feeds(file: IO[bytes]) -> IO[bytes]:
+    r"""Return a file whose lines end in line feeds: the file, or one that reads it if its header ends in `\r` alone.
+
+    Such files come from old spreadsheets on a Mac. A file that cannot be looked into is returned as it is.
+    """
+    head = b""
+    with suppress(AttributeError):
+        head = file.peek(1) if not file.seekable() or not file.tell() else b""  # type: ignore[attr-defined]
+    first = head.partition(b"\n")[0].removesuffix(b"\r")
+    return io.BufferedReader(_LineFeeds(file)) if b"\r" in first else file
+
+
+def is_byte_encoding(name: str) -> bool:
+    """Return whether Python knows an encoding by this name that writes ASCII as ASCII, so that lines can be found.
+
+    >>> is_byte_encoding("cp1252"), is_byte_encoding("utf-16"), is_byte_encoding("rot13"), is_byte_encoding("klingon")
+    (True, False, False, False)
+    """
+    every = bytes(range(128))
+    with suppress(LookupError, ValueError):
+        return every.decode(name) == every.decode("ascii")
+    return False
 
 
 def read_records(file: IO[bytes], delimiter: str = ",") -> Iterator[CsvRecord]:
@@ -18,13 +68,15 @@ def read_records(file: IO[bytes], delimiter: str = ",") -> Iterator[CsvRecord]:
     return ((line, cells) for line, cells, _ in read_sources(file, delimiter))
 
 
-def read_sources(file: IO[bytes], delimiter: str = ",") -> Iterator[SourceRecord]:
+def read_sources(file: IO[bytes], delimiter: str = ",", encoding: str = "") -> Iterator[SourceRecord]:
     """Return each record's first line, its cells without outer spaces, and its bytes; blank lines are skipped.
+
+    encoding: "" for UTF-8.
 
     A record that cannot be read is the last, since its end is not known; its bytes are those read so far.
     Refuses: bad_csv.
     """
-    lines = BoundedLines(file, LONGEST_LINE, LONGEST_RECORD)
+    lines = BoundedLines(file, LONGEST_LINE, LONGEST_RECORD, encoding or "utf-8")
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         first = lines.number + 1
@@ -32,14 +84,24 @@ def read_sources(file: IO[bytes], delimiter: str = ",") -> Iterator[SourceRecord
         try:
             cells = next(reader, None)
         except (csv.Error, UnicodeDecodeError, UnreadableError) as error:
-            reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error).partition(" - ")[0]
-            refused = Refused("bad_csv", "", None, f"{reason}; the lines after {lines.number} are not read")
-            yield first, refused, lines.source()
+            yield first, _unreadable(error, lines.number, encoding), lines.source()
             return
         if cells is None:
             return
         if cells:
             yield first, [cell.strip() for cell in cells], lines.source()
+
+
+def _unreadable(error: Exception, line: int, encoding: str) -> Refused:
+    """Return the refusal of a record that cannot be read."""
+    if not isinstance(error, UnicodeDecodeError):
+        if str(error) == _IS_PACKED:
+            return Refused("bad_csv", "", None, _IS_PACKED, remedy="unpack it, or pipe it: unzip -p FILE, or zcat FILE")
+        reason = str(error).partition(" - ")[0]
+        return Refused("bad_csv", "", None, f"{reason}; the lines after {line} are not read")
+    detail = f"not {encoding or 'UTF-8'}; the lines after {line} are not read"
+    remedy = 'convert the file to UTF-8, or name its encoding at the top of the map, such as encoding = "cp1252"'
+    return Refused("bad_csv", "", None, detail, remedy=remedy)
 
 
 class UnreadableError(ValueError):
@@ -52,8 +114,8 @@ class BoundedLines:
     A caller that reads records calls `begin` before each.
     """
 
-    def __init__(self, file: IO[bytes], longest: int, longest_record: int) -> None:
-        self._file, self._longest, self._longest_record = file, longest, longest_record
+    def __init__(self, file: IO[bytes], longest: int, longest_record: int, encoding: str = "utf-8") -> None:
+        self._file, self._longest, self._longest_record, self._encoding = file, longest, longest_record, encoding
         self._lines: list[bytes] = []
         self.number = self._taken = 0
 
@@ -80,6 +142,8 @@ class BoundedLines:
             raise UnreadableError(f"a line has more than {self._longest} bytes")
         if self._taken > self._longest_record:
             raise UnreadableError(f"a row has more than {self._longest_record} bytes: is a quotation mark missing?")
+        if self.number == 1 and line.startswith(_PACKED):
+            raise UnreadableError(_IS_PACKED)
         if b"\0" in line:
             raise UnreadableError("a line has a NUL byte: is the file a CSV in UTF-8?")
-        return (line.removeprefix(UTF_8_MARK) if self.number == 1 else line).decode()
+        return (line.removeprefix(UTF_8_MARK) if self.number == 1 else line).decode(self._encoding)

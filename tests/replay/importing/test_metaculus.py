@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.events import ForecastMade, QuestionClosed, QuestionOpened, QuestionResolved
+from forecast_ledger.ledger.model.events import (
+    ForecastMade,
+    ParticipantEnrolled,
+    QuestionClosed,
+    QuestionOpened,
+    QuestionResolved,
+)
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.metaculus import FUTURE_END
 from forecast_ledger.replay.importing.metaculus_cells import read_list, zero_point
@@ -87,6 +93,39 @@ def test_what_is_not_carried_over_is_counted() -> None:
             "a question without an opening or a closing time": 1,
             "a forecast on a question that is not carried over": 1,
         }
+
+
+def test_forecasts_on_questions_without_an_answer_lack_their_last_cell(download: Path) -> None:
+    """Metaculus writes `PDF at Resolution` only beside an answer; a row that lacks more is refused."""
+    lines = (download / FORECASTS).read_text(encoding="utf-8").splitlines()
+    [short] = [line for line in lines if line.startswith("506,")]
+    assert (len(next(csv.reader([short]))), len(lines[0].split(","))) == (18, 19)
+    edit(download / FORECASTS, lambda text: text.replace(short, short[:-1]))
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", download)
+        assert found.counts == {"accepted": ALL["accepted"] - 1, "duplicate": 0, "refused": 1}
+        assert found.refused == [f"{FORECASTS}, line 3: bad_csv : the row has 17 cells, the header has 19"]
+
+
+@pytest.mark.parametrize("anonymized", [False, True])
+def test_a_download_of_aggregates_alone_has_them_as_forecasters(download: Path, anonymized: bool) -> None:
+    """The download that everyone gets has no forecasters; an aggregate counts as a bot, which is no peer."""
+    rewrite(download / FORECASTS, lambda row: row if row["Forecaster Username"] == "recency_weighted" else None)
+    if anonymized:
+        edit(
+            download / FORECASTS,
+            lambda text: text.replace("Forecaster ID,Forecaster Username", "Forecaster (Anonymized)", 1).replace(
+                ",,recency_weighted,", ",recency_weighted,"
+            ),
+        )
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", download)
+        made = [event for event in events(ledger) if isinstance(event, ForecastMade)]
+        assert found.refused == []
+        assert len(made) == 2
+        assert {event.participant for event in made} == {"recency_weighted"}
+        assert [(event.participant, event.bot) for event in events(ledger) if isinstance(event, ParticipantEnrolled)]
+        assert import_into(ledger, "metaculus", download).counts["accepted"] == 0
 
 
 def test_a_download_in_any_order_gives_the_same_log(download: Path) -> None:

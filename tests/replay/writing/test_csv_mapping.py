@@ -26,7 +26,7 @@ from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.writing.append import LONGEST_LINE, InputPlace
 from forecast_ledger.replay.writing.csv_cells import CellFormat, field_value, parse_template
 from forecast_ledger.replay.writing.csv_mapping import COMMAND_TYPES, parse_map, read_rows
-from forecast_ledger.replay.writing.csv_reader import read_records
+from forecast_ledger.replay.writing.csv_reader import read_records, with_line_feeds
 from tests.replay.cli.test_main import run
 from tests.support.paths import ROOT
 
@@ -287,6 +287,10 @@ def mistaken(**parts: str) -> bytes:
         (mistaken(probability='probability = { from = "{p}", names = ["a"] }'), "probability", "names needs split"),
         (b'sort = "question"\n' + FORECASTS, "sort", "an instant, such as at, in every command"),
         (b'sort = "closes_at"\n' + FORECASTS, "sort", "submit_forecast lacks it"),
+        (b'encoding = "utf-16"\n' + FORECASTS, "encoding", "use one such as cp1252, latin-1 or mac_roman"),
+        (b'encoding = "rot13"\n' + FORECASTS, "encoding", "no encoding of text"),
+        (mistaken(id='id = "{n}"\nabove = { n = "{" }'), "command[0].above.n", "{ is alone"),
+        (mistaken(id='id = "{n}"\nabove = { n = 0.5 }'), "command[0].above[...]", "Expected `int | str`"),
         (mistaken(id='id = "{n}"\ngroup = ["n"]'), "command[0].group", "a group needs one field"),
         (mistaken(probability='probability = { from = "{p}", json = true, map = {} }'), "probability", "exclude each"),
         (mistaken(probability='probability = { from = "{p}", split = ",", names = "{" }'), "probability", "{ is alone"),
@@ -369,6 +373,31 @@ def test_cells_lose_their_outer_spaces_and_may_hold_lines() -> None:
     """A row is told by its first line, whatever it holds."""
     found = list(read_records(io.BytesIO(b'n , who\n 1 ,"a\nb"\n\n2, ada\n')))
     assert found == [(1, ["n", "who"]), (2, ["1", "a\nb"]), (5, ["2", "ada"])]
+
+
+@pytest.mark.parametrize("begin", [b"PK\x03\x04\x14\0", b"\x1f\x8b\x08\0"])
+def test_a_packed_file_is_said_to_be_packed(begin: bytes) -> None:
+    """The remedy is a command."""
+    [(line, refused)] = read_records(io.BytesIO(begin + b"\n" * 9))
+    assert line == 1
+    assert "the file is packed; unpack it, or pipe it: unzip -p FILE" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (b"a,b\r1,2\r", [["a", "b"], ["1", "2"]]),
+        (b'a,b\r1,"2\n3"\r4,5', [["a", "b"], ["1", "2\n3"], ["4", "5"]]),
+        (b"a,b\r\n1,2\r\n", [["a", "b"], ["1", "2"]]),
+        (b"a,b\n1,2\n", [["a", "b"], ["1", "2"]]),
+        (b"\xef\xbb\xbfa,b\r1,2", [["a", "b"], ["1", "2"]]),
+        (b"", []),
+    ],
+)
+def test_a_line_ends_as_the_header_does(text: bytes, rows: list[list[str]]) -> None:
+    """Line feeds, both, or carriage returns alone, which end every line of such a file."""
+    assert [cells for _, cells in read_records(with_line_feeds(io.BufferedReader(io.BytesIO(text))))] == rows
+    assert with_line_feeds(without := io.BytesIO(text)) is without  # nothing can be looked into
 
 
 def test_a_row_can_be_several_commands_or_none() -> None:

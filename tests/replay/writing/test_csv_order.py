@@ -62,20 +62,21 @@ def test_a_file_that_mostly_falls_is_refused_before_anything_is_recorded(tmp_pat
 
 
 def test_a_sorted_file_is_recorded_as_the_rising_file_is(tmp_path: Path) -> None:
-    """The rows go by their first commands; the withdrawal of a row stays behind its forecast, before the next one."""
+    """Each command goes by its own instant; the withdrawal of a row comes before the forecast that begins with it."""
     expected = [
         "ada 2026-03-01 0.1",
         "end ada 2026-03-01",
         "bo 2026-03-02 0.6",
-        "end bo 2026-03-02",
         "ada 2026-03-02 0.2",
+        "end bo 2026-03-02",
         "end ada 2026-03-02",
         "ada 2026-03-03 0.3",
         "bo 2026-03-03 0.7",
     ]
     assert ids(SORTED, HEADER + FALLING) == expected
     rising = b"".join(reversed(FALLING.splitlines(keepends=True)))
-    assert ids(SORTED, HEADER + rising) == ids(MAP, HEADER + rising) == expected
+    assert ids(SORTED, HEADER + rising) == expected
+    assert sorted(ids(MAP, HEADER + rising)) == sorted(expected)
     log, map_ = str(tmp_path / "log.db"), tmp_path / "map.toml"
     map_.write_bytes(SORTED)
     assert run("append", log, "-", given=opened("o", question="rain")).exit_code == FINE
@@ -126,6 +127,12 @@ short
         "ada 2026-03-01T02:00:00+05:00 0.2",
         "ada 2026-02-28T22:00:00Z 0.3",
     ]
+
+
+def test_a_command_never_comes_before_an_earlier_one_of_its_row() -> None:
+    """An end before its beginning, as a mistaken row has it, stays behind it."""
+    rows = b"ada,2026-03-03,2026-03-01,0.1\nbo,2026-03-02,,0.2\n"
+    assert ids(SORTED, HEADER + rows) == ["bo 2026-03-02 0.2", "ada 2026-03-03 0.1", "end ada 2026-03-03"]
 
 
 def test_any_shuffle_of_a_file_is_recorded_in_one_order() -> None:
