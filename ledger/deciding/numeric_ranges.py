@@ -77,7 +77,7 @@ def possible_values(span: events.NumericRange) -> tuple[Decimal, Decimal, Decima
     """Return the smallest and the largest value of a discrete question, and the step between values.
 
     >>> possible_values(events.NumericRange(lower="-0.5", upper="2.5", bins=3))
-    (Decimal('0.0'), Decimal('2.0'), Decimal('1'))
+    (Decimal('0.0'), Decimal('2.0'), Decimal('1.0'))
     """
     lower, upper = Decimal(span.lower), Decimal(span.upper)
     step = WIDE.divide(WIDE.subtract(upper, lower), Decimal(span.bins))

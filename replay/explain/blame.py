@@ -180,7 +180,11 @@ class _History:
             read = upto
 
     def _row(self, projections: Projections) -> PrintedRow:
-        rows = projections.table(self._table).rows()
+        table = projections.table(self._table)
+        for column in table.columns:
+            if column.kind == "id" and column.name in self._key:
+                table = table.only(column.name, self._key[column.name])
+        rows = table.rows()
         return next((row for row in rows if all(str(row[name]) == part for name, part in self._key.items())), None)
 
     def _tallies(self, facts: Facts, codes: Sequence[int]) -> dict[int, Tally]:

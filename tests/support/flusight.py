@@ -9,7 +9,7 @@ One distribution of the source misses one by 7.4e-5; it is divided by its sum.
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import cache
@@ -67,6 +67,11 @@ def rows() -> list[Row]:
     """The lines of the source, decimals kept as text."""
     with gzip.open(SOURCE, "rt", encoding="utf-8") as file:
         return [json.loads(line, parse_float=str) for line in file]
+
+
+def of_teams(source: Iterable[Row], teams: Collection[str]) -> list[Row]:
+    """The lines of the source without the forecasts and withdrawals of other teams."""
+    return [row for row in source if row["kind"] not in {"forecast", "withdrawal"} or row["forecaster"] in teams]
 
 
 def by_round(source: Iterable[Row]) -> Iterator[Row]:

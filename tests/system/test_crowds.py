@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -277,9 +278,9 @@ def test_a_transaction_of_an_append_is_as_large_as_others_can_wait_for(
     taken: list[int] = []
     handle = Ledger.handle_many
 
-    def watched(self: Ledger, commands: list[AnyCommand], *, atomic: bool = False) -> list[Receipt | Refused]:
+    def watched(self: Ledger, commands: list[AnyCommand], **options: Any) -> list[Receipt | Refused]:
         taken.append(len(commands))
-        return handle(self, commands, atomic=atomic)
+        return handle(self, commands, **options)
 
     monkeypatch.setattr(Ledger, "handle_many", watched)
     with Ledger.open(":memory:") as ledger:

@@ -49,6 +49,7 @@ pytestmark = pytest.mark.skipif(
 TOLERANCE = Fraction(1, 10**9)  # of a published score
 EXACT = Context(prec=50)
 OUT_OF_ORDER = 15  # of one team's file, handed in a day after that of the next round, and claimed to be older
+FEW_TEAMS = {"LosAlamos-DoSiDo", "FluSight-ensemble", "FluSight-ens_q_cat", "UMass-flusion"}  # the first has them
 ACCEPTED = {
     "open_contest": 13,
     "open_question": 1_290,
@@ -199,19 +200,19 @@ def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any]) -> None
         assert ledger.head() == before
 
 
-def test_a_history_that_is_imported_has_the_tables_of_the_one_that_was_received(
-    season: tuple[Path, Any], replayed: Replay
-) -> None:
-    """Each line has its time of receipt; boards by the recorded clock, and all others, are those of the season."""
-    path, lines = season[0].with_name("imported.db"), season[0].with_name("received.jsonl")
-    received = flusight.recorded(flusight.rows())
+def test_a_history_that_is_imported_has_the_tables_of_the_one_that_was_received(source: Source, tmp_path: Path) -> None:
+    """Each line has its time of receipt; boards by the recorded clock, and all others, are those that were received."""
+    path, lines = tmp_path / "imported.db", tmp_path / "received.jsonl"
+    rows = flusight.of_teams(source.rows, FEW_TEAMS)
+    build(tmp_path / "received.db", flusight.batches(rows))
+    received = flusight.recorded(rows)
     lines.write_text("".join(json.dumps(command | {"received_at": time}) + "\n" for time, command in received))
     result = CliRunner().invoke(main, ["append", str(path), str(lines), "--recorded-at", "received_at"])
     assert result.exit_code == FINDINGS
     assert result.stderr.splitlines()[-1] == f"refused: {OUT_OF_ORDER} x out_of_order; the first 3 are above"
-    again = replay(str(path))
-    assert summarize_tables(again.projections.facts) == summarize_tables(replayed.projections.facts)
-    assert again.checkpoint != replayed.checkpoint  # the rows say that their times are imported
+    imported, live = replay(str(path)), replay(str(tmp_path / "received.db"))
+    assert summarize_tables(imported.projections.facts) == summarize_tables(live.projections.facts)
+    assert imported.checkpoint != live.checkpoint  # the rows say that their times are imported
 
 
 def test_when_a_command_was_recorded_shows_only_where_the_rules_ask_for_it(

@@ -46,7 +46,7 @@ def command_with(path: str, word: Any) -> dict[str, Any]:
     fields: dict[str, Any] = json.decode(json.encode(command))
     if path.startswith("rules"):
         *_, name = path.split(".")
-        within = {name: [word] if name == "scored_only_levels" else word}
+        within = {name: [word] if name in {"scored_only_levels", "reference_rows"} else word}
         fields["rules"] = {"name": "x"} | ({"trading": within} if "trading." in path else within)
     else:
         fields[path] = word
