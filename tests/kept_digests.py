@@ -30,7 +30,7 @@ from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, replication
 from tests.support.seasons import Season as Tournament
-from tests.support.seasons import board_rules, drawn_rules, first_rules
+from tests.support.seasons import board_rules, drawn_rules, first_rules, shown_rules
 from tests.support.trading_seasons import Season as Trading
 from tests.system.test_stories import DATA, STORIES, commands
 
@@ -54,6 +54,7 @@ REFERENCES = (
     3_156,
     3_355,
 )  # with reference forecasters
+PAYOUTS = (4_005, 4_006, 4_017)  # seeds of seasons in which some answers are payouts
 MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
 STEPS = 40  # of each of these
 LAG = 977_353  # µs by which the ledger's clock is behind what commands of trading claim
@@ -155,7 +156,13 @@ def boards(seed: int) -> Iterator[Batch]:
 def references(seed: int) -> Iterator[Batch]:
     """A season with prices, under rules that show reference forecasters."""
     random = Random(seed)
-    return Tournament(random, drawn_rules(random), drawn_rules(random), quoted=0.8).batches()
+    return Tournament(random, shown_rules(random), shown_rules(random), quoted=0.8).batches()
+
+
+def payouts(seed: int) -> Iterator[Batch]:
+    """A season in which some answers are payouts, under the preset that scores them and two drawn rule sets."""
+    random = Random(seed)
+    return Tournament(random, "forecastbench", drawn_rules(random), drawn_rules(random), paid=0.5).batches()
 
 
 def trading(seed: int) -> Iterator[Batch]:
@@ -176,6 +183,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},
     **{f"boards {seed}": partial(boards, seed) for seed in BOARDS},
     **{f"references {seed}": partial(references, seed) for seed in REFERENCES},
+    **{f"payouts {seed}": partial(payouts, seed) for seed in PAYOUTS},
     **{f"trading {seed}": partial(trading, seed) for seed in MARKETS},
 }
 

@@ -44,6 +44,7 @@ REFERENCE_ROWS: tuple[ReferenceRow, ...] = get_args(ReferenceRow)
 LOGARITHMS: tuple[str, ...] = get_args(Logarithm)
 GAINS: tuple[str, ...] = get_args(Gain)
 _GAINS = f"{', '.join(GAINS[:-1])} or {GAINS[-1]}"
+BRIERS = ("brier", "brier_sum", "ordered_brier")  # they score payouts, too: shares of an outcome
 UNBOUNDED: tuple[str, ...] = get_args(Unbounded)
 ABSOLUTES: tuple[str, ...] = get_args(Absolute)
 KIND_TOTALS: tuple[str, ...] = get_args(KindTotal)
@@ -101,6 +102,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     least_share_ppm: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     bot_level: Literal["none", Level] = "none"
     reference_rows: tuple[ReferenceRow, ...] = ()
+    payouts: Literal["unscored", "scored"] = "unscored"
 
 
 # Fields that were added later, the newest last. They are left out of the log at their defaults, so that the bytes of
@@ -118,6 +120,7 @@ LATER_FIELDS = (
     "least_share_ppm",
     "bot_level",
     "reference_rows",
+    "payouts",
 )
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
@@ -192,6 +195,8 @@ def _broken_kernel_rules(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
         and (rules.reference in {"uniform", "consensus"} or "consensus" in shown_references(rules)),
         "consensus_of others needs reference consensus, consensus median, and equal weights": others
         and (rules.reference, rules.consensus, rules.consensus_weights) != ("consensus", "median", "equal"),
+        f"payouts scored needs the kernel {', '.join(BRIERS[:-1])} or {BRIERS[-1]}": rules.payouts == "scored"
+        and rules.kernel not in BRIERS,
         "consensus_of others needs kernels that are logarithms": others and kernels != logarithms,
     }
 
@@ -330,6 +335,18 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
             _ARENA, name="arena-v2", trading=Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5)
         ),
         "Forecaster Arena, Methodology v1 and Scoring Methodology",
+    ),
+    # Raw Brier scores, without the adjustment for the difficulty of questions.
+    (
+        RuleSet(
+            name="forecastbench",
+            kernel="brier",
+            period="covered",
+            total="mean",
+            least_probability_ppm=0,
+            payouts="scored",
+        ),
+        "ForecastBench's leaderboard: (forecast - resolved_to)², averaged over questions",
     ),
 )
 PRESET_SOURCES: dict[str, str] = {rules.name: source for rules, source in _PRESETS}

@@ -61,6 +61,7 @@ def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
         scale="plain",
         score_consensus=True,
         reference_rows=(),
+        payouts="unscored",
         least_probability_ppm=0,
     )
     entries = {

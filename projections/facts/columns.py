@@ -93,7 +93,8 @@ class Settlement(NamedTuple):
     """A resolution, annulment or revocation; question: code.
 
     outcome, known_at: -1 and the scheduled close if it is an annulment or revocation. value: exact decimal text of a
-    numeric answer. settles: False for a revocation.
+    numeric answer. settles: False for a revocation. payouts: what a share of each outcome is paid, 1e-9, if no single
+    outcome happened.
     """
 
     position: int
@@ -102,6 +103,7 @@ class Settlement(NamedTuple):
     known_at: int
     value: str = ""
     settles: bool = True
+    payouts: tuple[int, ...] = ()
 
 
 class Entry(NamedTuple):
@@ -186,7 +188,8 @@ class Status(NamedTuple):
 
     opens_at, closes_at: scheduled, µs. bins: 0 unless numeric. closed_at: µs, the early close, else the scheduled one.
     outcome: index, -1 if there is none. known_at: µs, the scheduled close if there is no outcome. values: exact
-    decimal text of numeric answers.
+    decimal text of numeric answers. payouts: what a share of each outcome is paid, 1e-9, of questions that no single
+    outcome settles; () for others.
     """
 
     opens_at: Int64Array
@@ -196,12 +199,13 @@ class Status(NamedTuple):
     outcome: Int64Array
     known_at: Int64Array
     values: list[str]
+    payouts: list[tuple[int, ...]]
 
     def of(self, rows: Int64Array) -> "Status":
         """Return the status of the questions at these indices."""
-        values = [self.values[row] for row in rows.tolist()]
+        values, payouts = ([column[row] for row in rows.tolist()] for column in (self.values, self.payouts))
         opens_at, closes_at, bins, closed_at, outcome, known_at = (column[rows] for column in self[:6])
-        return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
+        return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values, payouts)
 
 
 def joined(first: Forecasts, second: Forecasts) -> Forecasts:

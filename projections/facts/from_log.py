@@ -96,6 +96,7 @@ def status_of(facts: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
         outcome=int64_array([-1 if answer is None else answer.outcome for answer in answers]),
         known_at=int64_array([at if answer is None else answer.known_at for answer, at in known_at]),
         values=["" if answer is None else answer.value for answer in answers],
+        payouts=[() if answer is None else answer.payouts for answer in answers],
     )
 
 
@@ -119,7 +120,7 @@ def _status(facts: Facts, last: int) -> Status:
     closes_at = int64_array([question.closes_at for question in facts.questions])
     bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
-    values = [""] * len(bins)
+    values, payouts = [""] * len(bins), list[tuple[int, ...]]([()]) * len(bins)
     for position, question, at in facts.closings:
         if position <= last:
             closed_at[question] = at
@@ -128,7 +129,8 @@ def _status(facts: Facts, last: int) -> Status:
             outcome[settlement.question] = settlement.outcome
             known_at[settlement.question] = settlement.known_at
             values[settlement.question] = settlement.value
-    return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
+            payouts[settlement.question] = settlement.payouts
+    return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values, payouts)
 
 
 def _file_event(facts: Facts, recorded: Recorded) -> None:
@@ -154,8 +156,9 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
             facts.closings.append((position, question[event.question], event.at))
         case events.QuestionResolved():
             code = question[event.question]
-            known_at = facts.questions[code].closes_at if event.payouts else event.known_at  # no outcome is known
-            facts.settlements.append(Settlement(position, code, event.outcome, known_at, event.value))
+            facts.settlements.append(
+                Settlement(position, code, event.outcome, event.known_at, event.value, payouts=event.payouts)
+            )
             facts.settled[code] = events.QuestionResolved
         case events.QuestionAnnulled() | events.ResolutionRevoked():
             code = question[event.question]

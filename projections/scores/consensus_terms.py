@@ -76,7 +76,8 @@ def consensus(rules: RuleSet, forecasts: Forecasts, terms: Terms, timeline: Time
             named = group.form == NAMED
             table = community.distributions(averages, named=named, squeezed=group.squeezed)
             start = np.arange(len(at_steps)) * width
-            doubled[at_steps] = table[np.arange(len(at_steps)), outcome] * DOUBLED if named else -1
+            shown = table[np.arange(len(at_steps)), np.maximum(outcome, 0)] * DOUBLED if named else -1
+            doubled[at_steps] = np.where(outcome < 0, -1, shown)
             kernels[at_steps] = kernel.of_numbers(numbers(questions, table.reshape(-1), start, owner[at_steps]))
     return doubled, kernels
 

@@ -1,12 +1,13 @@
 """The numbers of forecasts as kernels read them: one column, in blocks that fit in a processor's cache."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import run_starts, stable_order
@@ -18,7 +19,8 @@ class Numbers(NamedTuple):
     """n forecasts on questions of one form. All columns but `flat` have shape (n,).
 
     The numbers of a forecast are the `width` numbers from `start` on in `flat`. outcome: index of the outcome that
-    happened. question: index into spans and values, the range and the exact text of the answer of each question.
+    happened, -1 with payouts. question: index into spans, values and payouts: the range and the exact text of the
+    answer of each question, and what a share of each outcome is paid, 1e-9, if no single outcome happened.
     """
 
     flat: Int64Array
@@ -28,6 +30,7 @@ class Numbers(NamedTuple):
     question: Int64Array
     spans: list[NumericRange | None]
     values: list[str]
+    payouts: Sequence[tuple[int, ...]] = ()
 
     def rows(self, part: slice) -> "Numbers":
         """Return some of the forecasts."""
@@ -37,6 +40,19 @@ class Numbers(NamedTuple):
             outcome=self.outcome[part],
             question=self.question[part],
         )
+
+    def happened(self) -> Int64Array:
+        """Return, for each number of `columns`, what a share of that outcome is paid, 1e-9: all for what happened.
+
+        >>> one = np.array([0])
+        >>> Numbers(np.array([1, 2]), one, one + 2, one - 1, one, [None], [""], [(300_000_000, 700_000_000)]).happened()
+        array([300000000, 700000000])
+        """
+        _, begins, place = self.columns()
+        paid = np.where(place == np.repeat(self.outcome, self.width), PROBABILITY, 0)
+        for row in np.flatnonzero(self.outcome < 0).tolist():
+            paid[begins[row] : begins[row] + self.width[row]] = self.payouts[int(self.question[row])]
+        return paid
 
     def numeric_questions(self) -> Iterator[tuple[int, NumericRange]]:
         """Yield the numeric questions that have a forecast here, with their ranges."""

@@ -5,6 +5,8 @@ once. The row of a kernel names the source of its formula.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import accumulate
 from math import isqrt
 from typing import Literal, NamedTuple
 
@@ -34,8 +36,8 @@ class Uniform(NamedTuple):
     """The uniform distribution of a question, and the answer by which it is scored.
 
     outcomes: the number of outcomes, or of bins for a numeric question. outcome: the index of the outcome that
-    happened. chance: the probability of that outcome, as numerator and denominator. span, value: for a numeric
-    question, its range and the exact text of its answer.
+    happened, -1 with payouts. chance: the probability of that outcome, as numerator and denominator. span, value: for a
+    numeric question, its range and the exact text of its answer. payouts: what a share of each outcome is paid, 1e-9.
     """
 
     outcomes: int
@@ -43,6 +45,11 @@ class Uniform(NamedTuple):
     chance: tuple[int, int]
     span: NumericRange | None = None
     value: str = ""
+    payouts: tuple[int, ...] = ()
+
+    def paid(self) -> list[int]:
+        """Return what a share of each outcome is paid, 1e-9."""
+        return [*self.payouts] or [PROBABILITY * (each == self.outcome) for each in range(self.outcomes)]
 
 
 class Kernel(NamedTuple):
@@ -79,7 +86,7 @@ def brier(numbers: Numbers) -> Int64Array:
 
 
 def brier_sum(numbers: Numbers) -> Int64Array:
-    """The Brier score Σ (p_k - o_k)², from 0 to 2; o_k = 1 for the outcome that happened, else 0.
+    """The Brier score Σ (p_k - o_k)², from 0 to 2; o_k = 1 for the outcome that happened, else 0, or the payouts.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> brier_sum(two).tolist()
@@ -103,7 +110,7 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
         chances, begins, place = block.columns()
         upto = np.cumsum(chances)
         upto -= np.repeat(upto[begins] - chances[begins], block.width)
-        missed = upto - np.where(place >= np.repeat(block.outcome, block.width), PROBABILITY, 0)
+        missed = upto - _cumulated(block, begins, place)
         splits = block.width - 1
         whole, rest = np.divmod(missed * missed, np.repeat(splits, block.width))
         carried, rest = np.divmod(np.add.reduceat(rest, begins), splits)
@@ -143,11 +150,32 @@ def spherical(numbers: Numbers) -> Int64Array:
     return shares
 
 
+def _cumulated(numbers: Numbers, begins: Int64Array, place: Int64Array) -> Int64Array:
+    """Σ of o up to each number's outcome, in PROBABILITY."""
+    if (numbers.outcome >= 0).all():
+        return np.where(place >= np.repeat(numbers.outcome, numbers.width), PROBABILITY, 0)
+    paid = numbers.happened()
+    upto: Int64Array = np.cumsum(paid)
+    return upto - np.repeat(upto[begins] - paid[begins], numbers.width)
+
+
 def _squares(numbers: Numbers) -> Int64Array:
     """Σ (p_k - o_k)² in PROBABILITY²."""
+    if (numbers.outcome < 0).any():
+        return _squares_of_shares(numbers)
     hits = numbers.flat[numbers.start + numbers.outcome]
     total: Int64Array = _lengths(numbers) - 2 * PROBABILITY * hits + PROBABILITY**2
     return total
+
+
+def _squares_of_shares(numbers: Numbers) -> Int64Array:
+    """Σ (p_k - o_k)² in PROBABILITY², where o may be a share of each outcome."""
+    blocks = []
+    for block in numbers.blocks():
+        chances, begins, _ = block.columns()
+        missed = chances - block.happened()
+        blocks.append(np.add.reduceat(missed * missed, begins))
+    return _joined(blocks)
 
 
 def _lengths(numbers: Numbers) -> Int64Array:
@@ -180,17 +208,26 @@ def _log2_uniform(uniform: Uniform) -> int:
 
 
 def _brier_uniform(uniform: Uniform) -> int:
-    return half_even((uniform.outcomes - 1) * QUANTUM, 2 * uniform.outcomes)
+    missed, over = _missed(uniform).as_integer_ratio()
+    return half_even(missed * QUANTUM, 2 * over)
 
 
 def _brier_sum_uniform(uniform: Uniform) -> int:
-    return half_even((uniform.outcomes - 1) * QUANTUM, uniform.outcomes)
+    missed, over = _missed(uniform).as_integer_ratio()
+    return half_even(missed * QUANTUM, over)
+
+
+def _missed(uniform: Uniform) -> Fraction:
+    """Σ (1 / K - o_k)²."""
+    share = Fraction(1, uniform.outcomes)
+    return sum(((share - Fraction(paid, PROBABILITY)) ** 2 for paid in uniform.paid()), Fraction(0))
 
 
 def _ordered_uniform(uniform: Uniform) -> int:
-    outcomes = uniform.outcomes
-    missed = sum((k - outcomes * (k > uniform.outcome)) ** 2 for k in range(1, outcomes))
-    return half_even(2 * missed * QUANTUM, outcomes**2 * (outcomes - 1))
+    outcomes, paid = uniform.outcomes, accumulate(uniform.paid()[:-1])
+    missed = sum((Fraction(k, outcomes) - Fraction(upto, PROBABILITY)) ** 2 for k, upto in enumerate(paid, 1))
+    twice, over = Fraction(2 * missed).as_integer_ratio()
+    return half_even(twice * QUANTUM, over * (outcomes - 1))
 
 
 def _error_uniform(uniform: Uniform) -> int:

@@ -19,11 +19,16 @@ _MILLION = 10**6
 
 
 class Answer(NamedTuple):
-    """A question and its answer. outcome: its index. value: the exact text of a numeric answer."""
+    """A question and its answer.
+
+    outcome: its index, -1 with payouts. value: the exact text of a numeric answer. payouts: what a share of each
+    outcome is paid, 1e-9, if no single outcome happened.
+    """
 
     question: QuestionOpened
     outcome: int
     value: str
+    payouts: tuple[int, ...] = ()
 
 
 def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
@@ -104,7 +109,7 @@ def uniform_term(rules: RuleSet, answer: Answer) -> int:
     span, outcomes = answer.question.range, len(answer.question.outcomes)
     name = kernel_of(rules, answer.question)
     if span is None:
-        return _uniform(name, Uniform(outcomes, answer.outcome, (1, outcomes)))
+        return _uniform(name, Uniform(outcomes, answer.outcome, (1, outcomes), payouts=answer.payouts))
     chance = rules.open_end_ppm, _MILLION
     if 1 <= answer.outcome <= span.bins:
         ends = span.open_lower + span.open_upper

@@ -102,8 +102,9 @@ def _kernels(
     for form, name in forms(rules):
         rows = index_where(questions.form[question] == form)
         if form != QUANTILES:
-            outcome, bins = (column[question[rows]] for column in (questions.outcome, questions.bins))
-            chance[rows] = forecasts.chance(standing.row[rows], outcome, bins)
+            happened = index_where((questions.form[question] == form) & (questions.outcome[question] >= 0))
+            outcome, bins = (column[question[happened]] for column in (questions.outcome, questions.bins))
+            chance[happened] = forecasts.chance(standing.row[happened], outcome, bins)
         kernel = KERNELS[name]
         if kernel.of_chance is not None:
             chance[rows] = questions.as_scored(chance[rows], question[rows])
@@ -123,6 +124,8 @@ def _score_uniform(rules: RuleSet, forecasts: Forecasts, terms: Terms, rows: Int
             own = rows[question[rows] == number]
             outcome, bins = (np.full(len(own), column[number]) for column in (questions.outcome, questions.bins))
             terms.own[own] = score
+            if questions.outcome[number] < 0:
+                continue
             terms.doubled[own] = 2 * forecasts.chance(terms.standing.row[own], outcome, bins)
 
 

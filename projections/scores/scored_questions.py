@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model.answers import number_of_answer
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
+from forecast_ledger.projections.facts.columns import Contest, Entry, Facts, Status
 from forecast_ledger.projections.facts.from_log import status_of, width
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS, Ruler, ruler
@@ -34,17 +34,17 @@ class Questions:
     """The questions that contests score; shape (q,).
 
     A question is scored if it was added to the contest and resolved, and not annulled, when the contest's boards were
-    last open.
+    last open. One that is resolved to payouts is scored if the rule set says so.
 
     contest: index of the contest; the questions of a contest are adjacent. as_of: log position up to which forecasts
     count. code: of the question. opens, until, spot: µs; `until` is when scored time ends; spot and spot_weight have
     shape (q, most), as in `Ruler`. length, reached: units of
     time of the period and of scored time. whole, hidden: units of the time that a coverage is a share of (one of those
-    two), and of its hidden part. form: NAMED, CDF or QUANTILES. outcome: index. bins: 0 for named outcomes. width:
-    numbers in a forecast. added, least, greatest: 1e-10: what is added to a probability, and its limits, for kernels
-    that score the probability of the outcome. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage. uniform: score
-    of the uniform distribution, 0 without that reference. unit: units of the kernel in 1. per_point: units of the
-    kernel in one point.
+    two), and of its hidden part. form: NAMED, CDF or QUANTILES. outcome: index, -1 with payouts. bins: 0 for named
+    outcomes. width: numbers in a forecast. added, least, greatest: 1e-10: what is added to a probability, and its
+    limits, for kernels that score the probability of the outcome. weight: 1e-6. hidden_weight: 1e-6, -1 for plain
+    coverage. uniform: score of the uniform distribution, 0 without that reference. unit: units of the kernel in 1.
+    per_point: units of the kernel in one point.
     """
 
     contest: Int64Array
@@ -98,10 +98,10 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     every = [entry for *_, entry in candidates]
     number, as_of = int64_array([number for number, *_ in candidates]), int64_array([last for _, last, _ in candidates])
     now = status_of(facts, int64_array([entry.question for entry in every]), as_of)
-    resolved: Int64Array = np.flatnonzero(now.outcome >= 0)
+    resolved = _resolved(rules, now)
     entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
     opened = [facts.questions[entry.question] for entry in entries]
-    answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, strict=True)]
+    answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, now.payouts, strict=True)]
     limits = [
         [_limit(rules, answer, limit) for answer in answers] for limit in (added_chance, least_chance, greatest_chance)
     ]
@@ -114,8 +114,8 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     hidden_weight = int64_array(
         [-1 if entry.hidden_coverage_weight is None else entry.hidden_coverage_weight for entry in entries]
     )
-    scheduled, scored = (ruler(opens, ends, spot, rules, spot_weight) for ends in (closes, until))
-    periods = _periods(rules, scheduled, scored, reveals)
+    scheduled, reached = (ruler(opens, ends, spot, rules, spot_weight) for ends in (closes, until))
+    periods = _periods(rules, scheduled, reached, reveals)
     return Questions(
         contest=number[resolved],
         as_of=as_of[resolved],
@@ -142,6 +142,15 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
         answers=answers,
         per_point=[per_point(rules, answer.question) for answer in answers],
     )
+
+
+def _resolved(rules: RuleSet, now: Status) -> Int64Array:
+    """Return the questions, by index, whose answers are scored."""
+    answered = now.outcome >= 0
+    if rules.payouts == "scored":
+        answered |= np.array([bool(paid) for paid in now.payouts], bool)
+    scored: Int64Array = np.flatnonzero(answered)
+    return scored
 
 
 def _spots(entries: list[Entry], opened: list[QuestionOpened]) -> tuple[Int64Array, Int64Array]:
@@ -218,8 +227,8 @@ def question_ruler(contest: Contest, questions: Questions) -> Ruler:
     return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules, questions.spot_weight)
 
 
-def _answer(question: QuestionOpened, outcome: int, value: str) -> Answer:
-    return Answer(question, outcome, number_of_answer(question.kind, question.range, value))
+def _answer(question: QuestionOpened, outcome: int, value: str, payouts: tuple[int, ...]) -> Answer:
+    return Answer(question, outcome, number_of_answer(question.kind, question.range, value), payouts)
 
 
 def _form(answer: Answer) -> int:

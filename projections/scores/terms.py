@@ -21,8 +21,8 @@ class Terms:
 
     standing: intervals in units from the opening, in order of question, participant and start, cut at each of several
     single instants; the consensus is the last participant. member: whether each counts among the peers and in the
-    consensus. doubled: twice the probability of the outcome as scored, 1e-10; -1 for quantiles. own: the kernel score
-    of each. compared: the reference; None if it does not change over time.
+    consensus. doubled: twice the probability of the outcome as scored, 1e-10; below 0 for quantiles, and with payouts.
+    own: the kernel score of each. compared: the reference; None if it does not change over time.
     """
 
     questions: Questions
@@ -88,6 +88,7 @@ def numbers(questions: Questions, flat: Int64Array, start: Int64Array, question:
         question=question,
         spans=[answer.question.range for answer in questions.answers],
         values=[answer.value for answer in questions.answers],
+        payouts=[answer.payouts for answer in questions.answers],
     )
 
 

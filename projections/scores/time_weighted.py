@@ -52,7 +52,7 @@ class Scores(NamedTuple):
 class ScoreParts(NamedTuple):
     """One row for each interval on which a forecast and its reference do not change; shape (n,).
 
-    start, end: µs. units: units of time between them. doubled: twice the probability of the outcome, 1e-10; -1 for
+    start, end: µs. units: units of time between them. doubled: twice the probability of the outcome, 1e-10; below 0 for
     quantiles. consensus: twice the consensus's probability, -1 without one. peers: number of members who have a
     standing forecast, -1 if the reference is not `peers`. earned: the parts of a score add up to its numerator.
     """

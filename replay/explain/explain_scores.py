@@ -9,7 +9,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
-from forecast_ledger.ledger.core.values import format_fixed, format_instant
+from forecast_ledger.ledger.core.values import PROBABILITY, format_fixed, format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
@@ -20,7 +20,7 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.scores import score_terms
-from forecast_ledger.projections.scores.score_policies import kernel_of
+from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.descriptions import describe_rules, describe_score
@@ -126,7 +126,7 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
     rows = [part | {"points": points} for part, points in zip(rows, shown, strict=True)]
     answer, rules = questions.answers[0], narrowed.opened.rules
     kernel = kernel_of(rules, answer.question)
-    outcome = answer.question.outcomes[answer.outcome] if answer.question.outcomes else intervals.resolved.value
+    outcome = _outcome(answer) or intervals.resolved.value
     return Explanation(
         number={"explained": "score", **row, "outcome": outcome, "resolved": intervals.resolved.position},
         rule=describe_rules(rules, narrowed.position, describe_score(rules, kernel), kernel),
@@ -135,6 +135,14 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
         events=[event_summary(event) for event in reading.selected if _concerns(event.event, participant, facts)],
         checkpoint=reading.checkpoint,
     )
+
+
+def _outcome(answer: Answer) -> str:
+    """Return the outcome that happened, or what a share of each is paid; "" for a numeric question."""
+    if answer.payouts:
+        paid = zip(answer.question.outcomes, answer.payouts, strict=True)
+        return ", ".join(f"{outcome} {format_fixed(share, PROBABILITY)}" for outcome, share in paid)
+    return answer.question.outcomes[answer.outcome] if answer.question.outcomes else ""
 
 
 def rounded_parts(parts: Sequence[Fraction], whole: Fraction) -> list[str]:

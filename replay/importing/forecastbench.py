@@ -29,13 +29,12 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
 )
 from forecast_ledger.ledger.model.events import Attestation
-from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, label_of, start_of_day
 from forecast_ledger.replay.writing.append import InputPlace
 
 SET_BYTES = 2**30  # of one set
-RULES = RuleSet(name="forecastbench", kernel="brier", period="covered", total="mean", least_probability_ppm=0)
+RULES = "forecastbench"
 MARKET_SOURCES = {"infer", "kalshi", "manifold", "metaculus", "polymarket"}  # where no question set is at hand
 _SIGNS = {1: "+", -1: "-"}
 _Id = str | list[str]

@@ -55,6 +55,7 @@ def describe_score(rules: RuleSet, kernel: str) -> str:
         REFERENCES[rules.reference].words.format(average=average, others=others),
         SAMPLINGS[rules.sampling].words + _EDGES[rules.day_edges],
         _PERIODS[rules.period],
+        "payouts count as shares of an outcome" * (rules.payouts == "scored"),
         SCALES[rules.scale].words,
     ]
     return ", ".join(clause for clause in clauses if clause)

@@ -69,6 +69,10 @@ RULES: dict[str, str] = {
         "among the peers nor in the consensus. Their names are `[consensus]`, `[always-half]`, `[uniform]` and "
         "`[market]`, with more brackets if a participant has that name"
     ),
+    "payouts": (
+        "whether forecasts are scored on a question that is resolved to payouts, such as a market that paid 0.3 for "
+        "yes; only with the kernels `brier`, `brier_sum` and `ordered_brier`"
+    ),
     # Trading
     "starting_cash": "the cash that a participant is granted, once; 1e-6 of the currency",
     "least_bet": "the least bet; a reply with a smaller one is malformed; 1e-6 of the currency",
@@ -181,6 +185,11 @@ VALUES: dict[str, str] = {
     "reference_rows.market": (
         "the last quote of each outcome that is known, from when it is known; only on questions with named outcomes. "
         "The prices of three or more outcomes are divided by their sum"
+    ),
+    "payouts.unscored": "they are not: no outcome happened",
+    "payouts.scored": (
+        "they are, with the payout of each outcome for o, its 1 or 0; for a binary question that is (p - payout)², as "
+        "in ForecastBench. The tables `brier` and `calibration` leave such questions out"
     ),
     "scored_only_levels.no_prize": "ranked, not paid",
     "scored_only_levels.no_rank": "shown without a rank, not paid",

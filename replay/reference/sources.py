@@ -145,7 +145,7 @@ SOURCES = (
         "ForecastBench's leaderboard",
         "ForecastBench, the code of its leaderboard (src/leaderboard/main.py)",
         "https://github.com/forecastingresearch/forecastbench",
-        "`least_share_ppm`; the rows `[always-half]` and `[market]`",
+        "`least_share_ppm`; `payouts`; the preset `forecastbench`; the rows `[always-half]` and `[market]`",
     ),
     Source(
         "CFA Institute, Global Investment Performance Standards",

@@ -262,8 +262,12 @@ class Place(NamedTuple):
 def counting(recorded: Sequence[Recorded], contest: str) -> dict[str, tuple[Question, events.QuestionAdded]]:
     """The contest's resolved questions, as its board saw them when it was last open."""
     state = world(recorded, world(recorded).contests[contest].finalized)
-    entries = state.contests[contest].entries
-    return {name: (state.questions[name], entry) for name, entry in entries.items() if state.questions[name].resolved}
+    entries, rules = state.contests[contest].entries, state.contests[contest].opened.rules
+    return {
+        name: (state.questions[name], entry)
+        for name, entry in entries.items()
+        if (answer := state.questions[name].resolved) and (rules.payouts == "scored" or not answer.payouts)
+    }
 
 
 def contest_scores(recorded: Sequence[Recorded], contest: str) -> dict[tuple[str, str], Score]:

@@ -332,9 +332,15 @@ def answer(case: Case) -> Fraction:
     return place(Fraction(case.resolved.value), case.span)
 
 
+def happened(case: Case) -> list[Fraction]:
+    """How much each outcome happened: 1 or 0, or what a share of it is paid."""
+    paid = case.resolved.payouts or [10**9 * (k == case.resolved.outcome) for k in range(len(case.opened.outcomes))]
+    return [Fraction(each, 10**9) for each in paid]
+
+
 def brier_sum(case: Case, numbers: Numbers) -> Fraction:
     """Σ (p - o)²."""
-    return sum(((each - (k == case.resolved.outcome)) ** 2 for k, each in enumerate(numbers)), Fraction(0))
+    return sum(((each - o) ** 2 for each, o in zip(numbers, happened(case), strict=True)), Fraction(0))
 
 
 def brier(case: Case, numbers: Numbers) -> Fraction:
@@ -344,8 +350,8 @@ def brier(case: Case, numbers: Numbers) -> Fraction:
 
 def ordered_brier(case: Case, numbers: Numbers) -> Fraction:
     """The two-sided Brier score of each of the K - 1 splits, on average."""
-    heights = list(accumulate(numbers))[:-1]
-    two_sided = [2 * (height - (case.resolved.outcome <= k)) ** 2 for k, height in enumerate(heights)]
+    heights, steps = list(accumulate(numbers))[:-1], accumulate(happened(case))
+    two_sided = [2 * (height - step) ** 2 for height, step in zip(heights, steps, strict=False)]
     return sum(two_sided, Fraction(0)) / len(two_sided)
 
 
@@ -482,7 +488,8 @@ def consensus(case: Case, members: Sequence[Stand]) -> tuple[Fraction | None, Fr
         values: Sequence[Fraction] = [averaged(case, column, unit) for column in columns]
         values = squeezed(values) if many else values
         whole = brought_to_one(values) if case.named else tuple(nearest(each, unit) for each in values)
-        return (whole[case.resolved.outcome] if case.named else None), worth(case, whole)
+        one_happened = case.named and not case.resolved.payouts
+        return (whole[case.resolved.outcome] if one_happened else None), worth(case, whole)
     if many or (case.rules.consensus == "community" and case.named):
         columns = zip(*(stand.numbers for stand in ordered), strict=True)
         medians: Sequence[Fraction] = [
@@ -560,7 +567,7 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
 
 def shown_of_reference(case: Case, stand: Stand) -> Fraction | None:
     """Its probability of the outcome: as scored, but the uniform one without limits."""
-    if case.opened.range is not None and case.span.levels:
+    if case.resolved.payouts or (case.opened.range is not None and case.span.levels):
         return None
     if stand.participant != UNIFORM:
         return chance(case, stand.numbers)
@@ -570,8 +577,8 @@ def shown_of_reference(case: Case, stand: Stand) -> Fraction | None:
 
 
 def _chances(case: Case, step: Step) -> dict[str, Fraction | None]:
-    """Everyone's probability of the outcome as scored; none by quantiles."""
-    if case.opened.range is not None and case.span.levels:
+    """Everyone's probability of the outcome as scored; none by quantiles, or with payouts."""
+    if case.resolved.payouts or (case.opened.range is not None and case.span.levels):
         return dict.fromkeys((stand.participant for stand in step.stands), None)
     return {stand.participant: chance(case, stand.numbers) for stand in step.stands}
 

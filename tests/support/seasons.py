@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import PRESETS, ReferenceRow, RuleSet, inconsistency
+from forecast_ledger.ledger.model.rules import BRIERS, PRESETS, ReferenceRow, RuleSet, inconsistency
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import oracle
 from tests.support.rules_oracle import LOGARITHMS, losing
@@ -78,6 +78,13 @@ REFERENCE_ROWS: tuple[tuple[ReferenceRow, ...], ...] = (
 
 def drawn_rules(random: Random) -> RuleSet:
     """Rules that go together, of all fields."""
+    rules = shown_rules(random)
+    scored = rules.kernel in BRIERS and random.random() < 0.5
+    return msgspec.structs.replace(rules, payouts="scored" if scored else "unscored")
+
+
+def shown_rules(random: Random) -> RuleSet:
+    """Rules that go together, all of which leave payouts unscored."""
     while True:
         rules = msgspec.structs.replace(board_rules(random), reference_rows=random.choice(REFERENCE_ROWS))
         if not inconsistency(rules):
@@ -156,14 +163,20 @@ class Season:
     """Commands drawn from seeded random numbers, most of which fit: questions, and contests under these rules."""
 
     def __init__(
-        self, random: Random, *rules: RuleSet | str, ending: float = 0, uncounted: float = 0, quoted: float = 0
+        self,
+        random: Random,
+        *rules: RuleSet | str,
+        ending: float = 0,
+        uncounted: float = 0,
+        quoted: float = 0,
+        paid: float = 0,
     ) -> None:
         """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0; half
         as many have several spots.
 
-        quoted: how many of the questions with named outcomes have prices.
+        quoted: how many of the questions with named outcomes have prices. paid: how many of their answers are payouts.
         """
-        self.random, self.ending, self.uncounted, self.quoted = random, ending, uncounted, quoted
+        self.random, self.ending, self.uncounted, self.quoted, self.paid = random, ending, uncounted, quoted, paid
         self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
         self.unit = random.choice(UNITS)
         self.questions = [self.opening(f"q{number}") for number in range(random.randint(1, 4))]
@@ -331,6 +344,9 @@ class Season:
         random = self.random
         known = random.choice([None, None, self.moment(random.randint(0, 11)), self.moment(random.randint(1, 9), 1)])
         resolved = commands.ResolveQuestion(at=self.moment(50), question=opened.question, known_at=known)
+        if opened.range is None and self.paid and random.random() < self.paid:
+            names = opened.outcomes or ("yes", "no")
+            return msgspec.structs.replace(resolved, payouts=dict(zip(names, self.parts(len(names)), strict=True)))
         if opened.range is None:
             return msgspec.structs.replace(resolved, outcome=random.choice(opened.outcomes or ("yes", "no")))
         lower, upper = Decimal(str(opened.range.lower)), Decimal(str(opened.range.upper))

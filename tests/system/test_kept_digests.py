@@ -11,10 +11,11 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.events import TAGS, Event, QuestionOpened
 from forecast_ledger.ledger.model.log import START, unseal
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.model.rules import BRIERS, PRESETS, RuleSet
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.scores.kernels import KERNELS
 from tests.kept_digests import (
     ADDITION,
@@ -22,6 +23,7 @@ from tests.kept_digests import (
     HISTORIES,
     KEPT,
     MARKETS,
+    PAYOUTS,
     REFERENCES,
     RENEWAL,
     SOURCES,
@@ -135,6 +137,7 @@ def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes
 def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_score_that_is_kept() -> None:
     """One by one; not all pairs of them."""
     later = [rules for name in BOARDS for rules, _ in scored(f"boards {name}")]
+    later += [rules for name in PAYOUTS for rules, _ in scored(f"payouts {name}")]
     rule_sets = [rules for name in TOURNAMENTS for rules, _ in scored(f"tournament {name}")] + later
     assert {rules.name for rules in rule_sets} - {"drawn"} == {
         name for name, each in PRESETS.items() if not each.trading
@@ -143,6 +146,19 @@ def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_sc
         assert {getattr(rules, field) for rules in rule_sets} >= {*values}, field
     for field, values in seasons.LATER_CHOICES.items():
         assert {getattr(rules, field) for rules in later} >= {*values} - {""}, field
+
+
+def test_every_kernel_of_payouts_has_a_score_of_them_that_is_kept() -> None:
+    """Rule sets that leave them unscored are beside it."""
+    found = set()
+    for name in PAYOUTS:
+        taken = small(f"payouts {name}")
+        now, questions = status(taken.projections.facts), taken.projections.facts.questions
+        paid = {question.question for question, shares in zip(questions, now.payouts, strict=True) if shares}
+        for row in taken.projections.table("scores").rows():
+            if row["question"] in paid and int(row["numerator"]):
+                found.add((rules_of(taken, row["contest"]).payouts, rules_of(taken, row["contest"]).kernel))
+    assert found == {("scored", kernel) for kernel in BRIERS}
 
 
 def test_every_reference_forecaster_has_a_score_that_is_kept_over_every_reference() -> None:

@@ -120,7 +120,9 @@ def test_no_table_depends_on_the_order_in_which_participants_forecasts_were_reco
     """Rules are drawn field by field or are presets; forecasts have claimed times, or one recorded instant."""
     recent: Any = {"consensus_weights": "recency", "consensus_of": "all"}
     rules = msgspec.structs.replace(drawn_rules(random), **recent)
-    season = Season(random, rules, drawn_rules(random), random.choice(list(PRESETS)), uncounted=0.2, quoted=0.5)
+    season = Season(
+        random, rules, drawn_rules(random), random.choice(list(PRESETS)), uncounted=0.2, quoted=0.5, paid=0.3
+    )
     every = [*season.questions, *(each for thread in [*season.threads, *season.contests] for each in thread)]
     accepted = {each.command_id for each in oracle.attempted(every)[0]}
     asked = [each for each in oracle.with_ids(every) if each.id in accepted]

@@ -46,7 +46,7 @@ from tests.support.given import (
 # The rules of each preset in its documents: Metaculus, Tournament Scoring and Scores FAQ, for the first eight, and its
 # published code for peer-average and peer-average-2023; Autocast competition of 2022, "Evaluation" and "Warm-up Round",
 # for autocast-2022; Brier (1950) for brier-daily; Forecaster Arena, Methodology v1 and Scoring Methodology, for the
-# presets of the arena.
+# presets of the arena; ForecastBench's published code, (forecast - resolved_to)², for forecastbench.
 PUBLISHED: dict[str, dict[str, Any]] = {
     "relative-2021-11": {"kernel": "log2", "reference": "consensus", "take": "coverage_exp2", "rank_by": "take"},
     "relative-2022-04": {"kernel": "ln", "reference": "consensus", "take": "coverage_exp", "rank_by": "take"},
@@ -80,6 +80,14 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "period": "covered",
         "total": "mean",
         "trading": Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5),
+    },
+    "forecastbench": {
+        "kernel": "brier",
+        "sampling": "time",
+        "period": "covered",
+        "total": "mean",
+        "take": "none",
+        "payouts": "scored",
     },
 }
 
@@ -193,6 +201,8 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         POINTS | {"reference": "peers", "reference_rows": ("uniform", "consensus")},
         {"reference_rows": ("uniform", "market")},
     ),
+    ("payouts scored needs", {"kernel": "ln", "payouts": "scored"}, {"payouts": "unscored"}),
+    ("payouts scored needs", LOSS | {"kernel": "error", "payouts": "scored"}, {"kernel": "ordered_brier"}),
     ("reference_rows need", {"trading": Trading(), "reference_rows": ("market",)}, {"kernel": "ln"}),
     ("per_coverage needs", {"kernel": "ln", "total": "per_coverage"}, {"least_coverage": 1}),
     ("per_question needs", {"kernel": "ln", "total": "per_question"}, {"least_coverage": 40}),
@@ -396,7 +406,7 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
     limits |= {"least_questions": 3, "least_share_ppm": 950_000}
     later |= {"coverage_period": "actual", "day_edges": "opening"}
-    later |= {"bot_level": "no_rank"}
+    later |= {"bot_level": "no_rank", "payouts": "scored"}
     rows = {"reference_rows": ("market",)}
     assert set(LATER_FIELDS) == {*later, *limits, *rows, "trading"}
     given = read(**later, **limits, **rows)

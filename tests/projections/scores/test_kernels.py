@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from forecast_ledger.ledger.core.exact import apportion
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import ABSOLUTES, GAINS, LOGARITHMS, UNBOUNDED, RuleSet
 from forecast_ledger.projections.scores import forecast_numbers
@@ -35,6 +36,7 @@ class Case(NamedTuple):
     outcome: int = 0
     span: NumericRange | None = None
     value: str = ""
+    payouts: tuple[int, ...] = ()
 
 
 def numbers_of(cases: Sequence[Case]) -> Numbers:
@@ -56,6 +58,7 @@ def numbers_of(cases: Sequence[Case]) -> Numbers:
         question=np.arange(len(cases)),
         spans=[*(case.span for case in cases), None],
         values=[*(case.value for case in cases), ""],
+        payouts=[*(case.payouts for case in cases), ()],
     )
 
 
@@ -89,9 +92,9 @@ def shares(numbers: Sequence[int]) -> list[Fraction]:
     return [Fraction(number, BILLION) for number in numbers]
 
 
-def hits(case: Case) -> list[int]:
-    """Return 1 for the outcome that happened, 0 for the others."""
-    return [int(place == case.outcome) for place in range(len(case.numbers))]
+def hits(case: Case) -> list[Fraction]:
+    """Return 1 for the outcome that happened, 0 for the others; or what a share of each is paid."""
+    return shares(case.payouts) or [Fraction(place == case.outcome) for place in range(len(case.numbers))]
 
 
 def whole_brier(case: Case) -> Fraction:
@@ -613,6 +616,58 @@ def test_a_forecast_errs_if_its_first_most_probable_outcome_did_not_happen(
     """Many outcomes are equally probable, and blocks have any size."""
     cases = [Case(tuple(row), data.draw(st.integers(0, len(row) - 1))) for row in rows]
     assert kernel_scores("error", *cases, block=data.draw(BLOCKS)) == [int(missed(case) * PICO) for case in cases]
+
+
+# --- payouts
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "payouts", "score"),
+    [
+        ("brier", ("0.6", "0.4"), ("0.3", "0.7"), "0.09"),  # (0.6 - 0.3)²
+        ("brier_sum", ("0.6", "0.4"), ("0.3", "0.7"), "0.18"),
+        ("ordered_brier", ("0.6", "0.4"), ("0.3", "0.7"), "0.18"),
+        ("brier", ("0.5", "0.3", "0.2"), ("0.5", "0.5", "0"), "0.04"),  # (0² + 0.2² + 0.2²) / 2
+        ("ordered_brier", ("0.5", "0.3", "0.2"), ("0.5", "0.5", "0"), "0.04"),  # 2 (0² + 0.2²) / 2
+        ("brier", (1, 0), ("0.000000001", "0.999999999"), "0.999999998"),  # 1 - 2e-9 + 1e-18
+    ],
+)
+def test_payouts_are_shares_of_an_outcome(
+    name: str, numbers: tuple[str | int, ...], payouts: tuple[str, ...], score: str
+) -> None:
+    """A forecast of the payouts scores 0. Worked out by hand."""
+    paid = chances(*payouts)
+    assert kernel_scores(name, Case(chances(*numbers), -1, payouts=paid)) == [int(Decimal(score) * PICO)]
+    assert kernel_scores(name, Case(paid, -1, payouts=paid)) == [0]
+
+
+SPLITS = st.integers(2, 6).flatmap(
+    lambda size: st.tuples(*[st.lists(st.integers(0, 9), min_size=size, max_size=size)] * 2)
+)
+
+
+@given(st.lists(SPLITS, min_size=1, max_size=6), st.data())
+def test_payouts_among_other_answers_score_as_defined(
+    rows: list[tuple[list[int], list[int]]], data: st.DataObject
+) -> None:
+    """Blocks have any size, and questions any number of outcomes; an answer is an outcome or payouts."""
+    cases = []
+    for weights, paid in rows:
+        numbers, payouts = (tuple(apportion(BILLION, [each + 1 for each in parts])) for parts in (weights, paid))
+        outcome = data.draw(st.integers(-1, len(numbers) - 1))
+        cases.append(Case(numbers, outcome, payouts=payouts if outcome < 0 else ()))
+    block = data.draw(BLOCKS)
+    assert kernel_scores("brier", *cases, block=block) == [round(whole_brier(case) / 2 * PICO) for case in cases]
+    assert kernel_scores("brier_sum", *cases, block=block) == [round(whole_brier(case) * PICO) for case in cases]
+    assert kernel_scores("ordered_brier", *cases, block=block) == [round(ordered(case) * PICO) for case in cases]
+
+
+@pytest.mark.parametrize("name", ["brier", "brier_sum", "ordered_brier"])
+def test_the_uniform_distribution_of_payouts_scores_as_a_uniform_forecast_does(name: str) -> None:
+    """Of four outcomes, whose probabilities are exact."""
+    paid = chances("0.1", "0.2", "0.3", "0.4")
+    [even] = kernel_scores(name, Case(chances(*["0.25"] * 4), -1, payouts=paid))
+    assert uniform(name, Uniform(4, -1, (1, 4), payouts=paid)) == even
 
 
 # --- all kernels

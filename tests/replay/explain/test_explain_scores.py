@@ -62,6 +62,29 @@ def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log:
             assert not every_part or {part["parts"] for part in found.parts} == {1}
 
 
+def test_a_score_of_payouts_names_them_and_adds_up(tmp_path: Path) -> None:
+    """(0.6 - 0.3)² = 0.09 for a market that paid 0.3 for yes; under rules that leave payouts unscored there is none.
+
+    Source: ForecastBench's leaderboard.
+    """
+    path, paid = str(tmp_path / "log.db"), resolution(outcome=None, payouts={"yes": "0.3", "no": "0.7"})
+    told: list[AnyCommand] = [opened(), contest(rules="forecastbench"), entry(), forecast(probability="0.6"), paid]
+    unscored = RuleSet(name="plain", kernel="brier", period="covered", total="mean")
+    told += [contest("plain", rules=unscored), entry("plain")]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.with_ids(told))
+    found = score(LogSource(path), "cup", "rain", "ada")
+    assert (found.number["score"], found.number["outcome"]) == ("0.090000000", "yes 0.3, no 0.7")
+    assert sum(int(part["contribution"]) for part in found.parts) == int(found.number["numerator"])
+    assert [part["probability"] for part in found.parts] == [None]
+    assert "payouts count as shares of an outcome" in found.rule["words"]
+    with pytest.raises(Refused, match="not_resolved"):
+        score(LogSource(path), "plain", "rain", "ada")
+    log = replay(path).projections
+    assert [row["contest"] for row in log.table("scores").rows()] == ["cup"]
+    assert [*log.table("brier").rows(), *log.table("calibration").rows()] == []
+
+
 def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> None:
     """Metaculus, Tournament Scoring, "Question 1": A says 10% on two days, medians 15% and 25%, then 55%, the median
     itself.

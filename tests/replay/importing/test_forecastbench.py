@@ -22,7 +22,7 @@ BY_HAND = [  # data/forecastbench-import/README.md
     ("2025-03-02 dataset combination", "Acme: owl-1", "0.175000000"),
     ("2026-03-01 dataset", "Acme: owl-1", "0.225000000"),
     ("2026-03-01 dataset", "ForecastBench: Always 0.5", "0.250000000"),
-    ("2026-03-01 market", "Acme: owl-1", "0.040000000"),
+    ("2026-03-01 market", "Acme: owl-1", "0.065000000"),
     ("2026-03-01 market", "ForecastBench: Always 0.5", "0.250000000"),
 ]
 NOT_RESOLVED = "a market that is not resolved: its price is no answer"
@@ -92,7 +92,7 @@ def test_importing_again_counts_once_and_later_answers_are_added(sets: Path, tmp
         for expected in (3, 0):  # an answer; a revocation and an answer; then nothing
             assert import_into(ledger, "forecastbench", sets).counts["accepted"] == expected
         scores = {row[:2]: row[2] for row in table(ledger, "leaderboard", "contest", "participant", "score")}
-        assert scores["2026-03-01 market", "Acme: owl-1"] == "0.400000000"  # (0.8² + 0.4²) / 2
+        assert scores["2026-03-01 market", "Acme: owl-1"] == "0.296666667"  # (0.8² + 0.4² + 0.3²) / 3
 
 
 def test_forecasts_of_people_are_by_their_ids(sets: Path) -> None:

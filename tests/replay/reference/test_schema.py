@@ -175,6 +175,10 @@ UNSAID: dict[str, Callable[[Any], bool]] = {
     "id_not_plain": lambda value: any(not (text.isascii() and text.isprintable()) for text in _texts(value)),
     # days that no calendar has, hours beyond 23
     "bad_instant": lambda value: any(text[:4].isdigit() for text in _texts(value)),
+    # an instant as the answer to, or an end of, a question that is not of dates
+    "bad_number": lambda value: (
+        value["type"] in {"open_question", "resolve_question"} and any(text[:4].isdigit() for text in _texts(value))
+    ),
     # bounds of numbers in text; in a range, how its numbers go together
     "out_of_range": lambda value: _number_as_text(value) or value["type"] == "open_question",
     # a whole number that is written with a point; which fields of a quote or of a decision go together
