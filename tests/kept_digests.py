@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from forecast_ledger.ledger.core.values import read_instant
-from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes, read
+from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, PayPrizes, read
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.trading_rules import Trading as TradingRules
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -28,7 +30,7 @@ from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.reading.replay import Replay, TableSummary, open_store, replay
 from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
-from tests.support import flusight, replication
+from tests.support import flusight, given, replication
 from tests.support.seasons import Season as Tournament
 from tests.support.seasons import board_rules, drawn_rules, first_rules, shown_rules
 from tests.support.trading_seasons import Season as Trading
@@ -141,6 +143,24 @@ def _replication() -> Iterator[Batch]:
     yield 0, [read(json.dumps(command)) for command in replication.commands(replication.rows())]
 
 
+def _arena() -> Iterator[Batch]:
+    """A small arena with a lenient reader, failed calls, and a hidden participant who holds a position at the end."""
+    call = ModelCall(input_tokens=5_200, cost="0.0187", settings={"temperature": 0.7}, shown=("rain", "colour"))
+    fenced = '```json\n{"action": "HOLD", "reasoning": "I wait.", "bets": null}\n```'
+    rules = RuleSet(name="own", trading=TradingRules(replies="lenient", completed_by="shown"))
+    story = [
+        *given.trading_floor("ada", "bob", "cid", rules=rules, series="weekly"),
+        given.failed_call(call=ModelCall(latency_ms=40_000)),
+        given.decision(given.bet(1_000), call=call),
+        given.replied(fenced, participant="bob", call=call),
+        given.decision(given.bet(500, "red", "colour"), participant="cid"),
+        given.resolution(at=given.day(8)),
+        given.exclusion("week", "cid", level="hidden"),
+        given.finalization("week"),
+    ]
+    yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(story)]
+
+
 def tournament(seed: int, preset: str) -> Iterator[Batch]:
     """A season under a preset and two rule sets drawn field by field."""
     random = Random(seed)
@@ -178,6 +198,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "hub-import": partial(_from_source, "hubverse", "hub-import"),
     "forecastbench-import": partial(_from_source, "forecastbench", "forecastbench-import"),
     "metaculus-import": partial(_from_source, "metaculus", "metaculus-import"),
+    "arena": _arena,
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

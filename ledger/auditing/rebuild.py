@@ -44,8 +44,9 @@ LOST_DETAILS: dict[str, str] = {
     "open_contest": "decimals of pool and payable_unit beyond six; the day of the week on which a cohort starts",
     "add_question": "decimals of weights beyond six",
     "quote": "decimals of prices beyond nine",
-    "record_decision": "decimals of amounts and percentages beyond six; the case of an action; the fields "
+    "record_decision": "decimals of amounts, percentages and costs beyond six; the case of an action; the fields "
     "beside the response, if the reply is not a valid decision",
+    "record_failed_call": "decimals of the cost beyond six",
     "deposit_cash": "decimals of the amount beyond six",
     "withdraw_cash": "decimals of the amount beyond six",
 }

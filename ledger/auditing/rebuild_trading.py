@@ -12,7 +12,6 @@ from forecast_ledger.ledger.auditing.command_readings import (
     Rebuilder,
     TextLookup,
     by_outcome,
-    exact_reading,
     in_units,
     instant_text,
     lossy_reading,
@@ -74,8 +73,42 @@ def _rebuild_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]
     return rebuild
 
 
+def _call(call: events.ModelCall | None, texts: TextLookup) -> commands.ModelCall | None:
+    """Return the call in a command."""
+    if call is None:
+        return None
+    return commands.ModelCall(
+        input_tokens=call.input_tokens,
+        output_tokens=call.output_tokens,
+        cost=None if call.cost is None else in_units(call.cost, MONEY),
+        latency_ms=call.latency_ms,
+        settings=call.settings or None,
+        shown=tuple((texts(call.shown) or "").split("\n")) if call.shown else None,
+    )
+
+
+def _reading(command: commands.RecordDecision | commands.RecordFailedCall) -> Iterator[CommandReading]:
+    """Yield the reading of a command, of which only the cost may have had more decimals."""
+    yield CommandReading(command, (command,), lossy=command.call is not None and command.call.cost is not None)
+
+
+def _failed_call(event: events.CallFailed, _: State, texts: TextLookup) -> Iterator[CommandReading]:
+    yield from _reading(
+        commands.RecordFailedCall(
+            at=instant_text(event.at),
+            contest=event.contest,
+            participant=event.participant,
+            period=event.period,
+            error=event.error,
+            prompt=texts(event.prompt) if event.prompt else None,
+            call=_call(event.call, texts),
+        )
+    )
+
+
 def _attempt_fields(event: events.DecisionRecorded | events.DecisionMalformed, texts: TextLookup) -> dict[str, Any]:
     return {
+        "call": _call(event.call, texts),
         "at": instant_text(event.at),
         "contest": event.contest,
         "participant": event.participant,
@@ -89,7 +122,7 @@ def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup
     """Yield two readings: the text of the response alone; or fields, with or without a response."""
     attempt, response = _attempt_fields(event, texts), texts(event.response) if event.response else None
     if response is not None:
-        yield from exact_reading(commands.RecordDecision(**attempt, response=response))
+        yield from _reading(commands.RecordDecision(**attempt, response=response))
     bets = tuple(
         commands.Bet(market_id=bet.question, side=bet.side, amount=in_units(bet.amount, MONEY)) for bet in event.bets
     )
@@ -113,13 +146,13 @@ def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup
 def _malformed_decision(event: events.DecisionMalformed, state: State, texts: TextLookup) -> Iterator[CommandReading]:
     """Yield the readings: the response alone; the fields that it was made of; or other fields beside it, now lost."""
     attempt, response = _attempt_fields(event, texts), texts(event.response) or ""
-    yield from exact_reading(commands.RecordDecision(**attempt, response=response))
+    yield from _reading(commands.RecordDecision(**attempt, response=response))
     try:
         fields = _decoder.decode(response)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
         pass
     else:
-        yield from exact_reading(commands.RecordDecision(**attempt, **msgspec.structs.asdict(fields)))
+        yield from _reading(commands.RecordDecision(**attempt, **msgspec.structs.asdict(fields)))
     contest = state.contests.get(event.contest)
     account = state.accounts.get((event.contest, event.participant))
     if contest is not None and contest.rules.trading is not None and account is not None:
@@ -135,4 +168,5 @@ TRADING_REBUILDERS: dict[type, Rebuilder] = {
     events.CashWithdrawn: _rebuild_cash(commands.WithdrawCash),
     events.DecisionRecorded: _record_decision,
     events.DecisionMalformed: _malformed_decision,
+    events.CallFailed: _failed_call,
 }

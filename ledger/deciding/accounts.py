@@ -215,10 +215,10 @@ def prices_quoted(event: events.PricesQuoted, state: State, position: int) -> tu
 
 def cash_granted(event: events.CashGranted, state: State, _: int) -> tuple[Write, ...]:
     """Open an account, and count the participant."""
-    contest = state.contests[event.contest]
+    contest, key = state.contests[event.contest], (event.contest, event.participant)
     return (
-        (state.accounts, (event.contest, event.participant), AccountState(event.amount)),
-        (state.contests, event.contest, contest._replace(enrolled=contest.enrolled + 1)),
+        (state.accounts, key, AccountState(event.amount)),
+        (state.contests, event.contest, contest._replace(enrolled=contest.enrolled + state.completes(*key))),
     )
 
 
@@ -253,7 +253,7 @@ def _update_position(
 ) -> tuple[Write, ...]:
     key, contest = (event.contest, event.participant), state.contests[event.contest]
     before, account = state.positions[*key, event.position], state.accounts[key]
-    opened = after.is_open() - before.is_open()
+    opened = (after.is_open() - before.is_open()) * state.completes(*key)
     return (
         (state.positions, (*key, event.position), after),
         (state.accounts, key, account._replace(cash=account.cash + brought)),
@@ -290,7 +290,7 @@ def _update_attempts(
 ) -> tuple[Write, ...]:
     key, contest = (event.contest, event.participant), state.contests[event.contest]
     account = state.accounts[key]
-    first = after.taken and not account.taken
+    first = after.taken and not account.taken and state.completes(*key)
     return (
         (state.accounts, key, account._replace(decided_at=event.at, taken=account.taken + after.taken)),
         (state.attempts, (*key, event.period), after),
@@ -322,7 +322,7 @@ def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Wri
         (state.holders, event.question, holders),
         (holders, (*key, number), True),
         (state.held, (*key, event.question, event.outcome), number),
-        (state.contests, event.contest, contest._replace(open=contest.open + 1)),
+        (state.contests, event.contest, contest._replace(open=contest.open + state.completes(*key))),
     )
 
 
@@ -341,7 +341,7 @@ def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, 
     if after.shares:
         return writes
     contest = state.contests[event.contest]
-    return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - 1)))
+    return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - state.completes(*key))))
 
 
 def _update_traded_at(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:

@@ -223,12 +223,27 @@ def question_added(event: events.QuestionAdded, state: State, _: int) -> tuple[W
     return ((state.entries, (event.contest, event.question), True),)
 
 
-def participant_changed(
-    event: events.ParticipantEnrolled | events.ParticipantExcluded, state: State, _: int
-) -> tuple[Write, ...]:
+def participant_enrolled(event: events.ParticipantEnrolled, state: State, _: int) -> tuple[Write, ...]:
     """Check that the contest exists; the event does not change the state."""
     state.contests[event.contest]
     return ()
+
+
+def participant_excluded(event: events.ParticipantExcluded, state: State, _: int) -> tuple[Write, ...]:
+    """Remember who is hidden; a trading contest may no longer wait for such a participant, or wait for it again."""
+    key, contest, hidden = (event.contest, event.participant), state.contests[event.contest], event.level == "hidden"
+    account, trading = state.accounts.get(key), contest.rules.trading
+    change = state.hidden.get(key, False) - hidden
+    writes: tuple[Write, ...] = ((state.hidden, key, hidden),)
+    if account is None or trading is None or trading.completed_by == "all" or not change:
+        return writes
+    held = sum(state.positions[*key, number].is_open() for number in range(1, account.positions + 1))
+    contest = contest._replace(
+        enrolled=contest.enrolled + change,
+        decided=contest.decided + change * (account.taken > 0),
+        open=contest.open + change * held,
+    )
+    return (*writes, (state.contests, event.contest, contest))
 
 
 def contest_finalized(event: events.ContestFinalized, state: State, _: int) -> tuple[Write, ...]:
@@ -281,8 +296,8 @@ DECIDE: dict[type, Decide] = {
 EVOLVE: dict[type, Evolve] = {
     events.ContestOpened: contest_opened,
     events.QuestionAdded: question_added,
-    events.ParticipantEnrolled: participant_changed,
-    events.ParticipantExcluded: participant_changed,
+    events.ParticipantEnrolled: participant_enrolled,
+    events.ParticipantExcluded: participant_excluded,
     events.ContestFinalized: contest_finalized,
     events.PrizePaid: prize_paid,
 }

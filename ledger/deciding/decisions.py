@@ -1,6 +1,5 @@
-"""Decide record_decision: a participant's decision for a period, which may take several attempts."""
+"""Decide a participant's decision for a period, which may take several attempts, and failed calls of its model."""
 
-from hashlib import sha256
 from typing import Any
 
 from forecast_ledger.ledger.core import values
@@ -9,6 +8,7 @@ from forecast_ledger.ledger.deciding.accounts import trading_account
 from forecast_ledger.ledger.deciding.legs import carry_out_legs
 from forecast_ledger.ledger.deciding.state import AccountState, AttemptCounts, Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events, replies
+from forecast_ledger.ledger.model.replies import recorded_call, text_digest
 from forecast_ledger.ledger.model.trading_rules import Trading, period_number
 
 _LAST_PERIOD = 10**9  # where periods are numbers
@@ -20,18 +20,19 @@ def record_decision(command: commands.RecordDecision, state: State) -> tuple[eve
     If the reply is not a valid decision, return its texts and DecisionMalformed; after the last attempt that the rules
     allow, also DecisionDefaulted, which counts as HOLD.
 
-    Refuses, first that applies: malformed (neither an action nor a response), unknown_contest, contest_finalized,
-    not_trading, not_enrolled, contest_complete, wrong_period, cohort_not_deciding, decision_taken, wrong_attempt,
-    out_of_order.
+    Refuses, first that applies: malformed (neither an action nor a response; an empty call), out_of_range,
+    unknown_contest, contest_finalized, not_trading, not_enrolled, contest_complete, wrong_period, cohort_not_deciding,
+    decision_taken, wrong_attempt, out_of_order.
     """
     at, key = values.read_instant(command.at), _account_key(command)
     fields = any(part is not None for part in (command.action, command.bets, command.sells, command.reasoning))
     if not fields and command.response is None:
         raise Refused("malformed", "response", None, "give either an action with its fields, or the text of a response")
+    call, shown = recorded_call(command.call)
     contest, account = trading_account(command.contest, command.participant, state)
     trading = contest.rules.trading or Trading()
-    attempts = state.attempts.get((command.contest, command.participant, command.period), AttemptCounts())
-    _check_command(command, account, attempts, state)
+    attempts = _check_due(command, state)
+    _check_attempt(command, account, attempts)
     response = command.response
     reply = (
         replies.reply_from_fields(command)
@@ -41,13 +42,8 @@ def record_decision(command: commands.RecordDecision, state: State) -> tuple[eve
     fault = replies.first_fault(reply, trading, account.cash)
     if fault and response is None:
         response = replies.reply_text(command)
-    prompt, reply_digest = _digest(command.prompt), _digest(response)
-    texts = [
-        events.TextKept(at=at, digest=digest, text=text)
-        for digest, text in {prompt: command.prompt, reply_digest: response}.items()
-        if text is not None and digest not in state.texts
-    ]
-    attempt = {"at": at, **key, "period": command.period, "attempt": command.attempt}
+    texts, (prompt, reply_digest, _) = _kept_texts(at, (command.prompt, response, shown), state)
+    attempt = {"at": at, **key, "period": command.period, "attempt": command.attempt, "call": call}
     if fault or reply is None:
         is_last = attempts.malformed + 1 >= trading.attempts
         malformed = events.DecisionMalformed(**attempt, fault=fault, prompt=prompt, response=reply_digest)
@@ -67,11 +63,36 @@ def record_decision(command: commands.RecordDecision, state: State) -> tuple[eve
     return (*texts, decision, *legs)
 
 
-def _check_command(
-    command: commands.RecordDecision, account: AccountState, attempts: AttemptCounts, state: State
-) -> None:
-    """Refuse a decision that is not due: first that applies, contest_complete, wrong_period, cohort_not_deciding,
-    decision_taken, wrong_attempt, out_of_order.
+def record_failed_call(command: commands.RecordFailedCall, state: State) -> tuple[events.AnyEvent, ...]:
+    """Return the texts to keep, and the failed call.
+
+    Refuses, first that applies: malformed (an empty call), out_of_range, unknown_contest, contest_finalized,
+    not_trading, not_enrolled, contest_complete, wrong_period, cohort_not_deciding, decision_taken.
+    """
+    at, (call, shown) = values.read_instant(command.at), recorded_call(command.call)
+    trading_account(command.contest, command.participant, state)
+    _check_due(command, state)
+    texts, (prompt, _) = _kept_texts(at, (command.prompt, shown), state)
+    key = _account_key(command)
+    failed = events.CallFailed(at=at, **key, period=command.period, error=command.error, prompt=prompt, call=call)
+    return (*texts, failed)
+
+
+def _kept_texts(at: int, texts: tuple[str | None, ...], state: State) -> tuple[list[events.TextKept], tuple[str, ...]]:
+    """Return an event for each text that the log does not have yet, and the digest of each text."""
+    by_digest = {text_digest(text): text for text in texts}
+    kept = [
+        events.TextKept(at=at, digest=digest, text=text)
+        for digest, text in by_digest.items()
+        if text is not None and digest not in state.texts
+    ]
+    return kept, tuple(map(text_digest, texts))
+
+
+def _check_due(command: commands.RecordDecision | commands.RecordFailedCall, state: State) -> AttemptCounts:
+    """Return the attempts at a decision that is due.
+
+    Refuses otherwise, first that applies: contest_complete, wrong_period, cohort_not_deciding, decision_taken.
     """
     at, contest = values.read_instant(command.at), state.contests[command.contest]
     trading = contest.rules.trading or Trading()
@@ -90,11 +111,17 @@ def _check_command(
     newer = sum(start > contest.starts_at for start in state.cohorts.get(contest.series, ()))
     if trading.deciding_cohorts and trading.cohorts == "weekly" and newer >= trading.deciding_cohorts:
         raise Refused("cohort_not_deciding", "contest", command.contest)
+    attempts = state.attempts.get((command.contest, command.participant, command.period), AttemptCounts())
     if attempts.taken:
         raise Refused("decision_taken", "period", command.period)
+    return attempts
+
+
+def _check_attempt(command: commands.RecordDecision, account: AccountState, attempts: AttemptCounts) -> None:
+    """Refuse an attempt that is not next: wrong_attempt, or out_of_order."""
     if command.attempt != attempts.made + 1:
         raise Refused("wrong_attempt", "attempt", command.attempt, f"the next attempt is {attempts.made + 1}")
-    if at < account.decided_at:
+    if values.read_instant(command.at) < account.decided_at:
         raise Refused("out_of_order", "at", command.at)
 
 
@@ -103,24 +130,22 @@ def text_kept(event: events.TextKept, state: State, _: int) -> tuple[Write, ...]
     return ((state.texts, event.digest, True),)
 
 
-def leg_refused(event: events.LegRefused, state: State, _: int) -> tuple[Write, ...]:
-    """Check that the account exists; a refused leg does not change the state."""
+def account_unchanged(event: events.LegRefused | events.CallFailed, state: State, _: int) -> tuple[Write, ...]:
+    """Check that the account exists; a refused leg or a failed call does not change the state."""
     state.accounts[event.contest, event.participant]
     return ()
 
 
-def _account_key(command: commands.RecordDecision) -> dict[str, Any]:
+def _account_key(command: commands.RecordDecision | commands.RecordFailedCall) -> dict[str, Any]:
     return {"contest": command.contest, "participant": command.participant}
-
-
-def _digest(text: str | None) -> str:
-    return "" if text is None else sha256(text.encode()).hexdigest()
 
 
 DECIDE: dict[type, Decide] = {
     commands.RecordDecision: record_decision,
+    commands.RecordFailedCall: record_failed_call,
 }
 EVOLVE: dict[type, Evolve] = {
     events.TextKept: text_kept,
-    events.LegRefused: leg_refused,
+    events.LegRefused: account_unchanged,
+    events.CallFailed: account_unchanged,
 }

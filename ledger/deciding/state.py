@@ -34,7 +34,8 @@ class ContestState(NamedTuple):
     """The state of a contest; pool, payable_unit and paid, the prizes paid so far, in 1e-6 of its currency.
 
     Of a trading contest also: starts_at, µs; series, of which it is a cohort; enrolled, the number of participants;
-    decided, how many of them have taken a decision; open, the number of open positions.
+    decided, how many of them have taken a decision; open, the number of open positions. Under the rule completed_by
+    `shown`, hidden participants are not counted.
     """
 
     rules: RuleSet
@@ -134,6 +135,7 @@ class State:
             tuple[str, str, str, int], int
         ] = {}  # contest, participant, question, outcome -> number of the newest position
         self.holders: dict[str, dict[tuple[str, str, int], bool]] = {}  # question -> all its positions, as a set
+        self.hidden: dict[tuple[str, str], bool] = {}  # (contest, participant) -> whether it is excluded as hidden
         self.texts: dict[str, bool] = {}  # digest -> True, of each text in the log
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
         self.null_lists = True
@@ -151,6 +153,11 @@ class State:
         if contest is None:
             raise Refused("unknown_contest", "contest", name)
         return contest
+
+    def completes(self, contest: str, participant: str) -> bool:
+        """Return whether a trading contest waits for a participant before it is complete."""
+        trading = self.contests[contest].rules.trading
+        return trading is None or trading.completed_by == "all" or not self.hidden.get((contest, participant), False)
 
     def open_contest(self, name: str) -> ContestState:
         """Return the contest of this id. Refuses, first that applies: unknown_contest, contest_finalized."""

@@ -16,6 +16,7 @@ from forecast_ledger.ledger.model.commands import (
     AnyCommand,
     Bet,
     Command,
+    ModelCall,
     Prices,
     Range,
     Sale,
@@ -26,6 +27,7 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
+from forecast_ledger.ledger.model.replies import settings_texts
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 
@@ -108,6 +110,8 @@ def _parts(value: Any, convert: _Convert) -> list[tuple[_Convert, Any]]:
         return [*((_quantity, bound) for bound in bounds), *((_number, level) for level in levels)]
     if type(value) is Attestation:
         return [(convert, Attestation(**{name: getattr(value, name)})) for name in value.__struct_fields__]
+    if type(value) is ModelCall:
+        return [(convert, ModelCall(**{name: getattr(value, name)})) for name in value.__struct_fields__]
     return []
 
 
@@ -120,6 +124,14 @@ def _parts_of_item(item: Any) -> list[tuple[_Convert, Any]]:
     if type(item) is Spot:
         return [(values.read_instant, item.at), (_checked(int), item.weight)]
     return [(_number, item.percentage)] if type(item) is Sale else []
+
+
+def _call(value: Any, name: str) -> dict[str, Any]:
+    """Return the fields of a call that are given; a setting is the same as its text."""
+    if type(value) is not ModelCall:
+        raise Refused("malformed", name, value, "not a call of a model")
+    fields = ((field, part, getattr(value, field)) for field, part in _CALL.items())
+    return {field: part(given, f"{name}.{field}") for field, part, given in fields if given not in (None, (), [], {})}
 
 
 def _id(value: Any, name: str) -> str:
@@ -270,6 +282,18 @@ def _spot(value: Any, name: str) -> list[int]:
     return [values.read_instant(value.at, f"{name}.at"), _checked(int)(value.weight, f"{name}.weight")]
 
 
+def _settings(value: Any, name: str) -> dict[str, str]:
+    if type(value) is not dict:
+        raise Refused("malformed", name, value, "not an object of names and settings")
+    return settings_texts(value, name)
+
+
+_CALL: dict[str, _Convert] = {
+    **dict.fromkeys(["input_tokens", "output_tokens", "latency_ms"], _checked(int)),
+    "cost": _number,
+    "settings": _settings,
+    "shown": _array(_id),
+}
 # The function that checks each field and returns its canonical form, in the order in which faults are reported.
 _BY_NAME: dict[str, _Convert] = {
     **dict.fromkeys(["contest", "question", "participant", "entrant"], _id),
@@ -313,6 +337,7 @@ _ADDED: dict[str, _Convert] = {
     "tags": _array(_id),
     "url": values.check_text,
     "open_question.source": values.check_text,  # `source` of a quote is older
+    "call": _call,
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))

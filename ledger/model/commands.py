@@ -16,6 +16,7 @@ from msgspec import Struct, json
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint
+from forecast_ledger.ledger.model import forms
 from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind
 from forecast_ledger.ledger.model.forms import (
     Bins,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # the types that a caller may pass
 else:  # the types that a decoder returns
     Rules = Preset | RuleSet
 
+ModelCall = forms.ModelCall
 DEFAULT_BINS = 200  # of a range without bins and levels
 DEFAULT_DECIMALS = 6  # of quantiles, if a range with levels does not give decimals
 
@@ -307,6 +309,18 @@ class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):
     reasoning: LongText | None = None
     prompt: LongText | None = None
     response: LongText | None = None
+    call: ModelCall | None = None
+
+
+class RecordFailedCall(Command, frozen=True, kw_only=True, tag="record_failed_call"):
+    """Records that a call of a participant's model brought no reply. It uses up no attempt at the decision."""
+
+    contest: Id
+    participant: Id
+    period: int
+    error: Text
+    prompt: LongText | None = None
+    call: ModelCall | None = None
 
 
 class DepositCash(Command, frozen=True, kw_only=True, tag="deposit_cash"):
@@ -328,25 +342,10 @@ class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
 
 
 AnyCommand = (
-    OpenQuestion
-    | SubmitForecast
-    | WithdrawForecast
-    | CloseQuestion
-    | ResolveQuestion
-    | AnnulQuestion
-    | CancelMarket
-    | RevokeResolution
-    | OpenContest
-    | AddQuestion
-    | EnrolParticipant
-    | ExcludeParticipant
-    | FinalizeContest
-    | PayPrizes
-    | QuotePrices
-    | RecordDecision
-    | DepositCash
-    | WithdrawCash
-)
+    OpenQuestion | SubmitForecast | WithdrawForecast | CloseQuestion | ResolveQuestion | AnnulQuestion | CancelMarket
+    | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant | ExcludeParticipant | FinalizeContest
+    | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash
+)  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _rule_sets = json.Decoder(RuleSet)
 _kinds = json.Decoder(_Kind)

@@ -271,6 +271,17 @@ class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fal
     percentage: int
 
 
+class ModelCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A call of a model: what it used, cost and took, its settings, and the markets that it was shown."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: int | None = None
+    latency_ms: int | None = None
+    settings: dict[str, str] = {}
+    shown: str = ""
+
+
 class DecisionRecorded(AccountEvent, frozen=True, kw_only=True, tag="decision_recorded.v1"):
     """Records a participant's decision for a period; the events of its legs follow."""
 
@@ -283,6 +294,7 @@ class DecisionRecorded(AccountEvent, frozen=True, kw_only=True, tag="decision_re
     reasoning: str
     prompt: str = ""
     response: str = ""
+    call: ModelCall | None = None
 
 
 class DecisionMalformed(AccountEvent, frozen=True, kw_only=True, tag="decision_malformed.v1"):
@@ -293,6 +305,16 @@ class DecisionMalformed(AccountEvent, frozen=True, kw_only=True, tag="decision_m
     fault: str
     prompt: str = ""
     response: str
+    call: ModelCall | None = None
+
+
+class CallFailed(AccountEvent, frozen=True, kw_only=True, tag="call_failed.v1"):
+    """Records a call of a model that brought no reply; it uses up no attempt."""
+
+    period: int
+    error: str
+    prompt: str = ""
+    call: ModelCall | None = None
 
 
 class DecisionDefaulted(AccountEvent, frozen=True, kw_only=True, tag="decision_defaulted.v1"):
@@ -366,33 +388,10 @@ class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settleme
 
 
 AnyEvent = (
-    QuestionOpened
-    | ForecastMade
-    | ForecastWithdrawn
-    | QuestionClosed
-    | QuestionResolved
-    | QuestionAnnulled
-    | ResolutionRevoked
-    | ContestOpened
-    | QuestionAdded
-    | ParticipantEnrolled
-    | ParticipantExcluded
-    | ContestFinalized
-    | PrizePaid
-    | PricesQuoted
-    | CashGranted
-    | CashDeposited
-    | CashWithdrawn
-    | TextKept
-    | DecisionRecorded
-    | DecisionMalformed
-    | DecisionDefaulted
-    | SharesBought
-    | SharesSold
-    | LegRefused
-    | PositionSettled
-    | PositionRefunded
-    | TradesVoided
-    | SettlementReversed
-)
+    QuestionOpened | ForecastMade | ForecastWithdrawn | QuestionClosed | QuestionResolved | QuestionAnnulled
+    | ResolutionRevoked | ContestOpened | QuestionAdded | ParticipantEnrolled | ParticipantExcluded
+    | ContestFinalized | PrizePaid | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn | TextKept
+    | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused
+    | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed
+)  # fmt: skip
 TAGS: dict[type[Event], str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}

@@ -8,7 +8,7 @@ beyond those of the description. A pattern cannot check the bounds of a number t
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.model import publication_stamps
@@ -109,6 +109,8 @@ _SPOT_WEIGHT = _form(
     "SpotWeight", f"1 to {values.LARGEST_SPOT_WEIGHT:,}", minimum=1, maximum=values.LARGEST_SPOT_WEIGHT
 )
 _DECIMALS = _form("Decimals", f"0 to {values.MOST_DECIMALS}", minimum=0, maximum=values.MOST_DECIMALS)
+_COUNT = _form("Count", "0 to 1,000,000,000,000", minimum=0, maximum=10**12)
+_SETTING = _form("Setting", "a text, a number, true or false", type=["string", "number", "boolean"])
 _PRESET = _form("Preset", "the name of a preset", enum=list(PRESETS))
 
 if TYPE_CHECKING:  # the types that a caller may pass
@@ -133,6 +135,8 @@ if TYPE_CHECKING:  # the types that a caller may pass
     Bins = int
     Decimals = int
     SpotWeight = int
+    Count = int
+    Setting = Any
 else:  # the types that a decoder returns
     Number = Annotated[values.Number, _NUMBER]
     Measure = Annotated[values.Number, _MEASURE]
@@ -155,3 +159,16 @@ else:  # the types that a decoder returns
     Bins = Annotated[int, _BINS]
     Decimals = Annotated[int, _DECIMALS]
     SpotWeight = Annotated[int, _SPOT_WEIGHT]
+    Count = Annotated[int, _COUNT]
+    Setting = Annotated[Any, _SETTING]
+
+
+class ModelCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A call of a model. Give one or more fields."""
+
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cost: Pool | None = None
+    latency_ms: Count | None = None
+    settings: dict[Text, Setting] | None = None
+    shown: tuple[Id, ...] | None = None

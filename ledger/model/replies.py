@@ -1,4 +1,4 @@
-"""Replies: decisions to BET, SELL or HOLD, as fields of a command or as text.
+"""Replies: decisions to BET, SELL or HOLD, as fields of a command or as text; and the calls of models that gave them.
 
 Source: Forecaster Arena, Methodology v1, "Decision Protocol".
 """
@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
+from hashlib import sha256
 from typing import Any, NamedTuple, get_args
 
 import msgspec
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.model import commands
+from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.events import Action, Bet, Sale
 from forecast_ledger.ledger.model.trading_rules import PERCENT, WHOLE, Replies, Trading, bet_cap
 
@@ -232,3 +233,68 @@ def _in_units(number: Any, unit: int) -> int:
         return values.read_fixed(number, unit, "amount", -values.LARGEST_POOL, values.LARGEST_POOL)
     except Refused:
         return _NOT_A_NUMBER
+
+
+# --- calls of models
+
+LARGEST_COUNT = 10**12  # tokens, or milliseconds
+
+
+def text_digest(text: str | None) -> str:
+    """Return the digest by which a decision refers to a text that the log keeps; empty for None.
+
+    >>> text_digest(None), text_digest("HOLD")[:8]
+    ('', 'aacf94b7')
+    """
+    return "" if text is None else sha256(text.encode()).hexdigest()
+
+
+def setting_text(value: Any, name: str) -> str:
+    """Return a setting as text: a number in plain decimals, true or false as in JSON.
+
+    Refuses: malformed (none of these), and those of a text or a number.
+
+    >>> setting_text("high", "settings"), setting_text(0.70, "settings"), setting_text(True, "settings")
+    ('high', '0.7', 'true')
+    """
+    if isinstance(value, str):
+        return values.check_text(value, name)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, dict | list | tuple):
+        raise Refused("malformed", name, None, "not a text, a number, true or false")
+    return values.exact_text(values.read_measure(value, name))
+
+
+def settings_texts(settings: dict[str, Any] | None, name: str) -> dict[str, str]:
+    """Return settings as texts, sorted by name. Refuses also: text_too_long (all of them together)."""
+    texts = {values.check_text(key, name): setting_text(value, name) for key, value in sorted((settings or {}).items())}
+    values.check_text("".join([*texts, *texts.values()]), name)
+    return texts
+
+
+def recorded_call(call: commands.ModelCall | None) -> tuple[events.ModelCall | None, str | None]:
+    """Return a call in integers, and the text that lists the markets shown, one id a line; None for what is not given.
+
+    Refuses: out_of_range, or malformed (no field is given).
+    """
+    if call is None:
+        return None, None
+    shown = "\n".join(call.shown) if call.shown else None
+    recorded = events.ModelCall(
+        input_tokens=_count(call.input_tokens, "call.input_tokens"),
+        output_tokens=_count(call.output_tokens, "call.output_tokens"),
+        cost=None
+        if call.cost is None
+        else values.read_fixed(call.cost, values.MONEY, "call.cost", 0, values.LARGEST_POOL),
+        latency_ms=_count(call.latency_ms, "call.latency_ms"),
+        settings=settings_texts(call.settings, "call.settings"),
+        shown=text_digest(shown),
+    )
+    if recorded == events.ModelCall():
+        raise Refused("malformed", "call", None, "give one or more fields of the call, or leave it out")
+    return recorded, shown
+
+
+def _count(number: int | None, name: str) -> int | None:
+    return None if number is None else values.read_fixed(number, 1, name, 0, LARGEST_COUNT)

@@ -69,10 +69,11 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     recapitalisation: bool = False
     closed_marks: Literal["prior", "last"] = "prior"
     replies: Replies = "strict"
+    completed_by: Literal["all", "shown"] = "all"
 
 
 # Fields that were added later. They are left out of the log at their defaults, as LATER_FIELDS of a rule set are.
-LATER_TRADING_FIELDS = ("replies",)
+LATER_TRADING_FIELDS = ("replies", "completed_by")
 _DEFAULTS = structs.asdict(Trading())
 
 

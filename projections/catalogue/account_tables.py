@@ -190,6 +190,34 @@ def decisions_values(analysis: Analysis) -> list[Values]:
     return columns_of_rows(rows, "id id count count count instant text text count count text text text")
 
 
+def model_calls_values(analysis: Analysis) -> list[Values]:
+    """One row for each attempt at a decision, and one for each call that failed."""
+    books = analysis.facts.books
+    rows = [_model_call(position, event, event.attempt) for position, event, _ in books.attempts]
+    rows += [_model_call(position, event, None) for position, event in books.failures]
+    return columns_of_rows(rows, "id id count count count instant text text count count money seconds text text")
+
+
+def _model_call(position: int, event: Any, attempt: int | None) -> list[Any]:
+    call: events.ModelCall = event.call or events.ModelCall()
+    return [
+        event.contest,
+        event.participant,
+        position,
+        event.period,
+        attempt,
+        event.at,
+        getattr(event, "action", "failed" if attempt is None else "malformed"),
+        getattr(event, "error", ""),
+        call.input_tokens,
+        call.output_tokens,
+        call.cost,
+        None if call.latency_ms is None else call.latency_ms * 1_000,
+        ", ".join(f"{name}={value}" for name, value in call.settings.items()),
+        call.shown,
+    ]
+
+
 def refused_legs_values(analysis: Analysis) -> list[Values]:
     """One row for each refused leg."""
     rows = [

@@ -1,6 +1,7 @@
 """Builders of the tables of trading results: scored stakes, leaderboards, and all contests together."""
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -80,18 +81,42 @@ def _percent(profit: int, deposits: int) -> int | None:
 def arena_overall_values(analysis: Analysis) -> list[Values]:
     """One row for each family and each release, over all trading contests."""
     records = [record for contest in analysis.traded for record in analysis.records.get(contest, [])]
-    rows: list[list[Any]] = []
-    for by in ("family", "release"):
-        groups: dict[str, list[TradingRecord]] = {}
-        for record in records:
-            groups.setdefault(getattr(record.account.enrolled, by), []).append(record)
-        groups.pop("", None)
-        profits = sorted(-_profit(group) for group in groups.values())
-        rows += [
-            [by, name, bisect_left(profits, -_profit(group)) + 1, *_group_columns(group)]
-            for name, group in groups.items()
-        ]
+    rows = [row for by in ("family", "release") for row, _ in _grouped(records, by)]
     return columns_of_rows(rows, "id id count count count money points count points points points points points share")
+
+
+def arena_series_values(analysis: Analysis) -> list[Values]:
+    """One row for each family, release and participant in each series of contests, without hidden participants."""
+    by_series: dict[str, list[TradingRecord]] = {}
+    for name in analysis.traded:
+        contest = analysis.facts.contests[name]
+        shown = (each for each in analysis.records.get(name, []) if contest.levels.get(each.key[1]) != "hidden")
+        by_series.setdefault(contest.opened.series, []).extend(shown)
+    rows = [
+        [series, *row, _return_words(group)]
+        for series, records in by_series.items()
+        for by in ("family", "release", "participant")
+        for row, group in _grouped(records, by)
+    ]
+    kinds = "id id id count count count money points count points points points points points share text"
+    return columns_of_rows(rows, kinds)
+
+
+def _grouped(records: list[TradingRecord], by: str) -> Iterator[tuple[list[Any], list[TradingRecord]]]:
+    """Yield the row of each family, release or participant, ranked by profit, and its records."""
+    groups: dict[str, list[TradingRecord]] = {}
+    for record in records:
+        groups.setdefault(getattr(record.account.enrolled, by), []).append(record)
+    groups.pop("", None)
+    profits = sorted(-_profit(group) for group in groups.values())
+    for name, group in groups.items():
+        yield [by, name, bisect_left(profits, -_profit(group)) + 1, *_group_columns(group)], group
+
+
+def _return_words(group: list[TradingRecord]) -> str:
+    """Return the word for the return of several accounts; empty unless their net deposits are positive."""
+    deposits = sum(record.account.deposits for record in group) * FINE_PER_MICRO
+    return arena.return_words(Fraction(100 * _profit(group), deposits)) if deposits > 0 else ""
 
 
 def _stake_weighted(stakes: list[Stake]) -> Fraction:

@@ -19,6 +19,20 @@ _BSS_EVEN = Column("skill_against_even_odds", "points", "1 - brier / 0.25")
 _BSS_MARKET = Column("skill_against_market", "points", "1 - brier / mean Brier score of the purchase prices")
 _WIN_RATE = Column("win_rate", "share", "purchases whose outcome happened / n")
 
+_GROUPED = (
+    Column("contests", "count", "number of contests it took part in"),
+    Column("participants", "count", "number of its accounts"),
+    Column("profit", "money", "profit of all its accounts"),
+    Column("return_percent", "points", "100 x profit / net deposits of all its accounts"),
+    Column("n", "count", "number of purchases on resolved questions"),
+    Column("pooled_brier", "points", "mean Brier score of these purchases"),
+    Column("mean_of_contest_means", "points", "mean of the contests' mean Brier scores"),
+    Column("stake_weighted_brier", "points", "mean Brier score of these purchases, weighted by the amount paid"),
+    _BSS_EVEN,
+    _BSS_MARKET,
+    _WIN_RATE,
+)
+
 TRADING: dict[str, Projection] = {
     "accounts": Projection(
         1,
@@ -215,21 +229,25 @@ TRADING: dict[str, Projection] = {
             Column("by", "id", "family or release"),
             Column("name", "id", "name of the family or release"),
             Column("rank", "count", "rank by profit, among families or among releases"),
-            Column("contests", "count", "number of contests it took part in"),
-            Column("participants", "count", "number of its accounts"),
-            Column("profit", "money", "profit of all its accounts"),
-            Column("return_percent", "points", "100 x profit / net deposits of all its accounts"),
-            Column("n", "count", "number of purchases on resolved questions"),
-            Column("pooled_brier", "points", "mean Brier score of these purchases"),
-            Column("mean_of_contest_means", "points", "mean of the contests' mean Brier scores"),
-            Column(
-                "stake_weighted_brier", "points", "mean Brier score of these purchases, weighted by the amount paid"
-            ),
-            _BSS_EVEN,
-            _BSS_MARKET,
-            _WIN_RATE,
+            *_GROUPED,
         ),
         arena_tables.arena_overall_values,
+        reads=("accounts", "quotes", "questions", "resolutions", "contests"),
+        division="trading_overall",
+    ),
+    "arena_series": Projection(
+        1,
+        "results in each series of trading contests, without hidden participants",
+        ("series", "by", "name"),
+        (
+            Column("series", "id", "the series; empty for the contests without one"),
+            Column("by", "id", "family, release or participant"),
+            Column("name", "id", "name of the family, release or participant"),
+            Column("rank", "count", "rank by profit in the series, among families, releases or participants"),
+            *_GROUPED,
+            Column("interpretation", "text", "the return in words; empty unless the net deposits are positive"),
+        ),
+        arena_tables.arena_series_values,
         reads=("accounts", "quotes", "questions", "resolutions", "contests"),
         division="trading_overall",
     ),
@@ -255,6 +273,31 @@ TRADING: dict[str, Projection] = {
         account_tables.decisions_values,
         reads=("own_account",),
         division="account_entries",
+    ),
+    "model_calls": Projection(
+        1,
+        "every call of a model: each attempt at a decision, and each call that failed",
+        ("contest", "participant", "log_position"),
+        (
+            CONTEST,
+            _TRADER,
+            _LOG_POSITION,
+            _PERIOD,
+            Column("attempt", "count", "number of the attempt at the decision; empty if the call failed"),
+            Column("at", "instant", "when the attempt was made, or the call failed"),
+            Column("outcome", "text", "BET, SELL, HOLD, malformed, or failed"),
+            Column("error", "text", "why the call failed"),
+            Column("input_tokens", "count", "tokens of the input; like the columns after it, empty if not recorded"),
+            Column("output_tokens", "count", "tokens of the output"),
+            Column("cost", "money", "cost of the call"),
+            Column("latency", "seconds", "time that the call took"),
+            Column("settings", "text", "settings of the model"),
+            Column("shown", "text", "digest of the text that lists the ids of the markets shown"),
+        ),
+        account_tables.model_calls_values,
+        reads=("own_account",),
+        division="account_entries",
+        final=True,
     ),
     "refused_legs": Projection(
         1,

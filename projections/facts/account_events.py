@@ -37,8 +37,27 @@ def _enrolled(facts: Facts, _: int, event: events.ParticipantEnrolled) -> None:
         facts.books.accounts[event.contest, event.participant] = Account(event)
 
 
+def _completes(facts: Facts, event: events.AccountEvent) -> bool:
+    """Return whether the contest waits for the event's participant before it is complete."""
+    hidden = facts.contests[event.contest].levels.get(event.participant) == "hidden"
+    return facts.trading(event.contest).completed_by == "all" or not hidden
+
+
+def _excluded(facts: Facts, _: int, event: events.ParticipantExcluded) -> None:
+    """Count a participant that is no longer hidden, or do not count one that now is. The level is still the former."""
+    contest, account = facts.contests[event.contest], facts.books.accounts.get((event.contest, event.participant))
+    trading, was = contest.opened.rules.trading, contest.levels.get(event.participant) == "hidden"
+    change = was - (event.level == "hidden")
+    if account is None or trading is None or trading.completed_by == "all" or not change:
+        return
+    progress = facts.books.progress(event.contest)
+    progress.enrolled += change
+    progress.decided += change * (account.decided > 0)
+    progress.count_positions(change * sum(holding.is_open() for holding in account.holdings.values()), event.at)
+
+
 def _granted(facts: Facts, position: int, event: events.CashGranted) -> None:
-    facts.books.progress(event.contest).enrolled += 1
+    facts.books.progress(event.contest).enrolled += _completes(facts, event)
     _move(facts, position, event, "granted", event.amount)
 
 
@@ -68,7 +87,7 @@ def _defaulted(facts: Facts, _: int, event: events.DecisionDefaulted) -> None:
 
 def _count_decision(facts: Facts, account: Account, event: events.DecisionRecorded | events.DecisionDefaulted) -> None:
     account.decided += 1
-    if account.decided == 1:
+    if account.decided == 1 and _completes(facts, event):
         progress = facts.books.progress(event.contest)
         progress.decided += 1
         progress.count_positions(0, event.at)
@@ -77,6 +96,11 @@ def _count_decision(facts: Facts, account: Account, event: events.DecisionRecord
 def _refused(facts: Facts, position: int, event: events.LegRefused) -> None:
     facts.books.accounts[event.contest, event.participant]
     facts.books.refusals.append((position, event))
+
+
+def _failed(facts: Facts, position: int, event: events.CallFailed) -> None:
+    facts.books.accounts[event.contest, event.participant]
+    facts.books.failures.append((position, event))
 
 
 def _traded(facts: Facts, position: int, event: events.SharesBought | events.SharesSold) -> None:
@@ -94,13 +118,13 @@ def _traded(facts: Facts, position: int, event: events.SharesBought | events.Sha
     if bought and number not in account.holdings:
         account.holdings[number] = Holding(code, event.outcome, event.at)
         books.holders.setdefault(code, set()).add((event.contest, event.participant, number))
-        books.progress(event.contest).count_positions(1, event.at)
+        books.progress(event.contest).count_positions(_completes(facts, event), event.at)
     holding = account.holdings[number]
     holding.shares, holding.cost = holding.shares + shares, holding.cost + cost
     holding.paid, holding.received = holding.paid - min(cash, 0), holding.received + max(cash, 0)
     if not holding.shares:
         holding.status = "closed"
-        books.progress(event.contest).count_positions(-1, event.at)
+        books.progress(event.contest).count_positions(-_completes(facts, event), event.at)
     change = (code, holding.outcome, number, cash, shares, cost, price)
     facts.books.enter(position, event, "bought" if bought else "sold", change, quote.known_from)
 
@@ -138,7 +162,7 @@ def _ended(facts: Facts, position: int, event: EndingEvent) -> None:
         kind, cash = "refunded", event.cost
     else:
         kind, cash = "voided", event.amount
-    facts.books.progress(event.contest).count_positions(-holding.is_open(), event.at)
+    facts.books.progress(event.contest).count_positions(-holding.is_open() * _completes(facts, event), event.at)
     holding.status = kind
     change = (holding.question, holding.outcome, event.position, cash, -event.shares, -event.cost, price)
     facts.books.enter(position, event, kind, change)
@@ -148,7 +172,7 @@ def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> 
     holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
     settlement = facts.books.ends[event.reverses]
     holding.status = "open" if holding.shares else "closed"
-    facts.books.progress(event.contest).count_positions(int(holding.is_open()), event.at)
+    facts.books.progress(event.contest).count_positions(holding.is_open() * _completes(facts, event), event.at)
     change = (-event.amount, -settlement.shares, -settlement.cost, settlement.price)
     facts.books.enter(position, event, "reversed", (holding.question, holding.outcome, event.position, *change))
 
@@ -161,6 +185,7 @@ def _move(facts: Facts, position: int, event: events.AccountEvent, kind: str, ca
 _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.PricesQuoted: _quoted,
     events.ParticipantEnrolled: _enrolled,
+    events.ParticipantExcluded: _excluded,
     events.CashGranted: _granted,
     events.CashDeposited: _deposited,
     events.CashWithdrawn: _withdrawn,
@@ -170,6 +195,7 @@ _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.SharesBought: _traded,
     events.SharesSold: _traded,
     events.LegRefused: _refused,
+    events.CallFailed: _failed,
     events.ContestFinalized: _finalized,
     events.QuestionClosed: _closed,
     events.QuestionResolved: _resolved,

@@ -125,6 +125,7 @@ class Ruling(NamedTuple):
 class Progress:
     """The progress of a trading contest: counts of participants, of those with a decision, and of open positions.
 
+    Under the rule completed_by `shown`, hidden participants are not counted.
     completed_at: the instant from which the contest is complete, µs; None while it is not.
     """
 
@@ -154,6 +155,7 @@ class Books:
     trades: list[Trade] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     refusals: list[tuple[int, events.LegRefused]] = field(default_factory=list)
+    failures: list[tuple[int, events.CallFailed]] = field(default_factory=list)
     payouts: dict[int, tuple[int, ...]] = field(default_factory=dict)  # of settled questions, 1e-9 by outcome
     rulings: list[Ruling] = field(default_factory=list)
     sealed: dict[str, dict[int, tuple[int, ...]]] = field(

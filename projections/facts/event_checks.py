@@ -250,7 +250,15 @@ def _trade(facts: Facts, event: events.SharesBought | events.SharesSold) -> Iter
         yield mismatch("a question of the contest", short_repr(event.question))
 
 
-def _decision(_: Facts, event: events.DecisionRecorded) -> Iterator[str]:
+def _call(_: Facts, event: events.DecisionRecorded | events.DecisionMalformed | events.CallFailed) -> Iterator[str]:
+    call = event.call or events.ModelCall()
+    for name in ("input_tokens", "output_tokens", "cost", "latency_ms"):
+        if not 0 <= (getattr(call, name) or 0) <= LARGEST_POOL:
+            yield mismatch(f"{name} from 0 to {LARGEST_POOL}", short_repr(getattr(call, name)))
+
+
+def _decision(facts: Facts, event: events.DecisionRecorded) -> Iterator[str]:
+    yield from _call(facts, event)
     numbers = [*(bet.amount for bet in event.bets), *(sale.percentage for sale in event.sells)]
     largest = max(map(abs, numbers), default=0)
     if largest > LARGEST_POOL:
@@ -265,6 +273,8 @@ _FAULTS: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.QuestionAdded: _entry,
     events.PricesQuoted: _quotes,
     events.DecisionRecorded: _decision,
+    events.DecisionMalformed: _call,
+    events.CallFailed: _call,
     events.SharesBought: _trade,
     events.SharesSold: _trade,
 }

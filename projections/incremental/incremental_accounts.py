@@ -19,6 +19,7 @@ class TouchedAccounts:
 
     accounts: accounts with new events. marked: accounts whose value can have changed. quoted: questions with new
     quotes. ruled: questions closed, resolved, annulled or revoked. contests: those whose leaderboard can have changed.
+    excluding: contests with new exclusions, which can be complete at another instant.
     """
 
     accounts: set[AccountKey] = field(default_factory=set)
@@ -26,6 +27,7 @@ class TouchedAccounts:
     quoted: set[int] = field(default_factory=set)
     ruled: set[int] = field(default_factory=set)
     contests: set[str] = field(default_factory=set)
+    excluding: set[str] = field(default_factory=set)
 
 
 class BooksByAccount:
@@ -41,7 +43,8 @@ class BooksByAccount:
             list
         )  # indexes in the books; the last attempt can still change
         self._refusals: dict[AccountKey, list[int]] = defaultdict(list)
-        self._counts = (0, 0, 0, 0)  # movements, trades, attempts and refusals read
+        self._failures: dict[AccountKey, list[int]] = defaultdict(list)
+        self._counts = (0, 0, 0, 0, 0)  # movements, trades, attempts, refusals and failures read
 
     def read(self) -> None:
         """Read the new entries."""
@@ -49,7 +52,7 @@ class BooksByAccount:
         for key in islice(books.accounts, self._accounts, None):
             self.keys.setdefault(key[0], set()).add(key)
         self._accounts = len(books.accounts)
-        movements, trades, attempts, refusals = self._counts
+        movements, trades, attempts, refusals, failures = self._counts
         for movement in islice(books.movements, movements, None):
             self._movements[movement.key].append(movement)
         for trade in islice(books.trades, trades, None):
@@ -58,7 +61,10 @@ class BooksByAccount:
             self._attempts[attempt.contest, attempt.participant].append(place)
         for place, (_, refused) in enumerate(islice(books.refusals, refusals, None), refusals):
             self._refusals[refused.contest, refused.participant].append(place)
-        self._counts = (len(books.movements), len(books.trades), len(books.attempts), len(books.refusals))
+        for place, (_, failed) in enumerate(islice(books.failures, failures, None), failures):
+            self._failures[failed.contest, failed.participant].append(place)
+        counts = len(books.movements), len(books.trades), len(books.attempts), len(books.refusals)
+        self._counts = (*counts, len(books.failures))
 
     def books_of(self, keys: Iterable[AccountKey]) -> Books:
         """Return the books of some accounts only, account after account."""
@@ -70,6 +76,7 @@ class BooksByAccount:
             trades=[trade for key in in_order for trade in self._trades.get(key, ())],
             attempts=[books.attempts[place] for key in in_order for place in self._attempts.get(key, ())],
             refusals=[books.refusals[place] for key in in_order for place in self._refusals.get(key, ())],
+            failures=[books.failures[place] for key in in_order for place in self._failures.get(key, ())],
         )
 
 
@@ -116,6 +123,8 @@ class IncrementalAccounts:
                 for name in self._traded(self._facts.contests)
                 if name not in self._records and books.progress(name).completed_at is None
             }
+        for contest in due.excluding:
+            due.marked |= self._by_account.keys.get(contest, set())
         due.marked |= due.accounts
         due.contests |= {contest for contest, _ in due.marked}
 

@@ -165,6 +165,8 @@ class IncrementalTables:
                     touched.admissions.add((event.contest, code))
                 else:
                     touched.scores.boards.add(event.contest)
+                if isinstance(event, events.ParticipantExcluded):
+                    touched.trading.excluding.add(event.contest)
                 if isinstance(event, events.ParticipantEnrolled):
                     touched.trading.accounts |= self.facts.books.accounts.keys() & {(event.contest, event.participant)}
                 touched.trading.contests.add(event.contest)

@@ -19,6 +19,15 @@ from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, Account, 
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.mark_prices import Marks
 
+_WORST_POOR = -20
+_RETURNS = (  # above how many percent
+    (50, "Exceptional"),
+    (20, "Excellent"),
+    (5, "Good"),
+    (-5, "Neutral"),
+    (_WORST_POOR, "Poor"),
+)
+
 
 class Stake(NamedTuple):
     """A purchase on a resolved question.
@@ -138,6 +147,19 @@ def trading_records(facts: Facts, marks: Marks, drawdowns: dict[AccountKey, int]
         )
         by_contest.setdefault(key[0], []).append(record)
     return by_contest
+
+
+def return_words(percent: Fraction) -> str:
+    """Return the word for a return in percent of net deposits.
+
+    The document puts 20, 5 and -5 percent in two rows; the worse one applies, as for Brier scores.
+    Source: Forecaster Arena, Scoring Methodology, "Appendix B: Reference Values".
+
+    >>> [return_words(Fraction(percent)) for percent in (51, 50, 20, 5, -5, -20, -21)]
+    ['Exceptional', 'Excellent', 'Good', 'Neutral', 'Poor', 'Poor', 'Very Poor']
+    """
+    above = next((words for least, words in _RETURNS if percent > least), None)
+    return above or ("Poor" if percent == _WORST_POOR else "Very Poor")
 
 
 def mean_of(numbers: list[Fraction]) -> Fraction | None:

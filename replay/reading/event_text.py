@@ -148,6 +148,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.DecisionRecorded: _decision,
     events.DecisionMalformed: lambda event: f"{_participant(event)}, period {event.period}: {event.fault}",
     events.DecisionDefaulted: lambda event: f"{_participant(event)}, period {event.period}: HOLD",
+    events.CallFailed: lambda event: f"{_participant(event)}, period {event.period}{_reason(event.error)}",
     events.SharesBought: _purchase,
     events.SharesSold: _sale,
     events.LegRefused: lambda event: f"{_participant(event)}, period {event.period}, leg {event.leg}: {event.code}",

@@ -44,8 +44,12 @@ _TEXT = f"""
 {{"type": "record_decision", "at": "2026-03-02T09:05:00Z", "contest": "cohort-1", "participant": "ada", \
 "period": 1, "action": "BET", "bets": [{{"market_id": "sky", "side": "blue", "amount": 500}}], \
 "reasoning": "The wind has turned."}}
+{{"type": "record_failed_call", "at": "2026-03-08T00:04:00Z", "contest": "cohort-1", "participant": "ada", \
+"period": 2, "error": "the provider answered 503", "call": {{"latency_ms": 40000}}}}
 {{"type": "record_decision", "at": "2026-03-08T00:05:00Z", "contest": "cohort-1", "participant": "ada", \
-"period": 2, "response": "{{\\"action\\": \\"HOLD\\", \\"reasoning\\": \\"Nothing new.\\"}}"}}
+"period": 2, "response": "{{\\"action\\": \\"HOLD\\", \\"reasoning\\": \\"Nothing new.\\"}}", \
+"call": {{"input_tokens": 5200, "output_tokens": 310, "cost": 0.0187, "latency_ms": 8250, \
+"settings": {{"temperature": 0, "max_tokens": 4000}}, "shown": ["sky"]}}}}
 {{"type": "withdraw_cash", "at": "2026-03-08T01:00:00Z", "contest": "cohort-1", "participant": "ada", \
 "amount": "99.50", "reason": "a fee"}}
 {{"type": "resolve_question", "at": "2026-03-09T12:00:00Z", "question": "sky", \

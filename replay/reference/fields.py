@@ -137,6 +137,17 @@ FIELDS: dict[str, str] = {
     ),
     "record_decision.bets": "the bets of a `BET`",
     "record_decision.sells": "the sales of a `SELL`",
+    "call": "the call of the model: tokens, cost, latency, settings, and the markets shown",
+    "record_failed_call.error": "what went wrong, such as the provider's message",
+    "call_failed.error": "what went wrong, such as the provider's message",
+    "ModelCall.input_tokens": "the number of tokens of the input",
+    "ModelCall.output_tokens": "the number of tokens of the output",
+    "ModelCall.cost": "the cost of the call; in an event 1e-6 of the currency",
+    "ModelCall.latency_ms": "the time that the call took, in milliseconds",
+    "ModelCall.settings": "the settings of the model by name, such as its temperature; in an event as texts",
+    "ModelCall.shown": (
+        "the ids of the markets that the model was shown; in an event the digest of the text that lists them"
+    ),
     "deposit_cash.amount": "the amount of money, in the contest's currency",
     "withdraw_cash.amount": "the amount of money, in the contest's currency; at most the cash of the account",
     # events
@@ -206,7 +217,7 @@ FIELDS: dict[str, str] = {
     "prices_quoted.quoted_at": "the instant of the prices",
     "prices_quoted.quotes": "the prices of each question",
     "text_kept.digest": "the SHA-256 of the text in UTF-8, by which decisions refer to it",
-    "text_kept.text": "a prompt or a reply",
+    "text_kept.text": "a prompt, a reply, or the ids of the markets shown, one a line",
     "Bet.question": "the id of the question, as it was written in the command",
     "Sale.position": "the number of the position, as it was written in the command",
     "decision_recorded.bets": "the bets as they were requested",

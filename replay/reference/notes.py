@@ -176,6 +176,8 @@ TRADING_MECHANICS = _paragraphs("""
   malformed replies the decision is HOLD by default, which stays distinguishable from a HOLD that was chosen. If every
   leg of an attempt was refused, another attempt may follow; every attempt stays in the log. The same attempt sent
   again is a duplicate, whatever its command id; with different content it is refused.
+- `call` keeps what a call of the model used, cost and took, its settings, and the markets that it was shown; the table
+  `model_calls` has a row for each. `record_failed_call` records a call that brought no reply, which uses up no attempt.
 - Legs are carried out in order, each after the effects of the one before. The largest bet is cash / `cap_divisor`,
   rounded down, before each leg; the reply as a whole is checked against the largest bet at its start. If bets are
   `all_or_nothing`, one refused bet refuses all of them.
@@ -189,9 +191,10 @@ TRADING_MECHANICS = _paragraphs("""
 - If a resolution is revoked, its settlement of each position is reversed. Cash may become negative; such a debt is
   shown and never forgiven. If an annulment that came after a resolution is revoked, every open position is settled by
   that resolution again.
-- A contest is complete when every participant has made a decision (HOLD counts) and no position is open. From then on
-  it accepts no decisions and no enrolments, and can be finalized. While a question is closed and not resolved, its
-  positions are pending.
+- A contest is complete when every participant has made a decision (HOLD counts) and no position is open. If
+  `completed_by` is `shown`, it does not wait for hidden participants; what they hold when it is finalized stays open.
+  From then on it accepts no decisions and no enrolments, and can be finalized. While a question is closed and not
+  resolved, its positions are pending.
 - A snapshot of a portfolio contains what is known at its instant, by the instants that commands claim. A quote is known
   from the `at` of its command, not from its `quoted_at`, and not before the previous quote of the question. A movement
   counts from its `at`, and not before the previous movement of the account, nor before its quote is known. Snapshots

@@ -92,6 +92,7 @@ RULES: dict[str, str] = {
     "recapitalisation": "whether cash may be deposited and withdrawn",
     "closed_marks": "the price at which positions in a closed question are valued until it is resolved",
     "replies": "how the text of a reply is read",
+    "completed_by": "the participants whose decisions and open positions a contest waits for before it is complete",
 }
 VALUES: dict[str, str] = {
     "kernel.none": "the contest has no such questions",
@@ -200,6 +201,8 @@ VALUES: dict[str, str] = {
     "cohorts.none": "at any instant",
     "closed_marks.prior": "the last quote before the close",
     "closed_marks.last": "the last quote",
+    "completed_by.all": "all",
+    "completed_by.shown": "all but those who are excluded as `hidden`",
     "replies.strict": "the text is one JSON object",
     "replies.lenient": (
         "like Forecaster Arena's parser: the object may be in a code fence or in quotes, in an array, or after other "

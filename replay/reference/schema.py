@@ -28,8 +28,17 @@ from forecast_ledger.replay.reference.rule_fields import RULES
 
 Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_PARTS = (commands.Range, commands.Spot, commands.Prices, commands.Bet, commands.Sale)
-_EVENT_PARTS = (events.NumericRange, events.Attestation, events.Spot, events.Quote, events.Bet, events.Sale, Recorded)
+_PARTS = (commands.Range, commands.Spot, commands.Prices, commands.Bet, commands.Sale, commands.ModelCall)
+_EVENT_PARTS = (
+    events.NumericRange,
+    events.Attestation,
+    events.Spot,
+    events.Quote,
+    events.Bet,
+    events.Sale,
+    events.ModelCall,
+    Recorded,
+)
 _RULES = (RuleSet, Trading)
 _TEXT: Schema = {"type": "string"}
 _POSITION: Schema = {"type": "integer", "minimum": 1}

@@ -38,6 +38,7 @@ def commands() -> tuple[Block, ...]:
         command_types.Prices,
         command_types.Bet,
         command_types.Sale,
+        command_types.ModelCall,
     )
     made = schema("commands")["$defs"]
     forms = tuple((f"`{form}`", str(schema["description"])) for form, schema in sorted(FORMS.items()))
@@ -55,7 +56,14 @@ def commands() -> tuple[Block, ...]:
 
 def events() -> tuple[Block, ...]:
     """The row of the log, the events and their parts."""
-    parts = (event_types.NumericRange, event_types.Attestation, event_types.Quote, event_types.Bet, event_types.Sale)
+    parts = (
+        event_types.NumericRange,
+        event_types.Attestation,
+        event_types.Quote,
+        event_types.Bet,
+        event_types.Sale,
+        event_types.ModelCall,
+    )
     made = schema("events")["$defs"]
     return (
         *notes.EVENTS,

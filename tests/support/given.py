@@ -27,6 +27,7 @@ from forecast_ledger.ledger.model.commands import (
     QuotePrices,
     Range,
     RecordDecision,
+    RecordFailedCall,
     ResolveQuestion,
     RevokeResolution,
     Sale,
@@ -216,6 +217,12 @@ def replied(response: str, participant: str = "ada", **fields: Any) -> RecordDec
     """A decision for the first period that is the text of a reply."""
     said: dict[str, Any] = {"at": TRADES, "contest": "week", "period": 1}
     return RecordDecision(participant=participant, response=response, **(said | fields))
+
+
+def failed_call(participant: str = "ada", **fields: Any) -> RecordFailedCall:
+    """A call of a model that brought no reply."""
+    said: dict[str, Any] = {"at": TRADES, "contest": "week", "period": 1, "error": "503"}
+    return RecordFailedCall(participant=participant, **(said | fields))
 
 
 def deposit(amount: Any = 1_000, **fields: Any) -> DepositCash:

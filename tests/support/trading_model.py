@@ -289,7 +289,7 @@ class Book:
         self._keep(at, prompt, response)
         texts = {"prompt": digest(prompt), "response": digest(response)}
         if wrong or meant is None:
-            self._recorded(_event("decision_malformed", at, **keys, attempt=attempt, fault=wrong, **texts))
+            self._recorded(_event("decision_malformed", at, **keys, attempt=attempt, fault=wrong, **texts, call=None))
             failed = 1 + sum(each.malformed for each in self.attempts.get(key, []))
             if failed >= self._rules(contest)["attempts"]:
                 self._recorded(_event("decision_defaulted", at, **keys))
@@ -389,7 +389,7 @@ class Book:
         done = sum(not isinstance(each, str) for each in legs)
         action = reply["action"].upper()
         fields = {"action": action, "bets": bets, "sells": sells, "executed": done, "reasoning": reply["reasoning"]}
-        self._recorded(_event("decision_recorded", at, **keys, **fields, **texts))
+        self._recorded(_event("decision_recorded", at, **keys, **fields, **texts, call=None))
         for number, each in enumerate(legs, 1):
             refused = _event("leg_refused", at, **keys, leg=number, code=each)
             self._recorded(refused if isinstance(each, str) else each)

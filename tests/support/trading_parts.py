@@ -36,6 +36,7 @@ DEFAULTS: dict[str, Any] = {
     "recapitalisation": False,
     "closed_marks": "prior",
     "replies": "strict",
+    "completed_by": "all",
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "arena-v1": DEFAULTS,

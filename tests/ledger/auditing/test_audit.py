@@ -17,7 +17,7 @@ from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS, REBUILDERS
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events, replies
 from forecast_ledger.ledger.model.canonical import shortest_text
-from forecast_ledger.ledger.model.commands import AnyCommand, Prices, Range, read
+from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, Prices, Range, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Trading
@@ -41,6 +41,7 @@ from tests.support.given import (
     enrolment,
     entry,
     exclusion,
+    failed_call,
     finalization,
     forecast,
     micros,
@@ -111,6 +112,14 @@ def test_a_season_is_decided_as_it_was(seed: int) -> None:
         audited(log[:end], cut=True)
 
 
+CALL = ModelCall(
+    input_tokens=5_200,
+    output_tokens=0,
+    cost="0.0187",
+    latency_ms=8_250,
+    settings={"temperature": 0.70, "seed": 7, "tools": False, "effort": "high"},
+    shown=("rain", "colour"),
+)
 RED = Prices(question="colour", prices={"red": "0.25", "blue": "0.7"})
 RECAPITALISED = RuleSet(name="open", trading=Trading(recapitalisation=True))
 EXACT: dict[str, list[AnyCommand]] = {
@@ -144,6 +153,9 @@ EXACT: dict[str, list[AnyCommand]] = {
     "trading": [*trading_floor(), quotes(RED), decision(bet(500)), decision(sale(50), period=2, at=day(8))],
     "cash": [*trading_floor(rules=RECAPITALISED), deposit("12.5"), cash_out("0.000001")],
     "a decision in words": [*trading_floor(), replied('{"action": "hold", "reasoning": "wait"}', prompt="?")],
+    "a call": [*trading_floor(), replied('{"action": "hold", "reasoning": "wait"}', prompt="?", call=CALL)],
+    "a malformed reply with a call": [*trading_floor(), decision(reasoning=" ", call=CALL)],
+    "failed calls": [*trading_floor(), failed_call(call=CALL, prompt="?"), failed_call(), decision(call=CALL)],
     "fields without legs": [*trading_floor(), decision(bets=(), sells=None)],
 }
 
@@ -162,6 +174,7 @@ ROUNDED: dict[str, list[AnyCommand]] = {
     "add_question": [opened(), contest(), entry(weight="0.3333333")],
     "quote": [opened(), quote(prices={"yes": "0.3333333333"})],
     "record_decision": [*trading_floor(), decision(action="hold")],
+    "record_failed_call": [*trading_floor(), failed_call(call=ModelCall(cost="0.00000012"))],
     "deposit_cash": [*trading_floor(rules=RECAPITALISED), deposit("12.50000001")],
     "withdraw_cash": [*trading_floor(rules=RECAPITALISED), cash_out("12.50000001")],
 }

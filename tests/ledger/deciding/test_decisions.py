@@ -1,5 +1,6 @@
 """Tests of decisions: which are accepted, what each attempt records, and an attempt that is sent again."""
 
+from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding import decisions
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
+from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, RecordDecision
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.receipt import Receipt
@@ -28,6 +29,7 @@ from tests.support.given import (
     decision,
     enrolment,
     entry,
+    failed_call,
     finalization,
     given,
     market,
@@ -61,12 +63,24 @@ def of_period(period: int, at: str, **fields: Any) -> AnyCommand:
     return decision(period=period, at=at, **fields)
 
 
+def called(name: str, value: Any) -> ModelCall:
+    """Return a call with one field."""
+    return ModelCall(**{name: value})
+
+
 Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
 REFUSED: list[Promise] = [
     ("record_decision", *row)
     for row in [
         ("malformed", "response", TRADED, NOTHING),
         ("malformed", "response", TRADED, structs.replace(NOTHING, prompt="Decide.")),
+        ("malformed", "call", TRADED, decision(call=ModelCall())),
+        ("malformed", "call", TRADED, decision(call=ModelCall(settings={}, shown=()))),
+        *[
+            ("out_of_range", f"call.{name}", TRADED, decision(call=called(name, number)))
+            for name in ("input_tokens", "output_tokens", "cost", "latency_ms")
+            for number in (-1, 10**12 + 1)
+        ],
         ("unknown_contest", "contest", TRADED, decision(contest="month")),
         ("contest_finalized", "contest", DONE, of_period(2, day(9))),
         ("not_trading", "contest", CUP, decision(contest="cup")),
@@ -107,8 +121,23 @@ REFUSED: list[Promise] = [
         ("out_of_order", "at", [*ANY_TIME, decision(at=day(9))], of_period(2, day(8))),
     ]
 ]
+REFUSED += [
+    ("record_failed_call", *row)
+    for row in [
+        ("malformed", "call", TRADED, failed_call(call=ModelCall())),
+        ("out_of_range", "call.cost", TRADED, failed_call(call=ModelCall(cost="-0.01"))),
+        ("unknown_contest", "contest", TRADED, failed_call(contest="month")),
+        ("contest_finalized", "contest", DONE, failed_call(period=2, at=day(9))),
+        ("not_trading", "contest", CUP, failed_call(contest="cup")),
+        ("not_enrolled", "participant", TRADED, failed_call("bob")),
+        ("contest_complete", "contest", [*TRADED, decision()], failed_call(period=2, at=day(9))),
+        ("wrong_period", "period", TRADED, failed_call(period=2)),
+        ("cohort_not_deciding", "contest", FIFTH, failed_call(period=6, at=APRIL)),
+        ("decision_taken", "period", [*BOTH_TRADE, decision()], failed_call()),
+    ]
+]
 NAMES = [f"{code}-{number}" for number, (_, code, *_) in enumerate(REFUSED)]
-FUNCTIONS = ["record_decision"]
+FUNCTIONS = ["record_decision", "record_failed_call"]
 
 
 @pytest.mark.parametrize(("function", "code", "field", "history", "command"), REFUSED, ids=NAMES)
@@ -121,7 +150,79 @@ def test_a_decision_that_breaks_one_rule_is_refused_for_it(
 
 def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
     """The docstring lists exactly the refusals that can happen."""
-    assert {code for _, code, *_ in REFUSED} == set(promised(decisions.record_decision))
+    for name in FUNCTIONS:
+        assert {code for function, code, *_ in REFUSED if function == name} == set(promised(getattr(decisions, name)))
+
+
+def test_a_failed_call_is_recorded_and_uses_up_no_attempt() -> None:
+    """However often the provider fails, the first reply is attempt 1, and malformed replies are counted as before."""
+    failures = [failed_call(error=error, at=TRADES) for error in ("503", "timeout", "503")]
+    call = ModelCall(input_tokens=5_200, cost="0.0187", settings={"temperature": 0.7}, shown=("rain", "colour"))
+    story = ran(*BOTH_TRADE, *failures, replied("?", call=call), failed_call(call=call), replied("?", attempt=2))
+    kept = [event.text for event in story if isinstance(event, events.TextKept)]
+    assert kept == ["?", "rain\ncolour"]
+    failed = [event for event in story if isinstance(event, events.CallFailed)]
+    assert [event.error for event in failed] == ["503", "timeout", "503", "503"]
+    shown = sha256(b"rain\ncolour").hexdigest()
+    recorded = events.ModelCall(input_tokens=5_200, cost=18_700, settings={"temperature": "0.7"}, shown=shown)
+    assert [event.call for event in failed] == [None, None, None, recorded]
+    malformed = [event for event in story if isinstance(event, events.DecisionMalformed)]
+    assert [(event.attempt, event.call) for event in malformed] == [(1, recorded), (2, None)]
+    assert isinstance(story[-1], events.DecisionDefaulted)
+
+
+def test_the_same_failure_twice_is_recorded_twice_and_a_retry_once() -> None:
+    """A failure has no number: its command id tells a retry from another failure."""
+    with Ledger.open(":memory:", clock=lambda: 0) as ledger:
+        for number, command in enumerate(TRADED):
+            ledger.handle(command, f"c{number}")
+        before = ledger.head().position
+        for command_id in ("f1", "f2", "f1"):
+            ledger.handle(failed_call(), command_id)
+        assert ledger.head().position == before + 2
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ({"settings": {"temperature": None}}, "malformed"),
+        ({"settings": {"tools": ["search"]}}, "malformed"),
+        ({"settings": {"x": "y" * 10_001}}, "text_too_long"),
+        ({"settings": {f"x{number}": "y" * 1_000 for number in range(11)}}, "text_too_long"),
+        ({"settings": {"temperature": float("nan")}}, "not_finite"),
+        ({"settings": {"temperature": 10**31}}, "out_of_range"),
+        ({"shown": ("rain", " ")}, "id_not_plain"),
+        ({"shown": ("rain\ncolour",)}, "id_not_plain"),
+        ({"shown": ("",)}, "id_empty"),
+        ({"cost": "much"}, "bad_number"),
+        ({"cost": True}, "bad_number"),
+        ({"input_tokens": 1.5}, "malformed"),
+        ({"latency_ms": "1"}, "malformed"),
+    ],
+)
+@pytest.mark.parametrize("command", [decision(), failed_call()], ids=["decision", "failed call"])
+def test_a_field_of_a_call_that_is_not_what_it_should_be_is_refused(
+    command: AnyCommand, call: dict[str, Any], code: str
+) -> None:
+    """Nothing is recorded; ids are listed one a line, so that no id may have a line break."""
+    outcome = given(*TRADED).when(structs.replace(command, call=ModelCall(**call))).outcome
+    assert isinstance(outcome, Refused)
+    assert outcome.code == code
+
+
+def test_a_setting_is_recorded_as_its_text() -> None:
+    """A number is the same setting as its decimal text, so that both are one command; its digits are kept."""
+    for value, text in [
+        (0.7, "0.7"),
+        ("0.70", "0.70"),
+        (Decimal("1E+2"), "100"),
+        (True, "true"),
+        (0, "0"),
+        (-0.5, "-0.5"),
+    ]:
+        [recorded] = ran(*TRADED, decision(call=ModelCall(settings={"x": value})))[-1:]
+        assert isinstance(recorded, events.DecisionRecorded)
+        assert recorded.call == events.ModelCall(settings={"x": text})
 
 
 # Two faults at once: the two codes, the one to report first, the history and the command.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.canonical import canonical_content
-from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, RecordFailedCall, read
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
@@ -299,6 +299,19 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "reasoning": "It might.",
             "prompt": "Decide.",
             "response": "{}",
+            "call": ModelCall(cost=1),
+        },
+    ),
+    (
+        RecordFailedCall(at=day(2), contest="week", participant="ada", period=1, error="503"),
+        {
+            "at": day(3),
+            "contest": "other",
+            "participant": "bob",
+            "period": 2,
+            "error": "timeout",
+            "prompt": "Decide.",
+            "call": ModelCall(latency_ms=1),
         },
     ),
     *[
@@ -501,7 +514,13 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
     """Every field of the trading rules is part of the content."""
     rules = Trading()
     value = getattr(rules, field)
-    names = {"legs": "all_or_nothing", "cohorts": "none", "closed_marks": "last", "replies": "lenient"}
+    names = {
+        "legs": "all_or_nothing",
+        "cohorts": "none",
+        "closed_marks": "last",
+        "replies": "lenient",
+        "completed_by": "shown",
+    }
     other: Any = names.get(field, not value if isinstance(value, bool) else None)
     changed = msgspec.structs.replace(rules, **{field: value + 1 if other is None else other})
     one, two = (given.cohort(rules=RuleSet(name="x", trading=trading)) for trading in (rules, changed))

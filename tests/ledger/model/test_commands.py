@@ -46,6 +46,7 @@ LINES: dict[str, dict[str, Any]] = {
     "cancel_market": {"question": "rain", "reason": "no source"},
     "quote": {"question": "rain", "prices": {"yes": 0.4}, "source": "feed", "quoted_at": day(15)},
     "record_decision": {"contest": "cup", "participant": "ada", "period": 1, "action": "HOLD", "reasoning": "."},
+    "record_failed_call": {"contest": "cup", "participant": "ada", "period": 1, "error": "503"},
     "deposit_cash": {"contest": "cup", "participant": "ada", "amount": 50, "reason": "more"},
     "withdraw_cash": {"contest": "cup", "participant": "ada", "amount": 50, "reason": "less"},
 }
@@ -70,6 +71,7 @@ PARTS_OF_COMMANDS = [
     command_types.Prices,
     command_types.Bet,
     command_types.Sale,
+    command_types.ModelCall,
 ]
 
 
@@ -107,6 +109,9 @@ def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -
         ("record_decision", "sells", None),
         ("record_decision", "prompt", None),
         ("record_decision", "response", None),
+        ("record_decision", "call", None),
+        ("record_failed_call", "prompt", None),
+        ("record_failed_call", "call", None),
     ],
 )
 def test_a_field_that_may_be_left_out_has_its_documented_default(kind: str, field: str, default: Any) -> None:

@@ -53,6 +53,15 @@ QUOTES = st.builds(
 )
 BETS = st.builds(events.Bet, question=IDS, side=IDS, amount=UNITS)
 SALES = st.builds(events.Sale, position=IDS, percentage=UNITS)
+CALLS = st.builds(
+    events.ModelCall,
+    input_tokens=st.none() | UNITS,
+    output_tokens=st.none() | UNITS,
+    cost=st.none() | UNITS,
+    latency_ms=st.none() | UNITS,
+    settings=st.dictionaries(IDS, IDS, max_size=3),
+    shown=IDS,
+)
 OF_LEGS = ["period", "attempt", "leg", "position", "price", "quote", "cash", "shares", "confidence", "cost", "proceeds"]
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["at", "opens_at", "closes_at", "known_at", "quoted_at"], MICROS),
@@ -71,6 +80,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "policy": st.sampled_from(["refund_cost", "void_trades"]),
     "quantiles": st.lists(st.integers(-(10**13), 10**13), max_size=5).map(tuple),
     "attestation": st.none() | ATTESTATIONS,
+    "call": st.none() | CALLS,
+    "error": IDS,
     "bot": st.booleans(),
     "hidden_coverage_weight": st.none() | UNITS,
     **dict.fromkeys(["outcomes", "tags"], st.lists(IDS, max_size=4).map(tuple)),
@@ -316,6 +327,7 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
     """A stored name has no Python path, is used once, and never changes."""
     tags = [kind.__struct_config__.tag for kind in TYPES]
     assert sorted(tags) == [
+        "call_failed.v1",
         "cash_deposited.v1",
         "cash_granted.v1",
         "cash_withdrawn.v1",

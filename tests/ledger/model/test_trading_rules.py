@@ -42,6 +42,7 @@ PUBLISHED: dict[str, Any] = {
     "recapitalisation": False,
     "closed_marks": "prior",
     "replies": "strict",
+    "completed_by": "all",
 }
 LIMITS: dict[str, tuple[int, int]] = {
     "starting_cash": (0, 10**15),

@@ -659,6 +659,7 @@ MISFITS: dict[str, list[events.AnyEvent]] = {
     "decision without account": [STAKED, events.DecisionRecorded(**TRIED, action="HOLD", reasoning="")],
     "fault without account": [STAKED, events.DecisionMalformed(**TRIED, fault="unreadable", response="")],
     "default without attempt": [STAKED, GRANTED, events.DecisionDefaulted(**OF_ADA, period=1)],
+    "failed call without account": [STAKED, events.CallFailed(**OF_ADA, period=1, error="503")],
     "refused leg without account": [STAKED, events.LegRefused(**TRIED, leg=1, code="no_quote")],
     "purchase without account": [OPENED, STAKED, BOUGHT],
     "purchase of a question of no contest": [OPENED, STAKED, GRANTED, BOUGHT],

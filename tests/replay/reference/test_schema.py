@@ -62,6 +62,8 @@ KINDS = (
     events.Quote,
     events.Bet,
     events.Sale,
+    commands.ModelCall,
+    events.ModelCall,
 )
 # Refusals of how a command is written, whatever the ledger holds.
 WRITTEN = {
