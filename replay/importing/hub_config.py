@@ -54,12 +54,14 @@ class Output(Struct):
 
 
 class Target(Struct):
-    """What a task is about."""
+    """What a task is about. is_step_ahead, time_unit: whether it is a horizon ahead of its round, and in what unit."""
 
     target_id: str = ""
     target_name: str = ""
     target_keys: dict[str, Any] | None = None
     target_type: str = ""
+    is_step_ahead: bool = False
+    time_unit: str = ""
 
 
 class Task(Struct, dict=True):

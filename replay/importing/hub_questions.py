@@ -10,10 +10,11 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.replay.importing.hub_config import MISSING, Due, Output, Round, as_number
+from forecast_ledger.replay.importing.hub_config import MISSING, Due, Output, Round, Target, as_number
 from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, label_of, start_of_day
 
-ROUND_ID, OUTPUT_TYPE = "round_id", "output_type"
+ROUND_ID, OUTPUT_TYPE, HORIZON = "round_id", "output_type", "horizon"
+_DAYS = {"day": 1, "week": 7}  # of a time unit
 DECIMALS, FINE_DECIMALS, FINE_UPTO = 4, 9, 1_000  # of quantiles; finer where no value is above FINE_UPTO
 WIDTH = Decimal(10**6)  # of a range that the hub does not bound; both its ends are open
 _SAFE = " ,:/+()<>.'*!$@;?[]{}|^~-_"
@@ -32,7 +33,10 @@ ORDINAL_RULES = RuleSet(
 
 
 class HubQuestion(NamedTuple):
-    """A question. row: task id -> value. ids: output type ids, as the hub writes them. at: of its forecasts."""
+    """A question. row: task id -> value. ids: output type ids, as the hub writes them. at: of its forecasts.
+
+    target_date: the date that the round and the horizon make; "" if the configuration does not say how.
+    """
 
     id: str
     contest: str
@@ -47,6 +51,7 @@ class HubQuestion(NamedTuple):
     closes_at: str
     title: str
     rules: RuleSet
+    target_date: str = ""
 
     def commands(self, rules: str | None) -> list[OpenContest | OpenQuestion | AddQuestion]:
         """Return the commands that open the contest and the question, and put it there."""
@@ -116,6 +121,7 @@ def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_typ
         closes_at=closes_at,
         title=title,
         rules=ORDINAL_RULES if ordinal else RULES,
+        target_date=_target_date(target, round_id, row.get(HORIZON, "")) if asked.round_id_from_variable else "",
     )
 
 
@@ -138,6 +144,17 @@ def task_values(question: str) -> dict[str, str] | None:
     values = {unquote(key): unquote(value) for key, _, value in pairs}
     whole = all(key and equals for key, equals, _ in pairs) and len(values) == len(pairs) > 1
     return values if whole and OUTPUT_TYPE in values and question_id(values) == question else None
+
+
+def _target_date(target: Target, round_id: str, horizon: str) -> str:
+    """Return the date that is so many days or weeks after the round's; "" if that cannot be told."""
+    steps = as_number(horizon)
+    if not target.is_step_ahead or target.time_unit not in _DAYS or steps is None or steps != int(steps):
+        return ""
+    try:
+        return start_of_day(round_id, "round_id", int(steps) * _DAYS[target.time_unit])[:10]
+    except Refused:
+        return ""
 
 
 def _due(due: Due, side: str, row: Mapping[str, str]) -> str:

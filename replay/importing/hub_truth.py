@@ -6,12 +6,13 @@ given had it known the answer; for a pmf 1 at the category that happened, for a 
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion, RevokeResolution
 from forecast_ledger.replay.importing.hub_config import MISSING, HubConfig, as_number
-from forecast_ledger.replay.importing.hub_questions import HubQuestion, later
+from forecast_ledger.replay.importing.hub_questions import HORIZON, HubQuestion, later
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of, start_of_day
 from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
@@ -21,6 +22,7 @@ AS_OF = "as_of"
 ORACLE, SERIES = "target-data/oracle-output", "target-data/time-series"
 _VALUE = {ORACLE: "oracle_value", SERIES: "observation"}
 _LABELS = ("output_type", "output_type_id")
+_DATES = ("target_end_date", "target_date", "time_idx", "date")  # of target data, if the configuration does not say it
 
 
 class Observed(NamedTuple):
@@ -33,15 +35,20 @@ class Observed(NamedTuple):
 
 
 class _Observations:
-    """The rows of one file, by task ids. labelled: each row says its output type."""
+    """The rows of one file, by task ids, and by date if that is none of these. labelled: each row says its output type.
 
-    def __init__(self, kind: str, columns: Sequence[str], labelled: bool) -> None:
-        self.kind, self.columns, self.labelled = kind, columns, labelled
+    A model's date is then that of its round and horizon.
+    """
+
+    def __init__(self, kind: str, columns: Sequence[str], *, labelled: bool, dated: bool) -> None:
+        self.kind, self.columns, self.labelled, self.dated = kind, columns, labelled, dated
         self.rows: dict[tuple[str, ...], list[Observed]] = {}
 
     def of(self, question: HubQuestion) -> list[Observed]:
         """Return the rows that are about a question, oldest version first."""
         key = tuple(question.row.get(column, MISSING) for column in self.columns)
+        if self.dated:
+            key = (*key, question.target_date)
         found = self.rows.get((*key, question.output_type) if self.labelled else key, [])
         return sorted(found, key=lambda row: (row.as_of == "", row.as_of))
 
@@ -64,8 +71,14 @@ class HubTruth:
     def commands(self, question: HubQuestion) -> Iterator[tuple[str, InputPlace, AnyCommand | Refused]]:
         """Return each version of the answer to a question with its instant; one that replaces another revokes it."""
         before, at = None, question.closes_at
-        day = question.row.get(self._config.date_column or "target_end_date", MISSING)
-        for row in self._versions(question):
+        day = question.row.get(self._config.date_column or "target_end_date", question.target_date)
+        rows = self._versions(question)
+        for row, after in pairwise(rows) if question.output_type == "quantile" else ():
+            if row.as_of == after.as_of and row.value != after.value and row.place.file == after.place.file:
+                detail = f"line {row.place.line} has another value for the same task ids and version"
+                yield at, after.place, Refused("bad_source", "value", after.value, detail)
+                return
+        for row in rows:
             try:
                 answer = _answer(question, row.id, row.value)
                 since = instant_of(row.as_of, AS_OF) if row.as_of else _day_after(day)
@@ -107,8 +120,16 @@ class HubTruth:
             reason = "a time series without the column that names the target, in a hub of several targets"
             self.faults.append((place_in(name, 0), NotCarried(reason)))
             return
-        table = self._tables.setdefault((kind, name, keys, labelled), _Observations(kind, keys, labelled))
-        places = [columns.index(key) for key in (*keys, *_LABELS[:1] * labelled)]
+        date = next((each for each in (self._config.date_column, *_DATES) if each in columns and each not in keys), "")
+        if date and not self._steps_ahead():
+            reason = (
+                f"target data by the column {date}, which is no task id, in a hub that does not say the steps of rounds"
+            )
+            self.faults.append((place_in(name, 0), NotCarried(reason)))
+            return
+        table = _Observations(kind, keys, labelled=labelled, dated=bool(date))
+        table = self._tables.setdefault((kind, name, keys, labelled), table)
+        places = [columns.index(key) for key in (*keys, *[date] * bool(date), *_LABELS[:1] * labelled)]
         at_value, at_version = columns.index(value), columns.index(AS_OF) if AS_OF in columns else None
         at_id = columns.index(_LABELS[1]) if labelled else None
         asked = [(columns.index(key), values) for key in keys if (values := self._asked(key))]
@@ -128,6 +149,11 @@ class HubTruth:
         """Return the values of a task id in all tasks; empty if one of them takes any value."""
         found = [task.values[key] for each in self._config.rounds for task in each.model_tasks if key in task.values]
         return {value for values in found for value in values} if all(found) else set()
+
+    def _steps_ahead(self) -> bool:
+        """Return whether the date of some target follows from its round and horizon."""
+        tasks = [task for each in self._config.rounds for task in each.model_tasks if HORIZON in task.task_ids]
+        return any(target.is_step_ahead for task in tasks for target in task.target_metadata)
 
     def _several_targets(self) -> bool:
         numeric = {

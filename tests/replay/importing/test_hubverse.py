@@ -248,3 +248,87 @@ def test_other_rules_score_the_same_forecasts(hub: Path) -> None:
         import_into(ledger, "hubverse", hub, "baseline")
         [(rules,)] = table(ledger, "contests", "rules")
         assert rules == "baseline"
+
+
+# The layout of the hubverse's example-simple-forecast-hub, shortened: a row of target data has a date, a forecast its
+# round and horizon.
+SIMPLE_TASKS = """{"rounds": [{"round_id_from_variable": true, "round_id": "origin_date", "model_tasks": [{
+"task_ids": {"origin_date": {"required": null, "optional": ["2022-11-28", "2022-12-05"]},
+  "target": {"required": ["inc covid hosp"], "optional": null},
+  "horizon": {"required": null, "optional": [-6, 1, 2, 14]}, "location": {"required": null, "optional": ["US"]}},
+"output_type": {"quantile": {"output_type_id": {"required": [0.25, 0.5, 0.75]}, "value": {"minimum": 0}}},
+"target_metadata": [{"target_id": "inc covid hosp", "target_keys": {"target": "inc covid hosp"},
+  "is_step_ahead": true, "time_unit": "day"}]}],
+"submissions_due": {"relative_to": "origin_date", "start": -6, "end": 1}}]}"""
+SIMPLE_OUTPUT = """origin_date,target,horizon,location,output_type,output_type_id,value
+2022-11-28,inc covid hosp,1,US,quantile,0.25,100
+2022-11-28,inc covid hosp,1,US,quantile,0.5,110
+2022-11-28,inc covid hosp,1,US,quantile,0.75,120
+2022-11-28,inc covid hosp,2,US,quantile,0.25,200
+2022-11-28,inc covid hosp,2,US,quantile,0.5,210
+2022-11-28,inc covid hosp,2,US,quantile,0.75,220
+"""
+SIMPLE_TRUTH = """time_idx,location,target,observation
+2022-11-28,US,inc covid hosp,90
+2022-11-29,US,inc covid hosp,111
+2022-11-30,US,inc covid hosp,222
+2022-12-01,US,inc covid hosp,333
+"""
+TARGET_DATA = "hub-config/target-data.json"
+
+
+@pytest.fixture
+def simple(tmp_path: Path) -> Path:
+    """That hub."""
+    hub = tmp_path / "simple"
+    for name, text in {
+        "hub-config/tasks.json": SIMPLE_TASKS,
+        TARGET_DATA: '{"observable_unit": ["target", "time_idx", "location"], "date_col": "time_idx"}',
+        "model-output/hub-base/2022-11-28-hub-base.csv": SIMPLE_OUTPUT,
+        SERIES: SIMPLE_TRUTH,
+    }.items():
+        (hub / name).parent.mkdir(parents=True, exist_ok=True)
+        (hub / name).write_text(text, encoding="utf-8")
+    return hub
+
+
+@pytest.mark.parametrize("kind", [SERIES, ORACLE])
+@pytest.mark.parametrize("configured", [True, False])
+def test_a_date_that_is_no_task_id_is_that_of_the_round_and_the_horizon(
+    simple: Path, kind: str, configured: bool
+) -> None:
+    """Twice the mean loss: 2 (2.75 + 0.5 + 2.25) / 3 of 111, and 2 (5.5 + 6 + 1.5) / 3 of 222, the mean of which is
+    18.5 / 3. Every horizon had the last day's value.
+    """
+    (simple / SERIES).rename(simple / kind)
+    if kind == ORACLE:
+        edit(simple / ORACLE, lambda text: text.replace("observation", "oracle_value"))
+    if not configured:
+        (simple / TARGET_DATA).unlink()
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", simple)
+        assert (found.refused, found.left_out) == ([], {})
+        assert board(ledger) == [("inc covid hosp quantile", "hub-base", "6.166666670")]  # rounded to 1e-8 each
+        resolved = [
+            recorded.event
+            for page in ledger.read()
+            for recorded in page
+            if isinstance(recorded.event, QuestionResolved)
+        ]
+        assert [event.value for event in resolved] == ["111", "222"]
+
+
+def test_target_data_whose_date_cannot_be_told_are_not_believed(simple: Path) -> None:
+    """The steps of rounds are not said; or two rows of one version differ."""
+    edit(simple / SERIES, lambda text: text + "2022-11-29,US,inc covid hosp,112\n")
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", simple)
+        assert found.refused == [
+            f"{SERIES}, line 6: bad_source value: line 3 has another value for the same task ids and version"
+        ]
+        assert found.counts["accepted"] == 8
+    edit(simple / "hub-config/tasks.json", lambda text: text.replace('"is_step_ahead": true', '"is_step_ahead": false'))
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", simple)
+        assert (found.refused, found.counts["accepted"]) == ([], 7)
+        assert [reason.partition(",")[0] for reason in found.left_out] == ["target data by the column time_idx"]
