@@ -178,7 +178,7 @@ def test_kernels_and_libraries_both_give_the_worked_examples(
 
 @pytest.mark.parametrize("kernel", NAMED)
 @given(rows=st.lists(named(), min_size=1, max_size=4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 def test_a_kernel_of_named_outcomes_is_the_formula_of_a_library(kernel: str, rows: list[Named]) -> None:
     """Questions with two to forty outcomes are scored together."""
     expected = [NAMED[kernel]([shares(row.chances)], [row.outcome], None) for row in rows]
@@ -518,14 +518,14 @@ def scores(rules: str | RuleSet, *logs: list[AnyCommand]) -> dict[str, float]:
 
 @pytest.mark.parametrize("kernel", NAMED)
 @given(timeline=timelines())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 def test_a_score_over_time_is_the_weighted_mean_of_a_library(kernel: str, timeline: Timeline) -> None:
     """The weights are the times for which forecasts stand."""
     assert scores(replace(MEAN, kernel=kernel), colour(timeline)) == {"colour": near(judged(kernel, timeline))}
 
 
 @given(timelines())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 def test_a_baseline_score_is_what_is_saved_of_the_uniform_log_loss(timeline: Timeline) -> None:
     """On a scale of 100, a third for each outcome scores 0 and certainty scores 100."""
     saved = 1 - judged("ln", timeline) / natural([[1 / 3] * 3], [0], None)
@@ -544,7 +544,7 @@ def test_time_and_days_differ_in_the_weights_alone(sampling: str, weights: Row, 
 
 
 @given(timelines(), st.integers(0, 40).map(lambda tenths: tenths / 10))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 def test_scores_on_ranges_are_weighted_means_of_scoringrules(timeline: Timeline, value: float) -> None:
     """From 0 to 4: the shares as the cdf of three bins; four times their sums as quantiles at three levels."""
     levels, sums = (0.1, 0.5, 0.75), [[round(part, 2) for part in accumulate(row)] for row in timeline.rows]
@@ -565,7 +565,7 @@ def test_scores_on_ranges_are_weighted_means_of_scoringrules(timeline: Timeline,
 
 
 @given(*[st.integers(0, 100).map(lambda percent: percent / 100)] * 4, timelines())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 def test_the_combined_score_of_a_competition_is_the_sum_of_three_means(
     rain: float, snow: float, point: float, value: float, timeline: Timeline
 ) -> None:

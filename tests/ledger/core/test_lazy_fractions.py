@@ -19,6 +19,7 @@ from forecast_ledger.ledger.core.lazy_fractions import (
     to_decimal,
 )
 from forecast_ledger.projections.boards.leaderboard import positive_square, published_take
+from tests.support.effort import times
 
 PRIMES = [p for p in range(1_000, 2_000) if all(p % q for q in range(2, 50))]
 CONTEXT = Context(prec=40)
@@ -43,7 +44,7 @@ terms = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @given(terms, terms, st.fractions(max_denominator=10**6), st.integers(1, 10**12))
 def test_every_operation_on_a_sum_gives_the_result_of_a_fraction(
     first_terms: list[tuple[int, int]], second_terms: list[tuple[int, int]], factor: Fraction, units: int
@@ -82,7 +83,7 @@ def test_every_operation_on_a_sum_gives_the_result_of_a_fraction(
     assert hash(a) == hash(x)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(36), deadline=None)
 @given(st.integers(-(10**12), 10**12), st.integers(1, 10**9), st.sampled_from([-1, 0, 1]))
 @example(1, 1, 0)
 @example(0, 10**9, 0)
@@ -123,7 +124,7 @@ def test_a_certain_comparison_does_not_compute_the_number_in_full(monkeypatch: p
         assert made[0].numerator
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(terms, terms, st.fractions(min_value=0, max_value=10**6, max_denominator=10**6), st.integers(1, 10**12))
 def test_squares_are_those_of_fractions(
     one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
@@ -175,7 +176,7 @@ def test_terms_that_are_whole_are_added_as_such() -> None:
     assert sum_of_terms([(3 * p, p) for p in PRIMES]) == 3 * len(PRIMES)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(36), deadline=None)
 @given(st.lists(st.tuples(terms, st.fractions(min_value=0, max_value=9, max_denominator=50)), min_size=1, max_size=5))
 def test_integers_in_proportion_are_that(numbers: list[tuple[list[tuple[int, int]], Fraction]]) -> None:
     """Every ratio is exact, for sums, for plain fractions and for a mix of both."""
@@ -187,7 +188,7 @@ def test_integers_in_proportion_are_that(numbers: list[tuple[list[tuple[int, int
     assert [bool(number) for number in integers] == [bool(number) for number in exact]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(36), deadline=None)
 @given(terms, terms, st.sampled_from(["e", "2"]))
 def test_a_power_of_sums_is_that_of_fractions(
     factor: list[tuple[int, int]], exponent: list[tuple[int, int]], base: str

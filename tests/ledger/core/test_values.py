@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
+from tests.support.effort import times
 from tests.support.given import DAY, MARCH
 
 BILLION = 10**9
@@ -332,7 +333,7 @@ WRITTEN = st.sampled_from(["2026-03-01T09:30:00Z", "2026-03-01T09:30:00.123456Z"
 CHARACTERS = st.sampled_from([*"0123456789TtZz:.,+- W_/", "\u0661", "\ud800", "\n", ""])
 
 
-@settings(max_examples=500)
+@settings(max_examples=times(250))
 @given(WRITTEN, st.lists(st.tuples(st.integers(0, 27), CHARACTERS), min_size=1, max_size=3))
 def test_every_accepted_instant_has_the_form_of_one(text: str, changes: list[tuple[int, str]]) -> None:
     """An instant with one to three characters replaced or dropped is refused, unless it is again RFC 3339."""
@@ -529,7 +530,7 @@ def outcome(call: Callable[[], Any]) -> Any:
         return refused.code, refused.field, refused.value, refused.detail
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=times(200), deadline=None)
 @given(st.lists(NUMBERS, max_size=6) | ALIKE | st.lists(st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,12})?", fullmatch=True)))
 def test_many_numbers_are_read_as_each_alone(numbers: list[Any]) -> None:
     """Many numbers give the same result as one by one, or the refusal of the first faulty one, in the same words."""

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Prices, Sale
 from forecast_ledger.ledger.model.events import DecisionRecorded, LegEvent, LegRefused, SharesBought, SharesSold
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import LEG_CODES, Trading
+from tests.support.effort import times
 from tests.support.given import (
     OPENS,
     annulment,
@@ -154,7 +155,7 @@ def test_shares_are_rounded_down(prices: dict[str, Any], side: str, amount: Any,
     assert bought.outcome == (side.lower() == "no")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @examples(st.integers(1, ONE), st.integers(1, 2_500 * MONEY))
 def test_no_share_is_given_that_was_not_paid_for(price: int, amount: int) -> None:
     """The shares are the largest number of units whose price is at most the amount; confidence is rounded half-even."""
@@ -262,7 +263,7 @@ def test_three_times_a_third_leaves_dust_and_an_open_position() -> None:
     assert (last.position, last.shares, last.cost) == (1, shares, cost)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(40), deadline=None)
 @examples(
     st.integers(1, 5_000 * MONEY),
     st.integers(1, ONE),

@@ -27,6 +27,7 @@ from forecast_ledger.ledger.model.events import (
 from forecast_ledger.ledger.model.replies import first_fault, read_reply, reply_text
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Trading
+from tests.support.effort import times
 from tests.support.given import TRADES, bet, decision, given, ran, replied, sale, trading_floor
 
 CASH = 10_000 * 10**6
@@ -382,7 +383,7 @@ def slow_object_text(text: str) -> str:
 
 
 @examples(st.lists(st.sampled_from(["{", "}", '"', "\\", '"action"', "a", "[", ":"]), max_size=14))
-@settings(max_examples=500)
+@settings(max_examples=times(250))
 def test_the_object_in_a_text_is_the_first_in_balanced_braces(parts: list[str]) -> None:
     """One pass from the end finds what a trial of every opening brace finds."""
     found = "x" + "".join(parts)

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     CLOSES,
     OPENS,
@@ -241,7 +242,7 @@ def _contest_thread(draw: st.DrawFn, name: str, questions: list[str]) -> list[An
     return thread
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @given(seasons(), st.sampled_from([1, 3, 1 << 20]))
 def test_samples_agree_with_the_slow_definition(recorded: list[Recorded], chunk: int) -> None:
     """Every row of every contest agrees, for chunks of any size."""
@@ -250,7 +251,7 @@ def test_samples_agree_with_the_slow_definition(recorded: list[Recorded], chunk:
         assert sampled(projections, name) == slow_sample(recorded, name)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(36), deadline=None)
 @given(seasons(), st.floats(0, 1))
 def test_the_sample_of_a_shorter_log_uses_only_that_log(recorded: list[Recorded], share: float) -> None:
     """A shorter log has other last forecasts, answers and exclusions."""

@@ -16,6 +16,7 @@ from forecast_ledger.projections.scores import time_weighted
 from tests.projections.boards.test_brier_sample import seasons
 from tests.projections.incremental.test_refresh import RefreshedTables, assert_equal_a_rebuild, refresh
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     closing,
     contest,
@@ -33,7 +34,7 @@ from tests.support.given import (
 NAMES = ("one", "two", "three", "four")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(36), deadline=None)
 @given(seasons())
 def test_contests_scored_together_have_the_scores_of_single_contests(recorded: list[Recorded]) -> None:
     """Contests share questions, differ in their members, and some are sealed."""

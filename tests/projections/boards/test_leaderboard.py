@@ -19,6 +19,7 @@ from forecast_ledger.projections.boards.leaderboard import TAKES, positive_squar
 from forecast_ledger.projections.boards.totals import ParticipantSums
 from forecast_ledger.projections.catalogue.projection import Projections
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     OPENS,
     REVEALS,
@@ -761,7 +762,7 @@ def slowly(recorded: list[Any], contest: str) -> list[Row]:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(oracle.logs())
 def test_a_board_agrees_with_the_slow_definition(commands: list[AnyCommand]) -> None:
     """They agree for logs of all kinds, with exclusions, weights, hidden weights and sealed boards."""

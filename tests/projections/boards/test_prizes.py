@@ -17,6 +17,7 @@ from forecast_ledger.projections.boards.prizes import Prize, divide_pool
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     OPENS,
     contest,
@@ -359,7 +360,7 @@ def test_a_payment_is_shown_beside_what_the_board_is_worth() -> None:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(oracle.logs())
 def test_prizes_and_shares_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
     """They agree for logs of all kinds, in units of 0.01, 1 and 5."""

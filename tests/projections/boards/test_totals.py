@@ -22,6 +22,7 @@ from forecast_ledger.projections.scores.coverage import QUESTION_KINDS
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     CLOSES,
     OPENS,
@@ -146,7 +147,7 @@ RULES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(36), deadline=None)
 @given(oracle.logs(), st.sampled_from(RULES))
 def test_sums_agree_with_the_scores_exactly(commands: list[AnyCommand], rules: RuleSet) -> None:
     """Σ w · score, Σ w · coverage, Σ w and counts of w > 0 agree with numerators, for logs and rules of all kinds."""
@@ -282,7 +283,7 @@ def test_a_kind_without_questions_is_not_missing() -> None:
     assert [(kind.kind, kind.score) for kind in projections["ada"].kinds] == [("binary", Fraction("0.04"))]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(oracle.logs(), st.data())
 def test_tallies_of_questions_can_be_added_and_subtracted(commands: list[AnyCommand], data: st.DataObject) -> None:
     """Added in any order they make the tally of all; without some of them, the tally of the rest."""

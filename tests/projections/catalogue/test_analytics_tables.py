@@ -24,6 +24,7 @@ from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projecti
 from forecast_ledger.replay.cli.main import FINE, main
 from tests.projections.boards.test_brier_sample import CONSENSUS, TIME, Row, seasons, slow_sample
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     AFTER,
     COLOURS,
@@ -361,7 +362,7 @@ def aggregate(own: Forecasts) -> Printed:
     return {"contest": own.contest, "participant": own.participant, "n": n} | printed
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(seasons())
 def test_brier_aggregates_equal_the_slow_definition(recorded: list[Recorded]) -> None:
     """Contests share questions and some are sealed; the parts sum exactly."""
@@ -378,7 +379,7 @@ def test_brier_aggregates_equal_the_slow_definition(recorded: list[Recorded]) ->
                 assert row.brier == row.reliability - row.resolution_term + row.uncertainty  # type: ignore[operator]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(seasons())
 def test_means_over_contests_equal_the_slow_definition(recorded: list[Recorded]) -> None:
     """Both means are tested: over all scores, and over the contests' means."""
@@ -393,7 +394,7 @@ def test_means_over_contests_equal_the_slow_definition(recorded: list[Recorded])
     assert [list(row.values()) for row in rows] == expected
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(seasons())
 def test_bins_equal_the_slow_definition(recorded: list[Recorded]) -> None:
     """Every forecast is in one bin, and the observed frequency lies in its interval."""

@@ -13,6 +13,7 @@ from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
 from forecast_ledger.projections.core.column_values import KINDS, Ids, plain_values
 from forecast_ledger.projections.core.table import Table
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     contest,
     enrolment,
@@ -171,7 +172,7 @@ def test_a_table_that_is_not_in_the_catalogue_is_not_found() -> None:
         oracle.projected(*story()).table("standings")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(40), deadline=None)
 @given(oracle.logs())
 def test_keys_are_unique_and_rows_are_in_order_of_their_key(commands: list[AnyCommand]) -> None:
     """Holds for logs of all kinds; a leaderboard has its own order, but one row for each participant."""

@@ -19,6 +19,7 @@ from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.columns import Entry, Facts, Payment, Settlement
 from forecast_ledger.projections.facts.from_log import facts, status
 from tests.support import oracle
+from tests.support.effort import times
 
 OPENS, CLOSES = 100, 200
 HALF = (500_000_000, 500_000_000)
@@ -312,7 +313,7 @@ def test_an_empty_log_says_nothing() -> None:
     assert (log_facts.as_of, log_facts.questions, log_facts.contests, len(log_facts.forecasts.at)) == (0, [], {}, 0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(oracle.logs(), st.sampled_from([1, 2, 7]))
 def test_pages_of_any_size_lead_to_the_same_tables(commands: Sequence[AnyCommand], page: int) -> None:
     """The page size does not change the digest of any table."""

@@ -15,6 +15,7 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.standing import intervals
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     AFTER,
     OPENS,
@@ -215,7 +216,7 @@ def slowly(world: oracle.World) -> list[tuple[str, str, int, int, int]]:
     return sorted(rows, key=itemgetter(0, 1, 3))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(oracle.logs())
 def test_forecasts_stand_when_the_slow_definition_says(commands: Sequence[AnyCommand]) -> None:
     """The intervals equal those found by looking up every participant's last statement at every recorded instant."""

@@ -17,6 +17,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.references import consensus
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import choices, closing, day, forecast, numeric, opened, resolution, revocation, withdrawal
 
 LARGEST = 10**10
@@ -67,7 +68,7 @@ def intervals(draw: st.DrawFn) -> list[Interval]:
     return draw(st.permutations(rows))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(150), deadline=None)
 @given(intervals())
 def test_the_median_is_the_middle_of_the_standing_values(rows: list[Interval]) -> None:
     """An even number has two middle values, an odd one the same value twice, none (0, 0)."""
@@ -89,7 +90,7 @@ def test_a_group_that_stands_at_once_has_the_median_of_its_values(groups: list[t
         assert tuple(int(values[2 * place]) for values in near[1:]) == beside
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(100), deadline=None)
 @given(intervals(), st.booleans())
 def test_neighbours_are_the_middle_value_and_the_values_next_to_it(rows: list[Interval], reuse: bool) -> None:
     """The middle of an even number is the lower one; without a value next to it, it is its own neighbour."""
@@ -104,7 +105,7 @@ def test_neighbours_are_the_middle_value_and_the_values_next_to_it(rows: list[In
     assert list(zip(*(part.tolist() for part in near), strict=True)) == table
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(intervals())
 def test_each_interval_has_the_instants_at_which_it_begins_and_ends(rows: list[Interval]) -> None:
     """They are indices of the instants of change."""
@@ -113,7 +114,7 @@ def test_each_interval_has_the_instants_at_which_it_begins_and_ends(rows: list[I
     assert medians.instant[medians.ends].tolist() == [row[1] for row in rows]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(intervals())
 def test_medians_from_given_changes_are_the_same(rows: list[Interval]) -> None:
     """The changes are in order of time, and each instant has its last change."""
@@ -287,7 +288,7 @@ def slow_table(world: oracle.World) -> list[tuple[str, ...]]:
     return table
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(oracle.logs(), st.sampled_from([1, 7, 1 << 20]))
 def test_the_table_agrees_with_the_slow_definition(commands: list[AnyCommand], chunk: int) -> None:
     """There is one row while the same forecasts stand, for logs of all kinds and chunks of any size."""

@@ -26,6 +26,7 @@ from forecast_ledger.projections.references.kinds import (
     steps,
 )
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     OPENS,
     contest,
@@ -125,7 +126,7 @@ def test_time_against_peers_is_finer_than_its_units(sampling: str, bits: int) ->
         assert fine_bits(RuleSet(**fields, kernel="ln", reference=reference)) == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(100), deadline=None)
 @given(stands())
 def test_steps_have_the_number_of_standing_members_and_their_length(rows: list[Stand]) -> None:
     """A step begins at every instant at which a forecast begins or ends; the last step has no length."""
@@ -138,7 +139,7 @@ def test_steps_have_the_number_of_standing_members_and_their_length(rows: list[S
     assert timeline.instant[timeline.ends].tolist() == [row.end for row in rows]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(stands())
 def test_steps_from_given_changes_are_the_same(rows: list[Stand]) -> None:
     """The changes are computed once and reused."""
@@ -147,7 +148,7 @@ def test_steps_from_given_changes_are_the_same(rows: list[Stand]) -> None:
     assert all(np.array_equal(*columns) for columns in zip(reused, steps_of(rows), strict=True))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @given(stands(), st.sampled_from(FINE), st.booleans())
 @example([Stand(0, CENTURY, 4 * 10**17), Stand(0, CENTURY, 0)], 24, True)
 @example([Stand(0, 36_525, 4 * 10**17), Stand(0, 36_525, 0)], 60, True)
@@ -167,7 +168,7 @@ def test_against_peers_a_forecast_earns_its_lead_over_the_others(
         assert abs(fast - slow_score(rows, row, leave_out_own=leave_out_own) * 2**fine) <= slack
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(100), deadline=None)
 @given(stands(), st.sampled_from(FINE))
 def test_the_scores_of_members_sum_to_zero(rows: list[Stand], fine: int) -> None:
     """They do at every instant, so also in all, to within a unit of 2^-fine for each member and step."""
@@ -218,7 +219,7 @@ def test_peers_earn_nothing_during_a_gap() -> None:
     assert peers(rows, 24, leave_out_own=True) == [lead, -lead, lead, -lead]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(100), deadline=None)
 @given(stands(), st.data())
 def test_against_a_consensus_a_forecast_earns_its_lead_while_a_member_stands(
     rows: list[Stand], data: st.DataObject
@@ -235,7 +236,7 @@ def test_against_a_consensus_a_forecast_earns_its_lead_while_a_member_stands(
         )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(100), deadline=None)
 @given(stands())
 def test_a_consensus_of_members_is_refined_to_the_steps_of_everybody(rows: list[Stand]) -> None:
     """The number of members and their two middle values are 0 where no member stands, also before the first."""
@@ -402,7 +403,7 @@ def test_a_peer_score_on_a_numeric_question_counts_half() -> None:
 
 @pytest.mark.parametrize("preset", ["peer-2024-03", "spot-peer"])
 @given(st.lists(st.integers(1, 999), min_size=2, max_size=9))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_a_peer_score_is_right_to_the_last_digit_published(preset: str, mills: list[int]) -> None:
     """Over time or at one instant; n / (n - 1) needs infinitely many bits for seven members."""
     people = {f"p{number}": Fraction(mill, 1_000) for number, mill in enumerate(mills)}

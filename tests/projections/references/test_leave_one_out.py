@@ -21,6 +21,7 @@ from forecast_ledger.projections.references.consensus import changes, neighbours
 from forecast_ledger.projections.references.kinds import Steps, latest, steps
 from forecast_ledger.projections.references.leave_one_out import LeaveOneOut, leave_one_out
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     OPENS,
     contest,
@@ -96,7 +97,7 @@ def stands(draw: st.DrawFn) -> list[Stand]:
     return rows
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(150), deadline=None)
 @given(stands())
 def test_a_member_earns_its_lead_over_the_median_of_the_other_members(rows: list[Stand]) -> None:
     """It is exact, and nothing while there is no other member; every step alone agrees, too."""

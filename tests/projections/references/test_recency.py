@@ -20,6 +20,7 @@ from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.references import consensus, recency
 from forecast_ledger.projections.references.consensus import Consensus
 from forecast_ledger.projections.references.recency import FINE_WEIGHT, WEIGHT, Aged
+from tests.support.effort import times
 from tests.support.oracle import EXACT
 
 LARGEST = 10**10
@@ -259,7 +260,7 @@ def test_without_intervals_there_is_no_average(average: Average) -> None:
 
 
 @AVERAGES
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(100), deadline=None)
 @given(rows=intervals(), block=BLOCKS)
 def test_an_average_agrees_with_its_definition(average: Average, rows: list[Interval], block: int) -> None:
     """There are groups, gaps, and ties of start, end and value; blocks have any size."""
@@ -267,7 +268,7 @@ def test_an_average_agrees_with_its_definition(average: Average, rows: list[Inte
 
 
 @AVERAGES
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(rows=intervals())
 def test_instants_counts_and_places_equal_those_of_the_plain_median(average: Average, rows: list[Interval]) -> None:
     """Only low and high differ, so averages are interchangeable."""
@@ -298,7 +299,7 @@ def test_the_oldest_of_many_regain_weight_once_newer_ones_withdraw(average: Aver
     assert fast(average, rows, block) == slow(average, rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(rows=intervals(), block=BLOCKS)
 def test_with_equal_weights_the_averages_are_the_plain_ones(rows: list[Interval], block: int) -> None:
     """Then the running weight is often exactly half, and low differs from high."""
@@ -311,7 +312,7 @@ def test_with_equal_weights_the_averages_are_the_plain_ones(rows: list[Interval]
     assert mean == fast(recency.plain_means, rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(values=st.lists(VALUES, min_size=3, max_size=30))
 def test_rounding_the_weights_hardly_moves_the_mean(values: list[int]) -> None:
     """The oracle has e^(√i - √n) to 60 digits; each of n weights is off by 5e-19 at most, in a sum above e^-1."""
@@ -323,7 +324,7 @@ def test_rounding_the_weights_hardly_moves_the_mean(values: list[int]) -> None:
 
 
 @MEANS
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(rows=intervals(), block=BLOCKS)
 def test_a_finer_mean_is_rounded_once(average: Average, rows: list[Interval], block: int) -> None:
     """Its unit is 1e-8 of the unit of the values: it equals the mean of values 1e8 times as large."""

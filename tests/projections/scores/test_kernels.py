@@ -19,6 +19,7 @@ from forecast_ledger.projections.scores import forecast_numbers
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION, Kernel, Uniform, Unit
 from forecast_ledger.projections.scores.range_kernels import place_of, quantum
+from tests.support.effort import times
 from tests.support.oracle import EXACT, logarithm, picos
 
 PICO = 10**12
@@ -246,7 +247,7 @@ def points(draw: st.DrawFn, *, logarithmic: bool = False) -> Case:
 TIE = Case((1_500, BILLION - 1_500, 0, 0), 1)  # ordered: 2 · 1500² / 3 = 1.5e-12
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @given(st.lists(named_outcomes(), min_size=1, max_size=6), BLOCKS)
 @example([TIE, Case((500, BILLION - 500), 1), Case((BILLION - 1_500, 1_500), 0)], 1 << 21)
 @example([Case((BILLION,) + (0,) * 39, 39), Case((0,) * 39 + (BILLION,), 39)], 1 << 21)
@@ -385,14 +386,14 @@ def test_a_certain_forecast_scores_best_if_it_comes_true_and_worst_if_not(name: 
 # --- kernels of ranges
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(st.lists(cdfs(), min_size=1, max_size=5), BLOCKS)
 def test_the_crps_is_its_integral_rounded_once(cases: list[Case], block: int) -> None:
     """The answer may be at an edge of a bin, at either end, or beyond."""
     assert kernel_scores("crps", *cases, block=block) == [round(integral(case) * PICO) for case in cases]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(st.lists(cdfs(logarithmic=True), min_size=1, max_size=3), BLOCKS)
 def test_the_crps_of_a_logarithmic_range_is_taken_along_its_scale(cases: list[Case], block: int) -> None:
     """The oracle has the answer's place to 60 digits, the kernel to 30."""
@@ -504,7 +505,7 @@ def test_a_loss_halfway_between_two_quanta_goes_to_the_even_one(answer: str, sco
     assert kernel_scores("pinball", Case((0,), 1, span, format(Decimal(answer).scaleb(-12), "f"))) == [score]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @given(st.lists(quantiles(), min_size=1, max_size=6), BLOCKS)
 def test_the_pinball_loss_is_its_definition_rounded_once(cases: list[Case], block: int) -> None:
     """It has four digits more than the question's unit, twelve at most; the answer is not rounded to that unit."""
@@ -536,7 +537,7 @@ def test_the_worked_examples_of_quantiles(
     assert kernel_scores("pinball", Case(made, 1, span, value)) == [int(Fraction(score) * 10**4)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(st.lists(points() | points(logarithmic=True), min_size=1, max_size=6))
 def test_the_absolute_error_is_the_distance_on_the_range_rounded_once(cases: list[Case]) -> None:
     """A point or answer beyond a bound counts as the bound."""

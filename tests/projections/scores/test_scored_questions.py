@@ -23,6 +23,7 @@ from forecast_ledger.projections.scores.scored_questions import (
     scored_questions,
 )
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     BEFORE,
     CLOSES,
@@ -376,7 +377,7 @@ def test_the_last_enrolment_and_the_last_exclusion_count() -> None:
     assert counting_members(under, *commands) == ["ada", "cyd", "dan"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(oracle.logs())
 def test_the_questions_that_count_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
     """Outcome, weight and end of scored time agree, for logs of all kinds."""
@@ -403,7 +404,7 @@ def test_the_questions_that_count_agree_with_the_slow_definition(commands: list[
 
 
 @given(st.integers(1, 10_000), st.integers(1, 500_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_the_least_density_of_a_bin_is_a_share_of_the_uniform_one(bins: int, ppm: int) -> None:
     """It is rounded half-even to 1e-10 and never 0."""
     made = commands.OpenQuestion(

@@ -22,6 +22,7 @@ from forecast_ledger.projections.scores import time_weighted as module
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.console.shell import USAGE
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     AFTER,
     BEFORE,
@@ -470,7 +471,7 @@ def test_under_the_recorded_clock_a_late_forecast_does_not_count() -> None:
     assert recorded_scores(*early, under=rules(early_forecasts=False)) == {}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(oracle.logs())
 def test_scores_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
     """Numerators, denominators and coverages agree exactly, for logs of all kinds."""
@@ -514,7 +515,7 @@ def slowly(recorded: list[Recorded], contest: str) -> dict[tuple[str, str, str],
     return actual
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(oracle.logs())
 def test_parts_add_up_to_scores_exactly(commands: list[AnyCommand]) -> None:
     """Contributions add up to the numerator, for logs of all kinds."""
@@ -528,7 +529,7 @@ def test_parts_add_up_to_scores_exactly(commands: list[AnyCommand]) -> None:
     assert sums == {(row["contest"], row["question"], row["participant"]): int(row["numerator"]) for row in scores}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(oracle.logs())
 def test_parts_cover_the_covered_time_with_the_standing_probabilities(commands: list[AnyCommand]) -> None:
     """Every piece of the slow definition lies in one part with its probability and median, and fills it."""
@@ -544,7 +545,7 @@ def test_parts_cover_the_covered_time_with_the_standing_probabilities(commands: 
             assert [chances] == [rest for first, last, *rest in parts if first <= start and end <= last]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(25), deadline=None)
 @given(oracle.logs())
 def test_the_size_of_a_chunk_changes_nothing(commands: list[AnyCommand]) -> None:
     """Forecasts are scored one, two, seven or all at a time."""

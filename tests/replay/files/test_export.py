@@ -25,6 +25,7 @@ from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.reading.replay import open_store as reading
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.exports import (
     EVERYTHING,
     FORMS,
@@ -109,7 +110,7 @@ def test_an_export_is_complete(log: str, tmp_path: Path, form: str) -> None:
     assert digests(str(tmp_path / "copy.db")) == digests(log)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=times(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(oracle.logs())
 def test_random_logs_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, asked: list[AnyCommand]) -> None:
     """Through every format, and through one after another."""

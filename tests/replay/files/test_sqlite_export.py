@@ -19,6 +19,7 @@ from forecast_ledger.replay.files.export import default_tables
 from forecast_ledger.replay.files.sqlite_export import VIEWS
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.exports import EVERYTHING, TITLES, export_commands, exported, written
 from tests.support.given import contest, entry, forecast, opened, resolution
 
@@ -94,7 +95,7 @@ def test_every_reference_leads_somewhere(db: Db) -> None:
     assert {"idx_cash_participant", "idx_cash_question", "idx_cash_log_position"} <= indexed
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=times(20), deadline=None)
 @given(oracle.logs())
 def test_references_hold_in_random_logs(tmp_path_factory: pytest.TempPathFactory, said: list[AnyCommand]) -> None:
     """Everybody who was enrolled, excluded or scored is a participant, the consensus too."""

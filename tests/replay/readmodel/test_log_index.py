@@ -25,6 +25,7 @@ from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import record, stored
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import contest, day, entry, forecast, opened, resolution, withdrawal
 
 SAID: list[AnyCommand] = [
@@ -80,7 +81,7 @@ def test_with_a_read_model_a_score_is_explained_as_without_one(tmp_path: Path, u
 
 
 @given(oracle.logs(), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(20), deadline=None)
 def test_so_is_any_score_of_any_log(asked: list[AnyCommand], data: st.DataObject) -> None:
     """Numeric questions, other rule sets, revoked answers, excluded participants, sealed boards."""
     recorded = oracle.attempted(asked)[0]

@@ -30,6 +30,7 @@ from forecast_ledger.replay.readmodel.read_model import ReadModel
 from forecast_ledger.replay.readmodel.runner import Lag, Runner
 from tests.projections.incremental.test_refresh import trading
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
 
 SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
@@ -114,7 +115,7 @@ def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> No
 
 
 @given(oracle.logs(), st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(12), deadline=None)
 def test_tables_equal_a_rebuild_of_any_tournament_through_any_crashes(asked: list[AnyCommand], seed: int) -> None:
     """Random questions and contests, divided and interrupted at random."""
     recorded, _ = oracle.attempted(asked)

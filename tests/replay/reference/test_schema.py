@@ -36,6 +36,7 @@ from forecast_ledger.replay.cli import main, reference
 from forecast_ledger.replay.reference import examples, schema
 from forecast_ledger.replay.reference.fields import FIELDS, meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES
+from tests.support.effort import times
 from tests.support.exports import rows as rows_of
 from tests.support.exports import written
 from tests.support.json_schema import faults
@@ -243,7 +244,7 @@ def _change(draw: st.DrawFn, value: dict[str, Any], field: str) -> None:
         value.pop(field, None)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=times(50), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(mutated())
 def test_what_the_ledger_takes_the_schema_accepts(value: Any) -> None:
     """A command that the schema refuses is refused by the ledger for how it is written; the other way round only in
@@ -257,7 +258,7 @@ def test_what_the_ledger_takes_the_schema_accepts(value: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", _BY_TAG.values())
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=times(15), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_what_the_schema_accepts_the_ledger_reads(kind: str, data: st.DataObject) -> None:
     """Values that are made from the schema of a command are commands; the ledger refuses how they are written only in
