@@ -93,7 +93,7 @@ def _append_all(
 
     counts, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, Settled()
     for each in (source, None):
-        found = settled.corrections() if each is None else each
+        found = settled.corrections(ledger.read) if each is None else each
         outcomes = settled.pass_on(append_batches(ledger, found, lambda _: None))
         for number, _ in enumerate(tally(outcomes, tell, counts), 1):
             if not number % _SHOWN:

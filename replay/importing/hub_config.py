@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.writing.append import UTF_8_MARK
 
 CONFIG_BYTES = 2**26
 TASKS, ADMIN, TARGET_DATA = (f"hub-config/{name}.json" for name in ("tasks", "admin", "target-data"))
@@ -184,6 +185,6 @@ def _read(files: SourceFiles, name: str, form: type[_Form]) -> _Form:
         remedy = "give the folder of a hub, which has hub-config and model-output, or a zip of it"
         raise Refused("bad_source", name, None, "the hub has no such file", remedy=remedy)
     try:
-        return msgspec.json.decode(files.read(name, CONFIG_BYTES), type=form)
+        return msgspec.json.decode(files.read(name, CONFIG_BYTES).removeprefix(UTF_8_MARK), type=form)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise Refused("bad_source", name, None, str(error)) from None

@@ -2,20 +2,25 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
 
+from msgspec import structs
+
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import ID_LENGTH
 from forecast_ledger.ledger.model.commands import (
+    AnnulQuestion,
     AnyCommand,
     EnrolParticipant,
     OpenContest,
     ResolveQuestion,
     RevokeResolution,
 )
+from forecast_ledger.ledger.model.events import QuestionAnnulled, QuestionResolved, ResolutionRevoked
+from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.replay.writing.append import InputPlace, Outcome, ReadCommand
 
@@ -69,34 +74,87 @@ class Settled:
     """The outcomes of an import, as a user means them.
 
     A contest or an enrolment that is there already counts as a duplicate, whatever its words. An answer that replaces
-    one that stands is kept for `corrections`, which revokes the standing answer first.
+    one that stands, or to which the source has returned, is kept for `corrections`, which revokes the standing one.
     """
 
     def __init__(self) -> None:
-        self._again: list[tuple[InputPlace, ResolveQuestion]] = []
+        self._refused: dict[str, tuple[InputPlace, _Answer, Refused]] = {}  # by question: its last answer
+        self._known: dict[str, tuple[InputPlace, _Answer, Receipt]] = {}  # by question: its last answer, if a duplicate
 
     def pass_on(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
         """Return the outcomes, except those of answers that `corrections` sends again."""
         for place, command, outcome in outcomes:
+            if isinstance(command, ResolveQuestion | AnnulQuestion):
+                self._known.pop(command.question, None)
+                if command.question in self._refused:  # another answer has come after it
+                    yield self._refused.pop(command.question)
+                if isinstance(outcome, Receipt) and outcome.duplicate:
+                    self._known[command.question] = place, command, outcome
+                elif isinstance(outcome, Refused) and outcome.code == "question_resolved":
+                    self._refused[command.question] = place, command, outcome
+                    continue
             if isinstance(outcome, Refused) and isinstance(command, _SETUP) and outcome.code in _THERE:
                 yield place, command, Receipt(command.id, 0, 0, duplicate=True)
-            elif (
-                isinstance(outcome, Refused)
-                and isinstance(command, ResolveQuestion)
-                and outcome.code == "question_resolved"
-            ):
-                self._again.append((place, command))
             else:
                 yield place, command, outcome
 
-    def corrections(self) -> Iterator[ReadCommand]:
-        """Return, for each answer that replaces another, the revocation of that and the answer."""
-        for place, command in self._again:
-            name = fitting_id(f"revoke for {command.id}")
-            reason = "the source has another answer"
-            yield place, RevokeResolution(id=name, at=command.at, question=command.question, reason=reason)
-            yield place, command
-        self._again = []
+    def corrections(self, read: Callable[[], Iterable[Sequence[Recorded]]]) -> Iterator[ReadCommand]:
+        """Return, for each answer that is kept, the revocations of those that stand, and the answer.
+
+        An answer that is recorded and was replaced is given again under another id, but only if an answer of the same
+        source replaced it: corrections by hand stay. read: returns the pages of the log.
+        """
+        if not self._refused and not self._known:
+            return
+        standing: dict[str, list[_Settlement]] = {}  # question -> its resolution, and an annulment of that
+        recorded: dict[int, _Settlement] = {}  # by log position
+        for each in (each for page in read() for each in page):
+            if isinstance(each.event, QuestionResolved | QuestionAnnulled):
+                found = recorded[each.position] = _Settlement(each.position, each.command_id, each.event)
+                below = standing.get(each.event.question, []) if isinstance(each.event, QuestionAnnulled) else []
+                standing[each.event.question] = [*below, found]
+            elif isinstance(each.event, ResolutionRevoked):
+                standing[each.event.question].pop()
+        for place, command, _ in self._refused.values():
+            yield from _instead(place, command, standing.pop(command.question, []))
+        for question, (place, command, receipt) in self._known.items():
+            above, own = standing.get(question, []), recorded[receipt.first].said()
+            if above and above[-1].said() != own and _source(above[-1].command_id) == _source(command.id):
+                again = structs.replace(command, id=fitting_id(f"{command.id} after {above[-1].position}"))
+                yield from _instead(place, again, above)
+        self._refused, self._known = {}, {}
+
+
+_Answer = ResolveQuestion | AnnulQuestion
+
+
+class _Settlement(NamedTuple):
+    """What settles a question, where, and by which command."""
+
+    position: int
+    command_id: str
+    event: QuestionResolved | QuestionAnnulled
+
+    def said(self) -> tuple[object, ...]:
+        """Return the answer, without its instants."""
+        event = self.event
+        if isinstance(event, QuestionResolved):
+            return event.outcome, event.value, event.payouts
+        return ("annulled",)
+
+
+def _instead(place: InputPlace, answer: _Answer, above: Sequence[_Settlement]) -> Iterator[ReadCommand]:
+    """Return the revocations of settlements, the last one first, and an answer in their place."""
+    for settled in reversed(above):
+        name = fitting_id(f"{_source(answer.id)} revoke {settled.position} for {settled.command_id}")
+        reason = "the source has another answer"
+        yield place, RevokeResolution(id=name, at=answer.at, question=answer.question, reason=reason)
+    yield place, answer
+
+
+def _source(command_id: str) -> str:
+    """Return the first word of a command's id, which names the source in an import."""
+    return command_id.partition(" ")[0]
 
 
 _THERE = {"duplicate_contest", "command_id_reused", "enrolled_already"}

@@ -42,7 +42,7 @@ def import_into(ledger: Ledger, kind: str, path: Path, rules: str | None = None)
         items = carried(KINDS[kind].read(files, rules), left_out)
         for _ in tally(settled.pass_on(append_batches(ledger, items, lambda _: None)), tell, counts):
             pass
-        again = append_batches(ledger, settled.corrections(), lambda _: None)
+        again = append_batches(ledger, settled.corrections(ledger.read), lambda _: None)
         for _ in tally(settled.pass_on(again), tell, counts):
             pass
     finally:
