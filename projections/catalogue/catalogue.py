@@ -189,6 +189,29 @@ CATALOGUE: dict[str, Projection] = {
         division="boards",
         as_built=True,
     ),
+    "leaderboard_by_group": Projection(
+        1,
+        "the leaderboard of each contest for each group and each category of its questions, best first",
+        ("contest", "by", "name", "participant"),
+        (
+            CONTEST,
+            Column("by", "id", "group or category"),
+            Column("name", "id", "the group or category; only its questions count on this board"),
+            Column("rank", "count", "1, 2, 2, 4; empty if the participant is excluded from the ranking"),
+            PARTICIPANT,
+            Column("score", "points", "the total score over these questions, by the contest's rules"),
+            Column("coverage", "share", "weighted mean coverage over these questions, if resolved"),
+            Column(
+                "attainable", "share", "coverage of forecasts that stood from the opening to the end of scored time"
+            ),
+            Column("completion", "text", "these questions forecast on / resolved, with a weight above 0"),
+            Column("excluded", "text", "why there is no rank, as in the leaderboard"),
+        ),
+        question_tables.leaderboard_by_group_values,
+        reads=SCORED,
+        as_built=True,
+        on_request=True,
+    ),
     "kind_means": Projection(
         1,
         "the mean score for each kind of question, for contests whose total is the sum of these means",

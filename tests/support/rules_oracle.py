@@ -7,6 +7,7 @@ Autocast competition of 2022, "Evaluation"; Metaculus's published code.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -327,9 +328,20 @@ def place(value: Fraction, span: events.NumericRange) -> Fraction:
     return (at - low) / (high - low)
 
 
+def answer_number(case: Case) -> Fraction:
+    """The number of an answer: of a date its seconds since 1970, of a name the end that it is beyond."""
+    value, span = case.resolved.value, case.span
+    if value in {"below_lower_bound", "above_upper_bound"}:
+        return Fraction(span.lower if value == "below_lower_bound" else span.upper)
+    if case.opened.kind == "date":
+        passed = datetime.fromisoformat(value.replace("Z", "+00:00")) - datetime(1970, 1, 1, tzinfo=UTC)
+        return Fraction(passed // timedelta(microseconds=1), 10**6)
+    return Fraction(value)
+
+
 def answer(case: Case) -> Fraction:
     """The answer's place on the range."""
-    return place(Fraction(case.resolved.value), case.span)
+    return place(answer_number(case), case.span)
 
 
 def happened(case: Case) -> list[Fraction]:

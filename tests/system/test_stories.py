@@ -25,7 +25,7 @@ EXPECTED = [
     for path in sorted((DATA / story / "expected").glob("*.csv"))
     if path.stem in CATALOGUE
 ]
-ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS = (
+ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS = (
     "arena-week",
     "metaculus-2022",
     "metaculus-faq",
@@ -33,6 +33,7 @@ ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS = (
     "daily-brier",
     "brier-tables",
     "spot-times",
+    "question-groups",
 )
 DAY = 86_400 * 10**6  # µs
 
@@ -129,6 +130,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         DAILY: {"leaderboard", "scores"},
         BRIER: {"brier", "brier_overall", "calibration", "leaderboard", "scores"},
         SPOTS: {"leaderboard", "score_parts", "scores"},
+        GROUPS: {"leaderboard", "leaderboard_by_group", "questions", "scores"},
     }
 
 

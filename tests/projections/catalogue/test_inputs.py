@@ -78,8 +78,8 @@ def late_events() -> list[Recorded]:
     kinds = structs.replace(PRESETS["autocast-2022"], name="kinds", quantile_kernel="none", score_consensus=True)
     kinds = structs.replace(kinds, reference_rows=("market", "uniform"))
     commands: list[AnyCommand] = [
-        opened(),
-        opened("snow"),
+        opened(group="weather"),
+        opened("snow", group="weather"),
         contest(rules=relative, pool=100),
         contest("kinds", rules=kinds),
     ]

@@ -30,7 +30,7 @@ from tests.support.given import (
 from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
-STORIES = {"kind_means": "autocast-2022", "admissions": "autocast-2022"}  # the other example has no rows
+STORIES = {"kind_means": "autocast-2022", "admissions": "autocast-2022", "leaderboard_by_group": "question-groups"}
 STORIES |= dict.fromkeys(TRADING, "arena-week")
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
 KEYS = {name: projection.key for name, projection in CATALOGUE.items()}
@@ -46,6 +46,7 @@ PROMISED = {  # at least these columns
         "contest", "rank", "participant", "score", "coverage", "attainable", "take", "share", "prize", "completion",
         "submissions", "excluded",
     ),
+    "leaderboard_by_group": ("contest", "by", "name", "rank", "participant", "score", "coverage", "completion"),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "prizes": ("contest", "participant", "prize", "paid"),
     "brier": ("contest", "participant", "n", "brier", "reliability", "resolution_term", "uncertainty"),

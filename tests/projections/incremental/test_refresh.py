@@ -194,7 +194,7 @@ RELATIVE = structs.replace(PRESETS["relative-2022-04"], bots="scored_only", scor
 def tournament() -> list[Recorded]:
     """The log of two contests that share questions, with every kind of event that can change scores."""
     names, people = [f"q{number}" for number in range(5)], ("ada", "bob", "dan")
-    commands: list[Any] = [opened(name) for name in names]
+    commands: list[Any] = [opened(name, group="five") for name in names]
     commands += [contest(rules=RELATIVE, pool=100), contest("league", rules="brier-daily")]
     commands += [entry("cup", name, weight=weight) for name, weight in zip(names[:4], (1, 2, 1, 3), strict=True)]
     commands += [entry("league", name) for name in names[1:]]
