@@ -51,7 +51,7 @@ def export_commands() -> list[AnyCommand]:
     odd = [opened(question, title=title) for question, title in TITLES.items()]
     odd[0] = structs.replace(odd[0], group="sheets", category="traps", tags=("cells", "Köln"), url="u", source="office")
     paid = [*won(), payment()]
-    peers: list[AnyCommand] = [contest("peers", rules="relative-2021-10"), entry("peers", "formula")]
+    peers: list[AnyCommand] = [contest("peers", rules="relative-2021-11"), entry("peers", "formula")]
     peers += [forecast("formula", who, probability=chance) for who, chance in (("=x", "0.9"), ("-y", "0.1"))]
     own: list[AnyCommand] = [*odd, *paid, *peers, resolution("formula"), finalization("peers")]
     renumbered = [structs.replace(command, id=f"told {number}") for number, command in enumerate(own)]

@@ -104,7 +104,7 @@ def closes(number: int) -> int:
 
 
 def opening(number: int, kind: str) -> dict[str, Any]:
-    """A question of a kind, open for two to twenty days, hidden for one."""
+    """A question of a kind, open for two to twenty days, hidden for one; it has a group and a category."""
     shape: dict[str, Any] = {"outcomes": [RED, GREEN, BLUE]} if kind == "multiple_choice" else {}
     span: dict[str, Any] = {"lower": 1, "upper": 1_000, "open_lower": True, "open_upper": True}
     if kind == "numeric":
@@ -112,6 +112,7 @@ def opening(number: int, kind: str) -> dict[str, Any]:
     if kind == "quantiles":
         kind, shape = "numeric", {"range": span | {"levels": LEVELS, "decimals": 2}}
     shape |= {"opens_at": minute(1_440), "closes_at": minute(closes(number)), "reveals_at": minute(2_880)}
+    shape |= {"group": f"week {number % 3}", "category": "odd" if number % 2 else "even"}
     return {"type": "open_question", "at": minute(0), "question": f"q{number:02}", "kind": kind} | shape
 
 

@@ -174,13 +174,13 @@ def test_a_board_by_group_is_that_of_a_contest_with_only_these_questions(random:
     groups = {each.question: random.choice([None, "x", "y"]) for each in season.questions}
     asked = [
         structs.replace(each, group=groups[each.question]) if isinstance(each, OpenQuestion) else each
-        for each in season.asked
+        for each in season.commands
     ]
     recorded, _ = oracle.attempted(asked)
     for group in ("x", "y"):
         only = [each for each in asked if not isinstance(each, AddQuestion) or groups[each.question] == group]
-        expected = list(Projections(oracle.told(oracle.attempted(only)[0])).table("leaderboard").rows())
-        rows = list(Projections(oracle.told(recorded)).table("leaderboard_by_group").rows())
+        expected = list(Projections(oracle.facts_in(oracle.attempted(only)[0])).table("leaderboard").rows())
+        rows = list(Projections(oracle.facts_in(recorded)).table("leaderboard_by_group").rows())
         found = [row for row in rows if row["name"] == group]
         columns = ("rank", "participant", "score", "coverage", "attainable", "completion", "excluded")
         alone = any(groups[each.question] == group for each in recorded_entries(recorded))
