@@ -120,11 +120,24 @@ def _imported() -> Iterator[Batch]:
     folder = DATA / "csv-import"
     yield 0, [read((folder / "contest.jsonl").read_bytes())]
     for name, table in (("questions", "questions"), ("forecasts", "forecasts"), ("resolutions", "questions")):
-        with (folder / f"{table}.csv").open("rb") as file:
-            rows = read_rows(parse_map((folder / f"{name}.toml").read_bytes()), file)
-            made = [command for _, command in rows.commands]
-        assert not any(isinstance(command, Exception) for command in made)
-        yield 0, [command for command in made if not isinstance(command, Exception)]
+        yield _mapped(folder, name, table)
+
+
+def _dumps() -> Iterator[Batch]:
+    """Dumps of several projects, each by its map."""
+    judgment = [("questions", "questions"), ("forecasts", "forecasts"), ("answers", "questions")]
+    maps = [(f"good-judgment-{name}", f"good-judgment-{table}") for name, table in judgment]
+    for name, table in (*maps, ("predictionbook", "predictionbook"), ("mlb-elo", "mlb-elo")):
+        yield _mapped(DATA / "dumps", name, table)
+
+
+def _mapped(folder: Path, name: str, table: str) -> Batch:
+    """The commands that a map makes of a table, none of which is refused."""
+    with (folder / f"{table}.csv").open("rb") as file:
+        rows = read_rows(parse_map((folder / f"{name}.toml").read_bytes()), file)
+        made = [command for _, command in rows.commands]
+    assert not any(isinstance(command, Exception) for command in made)
+    return 0, [command for command in made if not isinstance(command, Exception)]
 
 
 def _from_source(kind: str, folder: str) -> Iterator[Batch]:
@@ -195,6 +208,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{name: partial(_story, name) for name in STORIES},
     "metaculus-2022, paid": _paid,
     "csv-import": _imported,
+    "dumps": _dumps,
     "hub-import": partial(_from_source, "hubverse", "hub-import"),
     "forecastbench-import": partial(_from_source, "forecastbench", "forecastbench-import"),
     "metaculus-import": partial(_from_source, "metaculus", "metaculus-import"),

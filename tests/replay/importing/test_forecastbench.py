@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +171,60 @@ def test_one_set_alone_is_read(tmp_path: Path) -> None:
         assert (found.counts["accepted"], found.counts["refused"]) == (4, 0)
         board = {row[:2]: row[2] for row in table(ledger, "leaderboard", "contest", "participant", "score")}
         assert board["2026-03-01 dataset", "Acme: owl-1"] == "0.225000000"
+
+
+# What the leaderboard with people of 2024 (leaderboards/csv/human_leaderboard_overall.csv) prints of forecasters that
+# always say the same: on 422 questions of data sets, and on 76 markets.
+PRINTED = {"0.5": ("0.25", "0.211"), "0": ("0.327", "0.254"), "1": ("0.673", "0.667")}
+
+
+def round_of_2024(folder: Path) -> None:
+    """A round with as many questions and answers as the leaderboard's.
+
+    They follow from what it prints. Of 422 answers, 138 are yes: always 0 scores 138 / 422 = 0.327. Of 52 markets that
+    were resolved, 14 are yes: 0.269. Of 24 others it takes the price o for the answer, and prints 0.222 and 0.530 for
+    always 0 and always 1: the means of o² and of (1 - o)², so that the mean of o is 0.346. Half of the prices are
+    0.0262 and half 0.6658. Always 0.5 then scores 0.222 - 0.346 + 0.25 = 0.126, as it prints.
+    """
+    answers = {"fred": [1.0] * 138 + [0.0] * 284, "manifold": [1.0] * 14 + [0.0] * 38 + [0.0262, 0.6658] * 12}
+    head = {"forecast_due_date": "2024-07-21", "question_set": "2024-07-21-human.json"}
+    asked = [(source, f"{source}{number}", value) for source in answers for number, value in enumerate(answers[source])]
+    date = {"fred": "2024-07-28", "manifold": None}
+    sets: dict[str, dict[str, Any]] = {
+        "question_sets/2024-07-21-human.json": {
+            "questions": [
+                {"id": name, "source": source, "resolution_dates": [date[source]] if date[source] else "N/A"}
+                for source, name, _ in asked
+            ]
+        },
+        "resolution_sets/2024-07-21_resolution_set.json": {
+            "resolutions": [
+                {"id": name, "source": source, "resolution_date": "2024-07-28", "resolved_to": value, "resolved": True}
+                for source, name, value in asked
+            ]
+        },
+    }
+    for said in PRINTED:
+        sets[f"forecast_sets/2024-07-21/always-{said}.json"] = {
+            "organization": "ForecastBench",
+            "model": f"Always {said}",
+            "forecasts": [
+                {"id": name, "source": source, "forecast": float(said), "resolution_date": date[source]}
+                for source, name, _ in asked
+            ],
+        }
+    for name, content in sets.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(json.dumps(head | content), encoding="utf-8")
+
+
+def test_the_leaderboard_of_2024_prints_these_scores_of_forecasters_that_always_say_the_same(tmp_path: Path) -> None:
+    """To three decimals, as it prints them; fractional answers count as shares."""
+    round_of_2024(tmp_path)
+    with ticking() as ledger:
+        assert import_into(ledger, "forecastbench", tmp_path).refused == []
+        rows = table(ledger, "leaderboard", "contest", "participant", "score")
+    scores = {(contest, who): Decimal(score) for contest, who, score in rows}
+    for said, printed in PRINTED.items():
+        for contest, score in zip(("dataset", "market"), printed, strict=True):
+            assert round(scores[f"2024-07-21 {contest}", f"ForecastBench: Always {said}"], 3) == Decimal(score)
