@@ -16,6 +16,7 @@ from forecast_ledger.replay.writing.csv_lists import read_json, split_list, with
 CsvRow = Mapping[str, str]
 ROW_NUMBER = "#"  # stands for the number of the row, unless the file has a column of this name
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
+_RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|\Z)")
 _PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
 _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
 
@@ -112,6 +113,8 @@ def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
     if columns:
         return _named(FieldValue(columns, read), cell, field, usual)
     constant = text.read({})
+    if is_instant(field) and not cell.instant and _RFC_3339.match(constant):  # whatever the cells' format is
+        read_text = instant_reader(InstantFormat("", cell.offset or usual.offset, cell.end_of_day), field)
     return _named(FieldValue((), lambda _: read_text(constant) if constant else None), cell, field, usual)
 
 

@@ -167,7 +167,7 @@ def test_a_board_names_its_log_position_on_stderr_and_only_data_on_stdout(log: s
 
 
 AUTOCAST = [
-    opened("s1", question="frost"),
+    opened("s1", question="frost", group="weather"),
     said("s2", "open_contest", contest="auto", rules="autocast-2022"),
     said("s3", "add_question", contest="auto", question="frost"),
     said(

@@ -19,6 +19,7 @@ import pytest
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import canonical, commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
@@ -572,3 +573,22 @@ def test_a_csv_is_read_once_beside_a_bar(tmp_path: Path) -> None:
     os.close(leader)
     [counts] = json.loads(done.stdout)
     assert (counts["accepted"], counts["refused"]) == (8, 0)
+
+
+@pytest.mark.parametrize("at", ['"1999-01-01T00:00:00Z"', "1999-01-01T00:00:00Z", '"1999-01-01"', "1999-01-01"])
+def test_a_constant_instant_is_written_as_in_rfc_3339_whatever_the_cells_are(at: str) -> None:
+    """In quotes or not; a date has the offset of the map."""
+    map_ = f"""
+instant = "%d.%m.%Y"
+offset = "Z"
+[[command]]
+type = "open_contest"
+id = "{{n}}"
+[command.fields]
+at = {at}
+contest = "c"
+rules = "baseline"
+"""
+    [(_, command)] = read_rows(parse_map(map_.encode()), io.BytesIO(b"n\n1\n")).commands
+    assert not isinstance(command, Refused)
+    assert read_instant(command.at) == read_instant("1999-01-01T00:00:00Z")
