@@ -57,9 +57,9 @@ def is_byte_encoding(name: str) -> bool:
     >>> is_byte_encoding("cp1252"), is_byte_encoding("utf-16"), is_byte_encoding("rot13"), is_byte_encoding("klingon")
     (True, False, False, False)
     """
-    every = bytes(range(128))
+    escapes = b"\\u0041\\x41+AGE-~{"  # which some encodings take for other letters
     with suppress(LookupError, ValueError):
-        return every.decode(name) == every.decode("ascii")
+        return all(each.decode(name) == each.decode("ascii") for each in (escapes, bytes(range(128))))
     return False
 
 

@@ -289,7 +289,10 @@ def mistaken(**parts: str) -> bytes:
         (b'sort = "question"\n' + FORECASTS, "sort", "an instant, such as at, in every command"),
         (b'sort = "closes_at"\n' + FORECASTS, "sort", "submit_forecast lacks it"),
         (b'encoding = "utf-16"\n' + FORECASTS, "encoding", "use one such as cp1252, latin-1 or mac_roman"),
-        (b'encoding = "rot13"\n' + FORECASTS, "encoding", "no encoding of text"),
+        *[
+            (b'encoding = "%s"\n' % name + FORECASTS, "encoding", "no encoding of text")
+            for name in (b"rot13", b"unicode_escape", b"utf-7", b"hz", b"hex", b"../etc/passwd", b"x" * 1000)
+        ],
         (mistaken(id='id = "{n}"\nabove = { n = "{" }'), "command[0].above.n", "{ is alone"),
         (mistaken(id='id = "{n}"\nabove = { n = 0.5 }'), "command[0].above[...]", "Expected `int | str`"),
         (mistaken(id='id = "{n}"\ngroup = ["n"]'), "command[0].group", "a group needs one field"),

@@ -197,3 +197,16 @@ source = "clob"
     for wrong in ("1e9", "now", "9" * 15, "-" + "9" * 15):
         code, told = append(tmp_path, map_, f"t,ms,p\n{wrong},0,0.5\n")
         assert (code, "bad_instant" in told, "unix" in told) == (FINDINGS, True, True)
+
+
+def test_what_is_refused_of_a_file_with_old_line_ends_can_be_mended_and_sent(tmp_path: Path) -> None:
+    """It is kept in the file's encoding, with line feeds."""
+    map_, table = dump("good-judgment-questions")
+    letters = table.replace(b"vacate office", "vacate b\u00fcro".encode("mac_roman")).replace(
+        b"9/1/11,3/30", b"soon,3/30"
+    )
+    code, _ = append(tmp_path, map_, letters.replace(b"\n", b"\r"), "--refused", str(tmp_path / "rest.csv"))
+    rest = (tmp_path / "rest.csv").read_bytes()
+    assert (code, b"\r" in rest, rest.count(b"\n"), b"b\x9fro" in rest) == (FINDINGS, False, 2, True)
+    assert append(tmp_path, map_, rest.replace(b"soon,", b"9/1/11,")) == (FINE, "")
+    assert append(tmp_path, map_, letters.replace(b"soon,", b"9/1/11,")) == (FINE, "")
