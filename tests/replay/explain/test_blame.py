@@ -57,14 +57,18 @@ MENDED = (
 )
 
 
+GROUPS = "question-groups"
+STORY = {"kind_means": AUTOCAST, "admissions": AUTOCAST, "leaderboard_by_group": GROUPS}  # where not the first
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The logs of stories by name; of the first with a resolution mended, an annulment undone after a seal, prizes."""
     folder = tmp_path_factory.mktemp("logs")
-    for story in (METACULUS, ARENA, AUTOCAST):
+    for story in (METACULUS, ARENA, AUTOCAST, GROUPS):
         assert run("append", str(folder / story), str(DATA / story / "commands.jsonl")).exit_code == FINE
     assert run("append", str(folder / METACULUS), "-", given=b"".join(MENDED)).exit_code == FINE
-    return {story: str(folder / story) for story in (METACULUS, ARENA, AUTOCAST)}
+    return {story: str(folder / story) for story in (METACULUS, ARENA, AUTOCAST, GROUPS)}
 
 
 def cuts(path: str) -> list[Projections]:
@@ -107,10 +111,7 @@ def plain(blamed: BlameResult) -> dict[str, tuple[int, Any, Any]]:
 
 @pytest.mark.parametrize(
     ("story", "table"),
-    [
-        (AUTOCAST if table in {"kind_means", "admissions"} else ARENA if table in TRADING else METACULUS, table)
-        for table in CATALOGUE
-    ],
+    [(STORY.get(table, ARENA if table in TRADING else METACULUS), table) for table in CATALOGUE],
 )
 def test_a_blame_is_what_tables_at_every_log_position_say(
     story: str, table: str, logs: dict[str, str], every_cut: dict[str, list[Projections]]
