@@ -12,11 +12,13 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, compute_digest
 from forecast_ledger.ledger.model.mismatch import instant_text
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.replay.reading.event_text import sentence
+from forecast_ledger.replay.reading.event_text import EventIds, event_ids, sentence
+from forecast_ledger.replay.reading.outcome_names import OutcomeNames, Outcomes, unnamed
 from forecast_ledger.replay.reading.replay import BEYOND_END
 from forecast_ledger.replay.reading.text_tables import PrintedRow, escape
 
-EVENT_LIST_COLUMNS = ["log_position", "recorded_at", "at", "type", "says"]
+EVENT_LIST_COLUMNS = ["log_position", "recorded_at", "at", "type", *EventIds._fields, "says"]
+SENTENCE_COLUMNS = [name for name in EVENT_LIST_COLUMNS if name not in EventIds._fields]  # a sentence has the ids
 
 
 class EventFilter(NamedTuple):
@@ -45,12 +47,15 @@ class EventFilter(NamedTuple):
 
 
 class EventList:
-    """The rows of a list of events. last: the last event read; shown: the number of rows so far."""
+    """The rows of a list of events. last: the last event read; shown: the number of rows so far.
 
-    def __init__(self, selection: EventFilter, limit: int | None = None, after: Checkpoint = START) -> None:
+    names: what gives the names of outcomes; it learns those of the events that are read.
+    """
+
+    def __init__(self, selection: EventFilter, limit: int | None, after: Checkpoint, names: OutcomeNames) -> None:
         self.last = after
         self.shown = 0
-        self._selection, self._limit = selection, limit
+        self._selection, self._limit, self._names = selection, limit, names
 
     def rows(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[PrintedRow]:
         """Return the events that pass the filter, up to the limit; stop reading at `until`."""
@@ -59,14 +64,15 @@ class EventList:
                 if self._selection.until is not None and recorded.recorded_at >= self._selection.until:
                     return
                 self.last = Checkpoint(recorded.position, recorded.digest)
+                self._names.learn(recorded.event)
                 if self._selection.includes(recorded):
                     self.shown += 1
-                    yield event_row(recorded)
+                    yield event_row(recorded, self._names.of)
                     if self.shown == self._limit:
                         return
 
 
-def event_row(recorded: Recorded) -> PrintedRow:
+def event_row(recorded: Recorded, outcomes: Outcomes = unnamed) -> PrintedRow:
     """Return an event as a row of a list."""
     event = recorded.event
     row = (
@@ -74,7 +80,8 @@ def event_row(recorded: Recorded) -> PrintedRow:
         instant_text(recorded.recorded_at),
         instant_text(event.at),
         TAGS[type(event)],
-        sentence(event) + " (recorded_at is imported)" * (recorded.imported is True),
+        *event_ids(event),
+        sentence(event, outcomes) + " (recorded_at is imported)" * (recorded.imported is True),
     )
     return dict(zip(EVENT_LIST_COLUMNS, row, strict=True))
 
@@ -105,9 +112,14 @@ def row_bytes(store: Store, position: int) -> bytes:
     return rows[0]
 
 
-def event_fields(recorded: Recorded) -> Iterator[PrintedRow]:
-    """Return a row field by field: instants as RFC 3339, other numbers of the event in the unit of its type."""
-    shown = {**event_row(recorded), **{name: getattr(recorded, name) for name in ("command_id", "command", "previous")}}
+def event_fields(recorded: Recorded, outcomes: Outcomes = unnamed) -> Iterator[PrintedRow]:
+    """Return a row field by field: instants as RFC 3339, other numbers of the event in the unit of its type.
+
+    An event with numbers of outcomes has their names too, as `outcome` or, in the order of its numbers, `outcomes`.
+    """
+    row = event_row(recorded, outcomes)
+    shown = {name: row[name] for name in SENTENCE_COLUMNS} | _outcome_fields(recorded.event, outcomes)
+    shown |= {name: getattr(recorded, name) for name in ("command_id", "command", "previous")}
     shown["digest"] = recorded.digest
     for name in recorded.event.__struct_fields__:
         value = getattr(recorded.event, name)
@@ -117,11 +129,20 @@ def event_fields(recorded: Recorded) -> Iterator[PrintedRow]:
         yield {"field": name, "value": value}
 
 
+def _outcome_fields(event: Any, outcomes: Outcomes) -> PrintedRow:
+    """Return the names of the outcomes that an event has as numbers."""
+    names = outcomes(getattr(event, "question", ""))
+    if getattr(event, "probabilities", ()) or getattr(event, "payouts", ()):
+        return {"outcomes": _plain(names)} if names else {}
+    number = getattr(event, "outcome", -1)
+    return {"outcome": names[number]} if 0 <= number < len(names) else {}
+
+
 def format_rows(rows: Iterator[PrintedRow]) -> Iterator[str]:
-    """Return rows of a list as lines under their column names, each as soon as it is read."""
-    yield _LINE.format(*EVENT_LIST_COLUMNS)
+    """Return rows of a list as lines under their column names, each as soon as it is read; ids are in the sentence."""
+    yield _LINE.format(*SENTENCE_COLUMNS)
     for row in rows:
-        yield _LINE.format(*(escape(str(row[name])) for name in EVENT_LIST_COLUMNS))
+        yield _LINE.format(*(escape(str(row[name])) for name in SENTENCE_COLUMNS))
 
 
 _LINE = "{:>12}  {:<27}  {:<27}  {:<22}  {}"

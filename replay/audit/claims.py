@@ -108,6 +108,7 @@ class Comparison:
     """The comparison of a claim with a table.
 
     rows: of the file. agreeing: rows without a difference. decimals: column -> the least and most decimals claimed.
+    contests: those that rows of the file name.
 
     Refuses: bad_csv (the file has no column of the key, or too few to tell rows apart).
     """
@@ -116,6 +117,7 @@ class Comparison:
         """partial: rows that the file lacks are no differences."""
         self.rows = self.agreeing = 0
         self.decimals: dict[str, tuple[int, int]] = {}
+        self.contests: set[str] = set()
         self._table, self._claim, self._partial = table, claim, partial
         self._kinds = {column.name: column.kind for column in table.columns}
         self._whole_key = CATALOGUE[table.name].key
@@ -142,6 +144,7 @@ class Comparison:
             line, cells = _row_of(record, self._claim.width)
             self.rows += 1
             texts = {name: cells[place] for name, place in self._claim.places.items()}
+            self.contests |= {text for name, text in texts.items() if name == "contest" and text}
             key = tuple(_key_value(texts[name], self._kinds[name]) for name in self._key)
             named = tuple(texts.get(name) for name in self._whole_key)
             if key in seen:

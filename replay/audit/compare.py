@@ -16,6 +16,7 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.files.manifest import Manifest, read_manifest
 from forecast_ledger.replay.files.restore import exported_pages as exported
 from forecast_ledger.replay.reading.input_files import ROW_BYTES, open_regular
+from forecast_ledger.replay.reading.outcome_names import OutcomeNames, Outcomes, unnamed
 from forecast_ledger.replay.reading.replay import AsOf, Cut, TableSummary, Watch, open_store, summarize_tables
 
 COMPARISON_COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
@@ -35,11 +36,15 @@ class ComparedLog(NamedTuple):
 
 
 class FirstDifference(NamedTuple):
-    """The first log position at which two logs differ, and the event of each there; None if the log ends before it."""
+    """The first log position at which two logs differ, and the event of each there; None if the log ends before it.
+
+    outcomes: the names of the outcomes of the questions opened before it.
+    """
 
     position: int
     one: Recorded | None
     other: Recorded | None
+    outcomes: Outcomes = unnamed
 
     def fields(self) -> list[str]:
         """Return the fields that differ, if both logs have a row at this position."""
@@ -97,9 +102,11 @@ def compare_logs(one: ComparedLog, other: ComparedLog, watch: Watch = lambda _: 
 
 def _first_difference(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> FirstDifference | None:
     """Return the first difference. A digest covers all rows before it: equal digests mean equal logs so far."""
+    names = OutcomeNames()
     for position, (one, other) in enumerate(zip_longest(ours, theirs), 1):
         if one is None or other is None or one.digest != other.digest:
-            return FirstDifference(position, one, other)
+            return FirstDifference(position, one, other, names.of)
+        names.learn(one.event)
     return None
 
 

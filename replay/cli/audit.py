@@ -231,18 +231,22 @@ def log_(
 
     An event is listed if it passes every filter. --from and --until compare the instants at which the ledger recorded
     events. Events are printed as they are read. With --after, the row at that position is trusted, and later rows are
-    checked against its digest.
+    checked against its digest. JSON and CSV also have the columns contest, question and participant, for filters and
+    joins; --columns prints them in a table. They are empty where an event has none, or can have several (quotes,
+    decisions).
     """
     from forecast_ledger.ledger.core import values
     from forecast_ledger.ledger.model.log import unseal_pages
     from forecast_ledger.replay.audit.browse import (
         EVENT_LIST_COLUMNS,
+        SENTENCE_COLUMNS,
         EventFilter,
         EventList,
         event_types,
         format_rows,
         unchecked_checkpoint,
     )
+    from forecast_ledger.replay.reading.outcome_names import OutcomeNames, openings
     from forecast_ledger.replay.reading.replay import open_store
 
     require_columns(view, EVENT_LIST_COLUMNS)
@@ -256,9 +260,10 @@ def log_(
     end = None if until is None else values.read_instant(until, "until")
     with open_store(log, name) as store:
         start = unchecked_checkpoint(store, after)
-        listing = EventList(EventFilter(selected, question, participant, contest, first, end), limit, start)
+        filters = EventFilter(selected, question, participant, contest, first, end)
+        listing = EventList(filters, limit, start, OutcomeNames(openings(store, after)))
         rows = listing.rows(unseal_pages(store.pages(after), start))
-        emit_list(EVENT_LIST_COLUMNS, rows, view, format_rows)
+        emit_list(EVENT_LIST_COLUMNS, rows, view, format_rows, SENTENCE_COLUMNS)
     more = "; --limit is reached, and there may be more" * (listing.shown == limit)
     say(f"{_count(listing.shown, 'event')}{more}")
     say_as_of(listing.last)
@@ -275,10 +280,12 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
     """Show the row at a log POSITION, field by field.
 
     It also checks that the row matches its digest and follows the row before it. `command` is the digest of the command
-    that led to the event, `previous` the digest of the row before. --raw shows a damaged row too.
+    that led to the event, `previous` the digest of the row before. Names of outcomes are those of the event that opened
+    the question. --raw shows a damaged row too.
     """
     from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal
     from forecast_ledger.replay.audit.browse import event_fields, row_bytes, unchecked_checkpoint
+    from forecast_ledger.replay.reading.outcome_names import OutcomeNames, openings
     from forecast_ledger.replay.reading.replay import open_store
 
     require_columns(view, ["field", "value"])
@@ -291,7 +298,8 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
             say(f"{len(stored)} bytes")
         else:
             recorded = decode_row(stored, position)
-            emit(["field", "value"], event_fields(recorded), view, Look(keep=("field", "value")))
+            names = OutcomeNames(openings(store, position))
+            emit(["field", "value"], event_fields(recorded, names.of), view, Look(keep=("field", "value")))
             unseal([stored], unchecked_checkpoint(store, position - 1))
             say_as_of(Checkpoint(position, recorded.digest))
 
@@ -334,7 +342,7 @@ def _describe_first_difference(first_difference: "FirstDifference | None", ours:
         yield f"the logs first differ at log position {first_difference.position}, in {fields}"
     for name, recorded in ((ours, first_difference.one), (theirs, first_difference.other)):
         if recorded is not None:
-            shown = event_row(recorded)
+            shown = event_row(recorded, first_difference.outcomes)
             yield f"{name}: recorded at {shown['recorded_at']}, at {shown['at']}, {shown['type']}: {shown['says']}"
 
 

@@ -1,6 +1,7 @@
 """The command that compares a published table with a log."""
 
 import sys
+from shlex import quote
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -91,6 +92,9 @@ def compare(
         emit(header, rows, view, Look(keep=("row", "column", "claimed", "ours"), key=key))
     _say_compared(claim, comparison)
     _say_verdict([difference.row for difference in found])
+    missing = [difference for difference in found if difference.row == "missing"]
+    if len(comparison.contests) == 1 and any({*each.key}.isdisjoint(comparison.contests) for each in missing):
+        say(f"the file has rows of one contest only; to compare no other: --contest {quote(*comparison.contests)}")
     say_as_of(season.checkpoint)
     if found:
         sys.exit(FINDINGS)

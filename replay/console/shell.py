@@ -268,9 +268,12 @@ def emit(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look:
 
 
 def emit_list(
-    names: list[str], rows: Iterator[dict[str, Any]], view: View, plain: Callable[..., Iterator[str]]
+    names: list[str], rows: Iterator[dict[str, Any]], view: View, plain: Callable[..., Iterator[str]], some: list[str]
 ) -> None:
-    """Print each row as soon as it is read. plain: yields the lines of whole rows, for output that need not fit."""
+    """Print each row as soon as it is read.
+
+    plain: yields the lines of rows, for output that need not fit. some: the columns of an aligned table.
+    """
     from forecast_ledger.replay.console import terminal
 
     fits = view.form == "table" and sys.stdout.isatty() and not view.wide
@@ -282,7 +285,7 @@ def emit_list(
     if fits:
         look = Look(keep=("says",), spare=("recorded_at", "at"), chosen=bool(view.columns))
         screen = terminal.screen_of(sys.stdout, wide=False)
-        lines, note = terminal.stream_rows(view.columns or names, iter(selected), look, screen)
+        lines, note = terminal.stream_rows(view.columns or some, iter(selected), look, screen)
     for line in lines:
         print(line)
     sys.stdout.flush()

@@ -25,7 +25,6 @@ from forecast_ledger.projections.scores.score_policies import kernel_of, lower_i
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, LogSource, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.descriptions import describe_board, describe_rules
-from forecast_ledger.replay.reading.event_text import event_summary
 
 NEIGHBOURS = 3  # rows on either side of a rank
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
@@ -169,7 +168,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
     parts = []
     for row in rows:
         recorded = by_position[row["log_position"]]
-        event = event_summary(recorded)
+        event = reading.summary(recorded)
         details = {
             "recorded_at": event["recorded_at"],
             "because": _cause(reading.selected, recorded),
@@ -227,7 +226,7 @@ def _explained(
 ) -> Explanation:
     """Return the explanation of a number that depends on a whole board, with the events that settled its questions."""
     about = [
-        event_summary(recorded)
+        reading.summary(recorded)
         for recorded in reading.selected
         if not isinstance(recorded.event, events.AccountEvent | events.QuestionAdded)
         and (

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +65,10 @@ class LogReading(NamedTuple):
     checkpoint: Checkpoint
     facts: Facts
     selected: list[Recorded]
+
+    def summary(self, recorded: Recorded) -> dict[str, Any]:
+        """Return an event as a row, with the names of outcomes."""
+        return event_summary(recorded, partial(lookup.outcome_names, self.facts))
 
 
 Select = Callable[[Any], bool]  # whether an event is selected
@@ -132,7 +137,7 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
         rule=describe_rules(rules, narrowed.position, describe_score(rules, kernel), kernel),
         parts=rows,
         others=_others(facts, narrowed, facts.forecasts.on(questions.code, questions.as_of), participant),
-        events=[event_summary(event) for event in reading.selected if _concerns(event.event, participant, facts)],
+        events=[reading.summary(event) for event in reading.selected if _concerns(event.event, participant, facts)],
         checkpoint=reading.checkpoint,
     )
 

@@ -15,9 +15,11 @@ from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import Column, columns_of_rows, ids
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.replay.reading.event_text import event_ids
 
 CHUNK_ROWS, CHUNK_BYTES = 20_000, 2**26  # of the log, at most, in memory at once
 _LOG = ("events", "position")
+_EVENTS = 2  # version of the table of events
 FOREIGN_KEYS = {  # column -> the table and column that it refers to
     "contest": ("contests", "contest"),
     "question": ("questions", "question"),
@@ -46,8 +48,12 @@ UNITS = {
 EVENT_COLUMNS = (
     Column("position", "count", "log position: 1, 2, 3 …"),
     Column("recorded_at", "instant", "when it was recorded, by the ledger's clock"),
+    Column("at", "instant", "when it happened, by the command's account"),
     Column("command_id", "id", "the id of the command that led to it"),
     Column("type", "id", "the event's type and version"),
+    Column("contest", "id", "the contest that it is about; empty if none"),
+    Column("question", "id", "the question that it is about; empty if none, or if it can be about several"),
+    Column("participant", "id", "the participant that it is about; empty if none"),
     Column("event", "text", "its fields: JSON, with integers as in the log"),
     Column("row", "text", "the row of the log, byte for byte"),
     Column("digest", "text", "the row's digest, which covers all rows before it"),
@@ -94,7 +100,7 @@ def export_tables(
     """
     meaning = "the log: one row per event; all other tables are computed from it"
     yield ExportTable(
-        "events", meaning, ("position",), EVENT_COLUMNS, 1, until.position, until.digest, _events(store, until)
+        "events", meaning, ("position",), EVENT_COLUMNS, _EVENTS, until.position, until.digest, _events(store, until)
     )
     yield _projection(projections, "contests")
     yield _projection(projections, "questions")
@@ -164,13 +170,18 @@ def _events(store: LogPages, until: log.Checkpoint) -> Iterator[Table]:
 
 def _chunk(rows: list[tuple[bytes, Recorded]]) -> Table:
     texts = [row.decode() for row, _ in rows]
+    about = [event_ids(recorded.event) for _, recorded in rows]
     values = (
         int64_array([recorded.position for _, recorded in rows]),
         int64_array([recorded.recorded_at for _, recorded in rows]),
+        int64_array([recorded.event.at for _, recorded in rows]),
         ids([recorded.command_id for _, recorded in rows]),
         ids([TAGS[type(recorded.event)] for _, recorded in rows]),
+        ids([each.contest for each in about]),
+        ids([each.question for each in about]),
+        ids([each.participant for each in about]),
         [log.event_text(text) for text in texts],
         texts,
         [recorded.digest for _, recorded in rows],
     )
-    return Table("events", 1, EVENT_COLUMNS, values)
+    return Table("events", _EVENTS, EVENT_COLUMNS, values)

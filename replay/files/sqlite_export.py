@@ -1,7 +1,7 @@
 """An export as one SQLite file, for queries, search and datasette."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from math import isfinite
 from pathlib import Path
@@ -46,7 +46,7 @@ VIEWS = {
         FROM (SELECT max(rowid), question, participant, made_at, from_at, to_at, log_position
               FROM standing GROUP BY question, participant)
         JOIN (SELECT question, title, state, outcome FROM questions) USING (question)
-        JOIN events ON position = log_position ORDER BY question, participant
+        JOIN (SELECT position, event FROM events) ON position = log_position ORDER BY question, participant
         """,
     ),
     "scores_by_question": SqlView(
@@ -104,12 +104,12 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
     digest in the manifest.
     """
     for sheet in sheets:
-        part, refers = manifest.tables[sheet.name], {name for name, _ in _references(sheet)}
+        part, joined = manifest.tables[sheet.name], _joined(sheet)
         if part.version == sheet.version:
             names = [name for column in sheet.columns for name, _ in _types(column)]
             there = database.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
             same = all(
-                stored == tuple(computed) for stored, computed in zip_longest(there, _rows(sheet, refers), fillvalue=())
+                stored == tuple(computed) for stored, computed in zip_longest(there, _rows(sheet, joined), fillvalue=())
             )
             if not same or names != [name for name, *_ in there.description] or part.digest != sheet.digest:
                 yield sheet.name
@@ -119,25 +119,31 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
 
 
 def _table(database: Database, sheet: ExportTable) -> ManifestEntry:
-    """Create and fill a table, with its key, its foreign keys, and an index for each foreign key."""
-    refers = dict(_references(sheet))
+    """Create and fill a table, with its key, its foreign keys, and an index for each column that it is joined by."""
+    joined = _joined(sheet)
     types = {name: kind for column in sheet.columns for name, kind in _types(column)}
     table = database.table(sheet.name)
     key = sheet.key if len(sheet.key) > 1 else sheet.key[0]
-    table.create(types, pk=key, foreign_keys=[(name, *to) for name, to in refers.items()])
-    table.insert_all(chain([list(types)], _rows(sheet, set(refers))), batch_size=1_000)
-    for name in refers:
+    table.create(types, pk=key, foreign_keys=[(name, *to) for name, to in _references(sheet)])
+    table.insert_all(chain([list(types)], _rows(sheet, joined)), batch_size=1_000)
+    for name in joined:
         if name != sheet.key[0]:
             table.create_index([name])
     return ManifestEntry(sheet.rows, sheet.digest, sheet.version)
 
 
+def _joined(sheet: ExportTable) -> list[str]:
+    """Return the columns that a table is joined by: they have an index, and NULL where they are empty."""
+    return [name for name, *_ in sheet.columns if sheet.name != FOREIGN_KEYS.get(name, (sheet.name,))[0]]
+
+
 def _references(sheet: ExportTable) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Return the columns that refer to another table, each with that table and column."""
-    for name, *_ in sheet.columns:
-        to = FOREIGN_KEYS.get(name)
-        if to and to[0] != sheet.name:
-            yield name, to
+    """Return the columns that refer to another table, each with that table and column.
+
+    The events refer to none: they are written first, and the other tables refer to them.
+    """
+    if sheet.name != "events":
+        yield from ((name, FOREIGN_KEYS[name]) for name in _joined(sheet))
 
 
 def _types(column: Column) -> list[tuple[str, type]]:
@@ -153,21 +159,21 @@ def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:
             yield sheet.name, Column(f"{column.name}_real", "real", meaning)
 
 
-def _rows(sheet: ExportTable, refers: set[str]) -> Iterator[list[Any]]:
+def _rows(sheet: ExportTable, joined: Sequence[str]) -> Iterator[list[Any]]:
     """Return the values of each row in the order of the columns; an empty reference is NULL."""
-    cells = [_cells(column, refers) for column in sheet.columns]
+    cells = [_cells(column, joined) for column in sheet.columns]
     for chunk in sheet.chunks:
         for row in chunk.rows():
             yield [cell for make, value in zip(cells, row.values(), strict=True) for cell in make(value)]
 
 
-def _cells(column: Column, refers: set[str]) -> Callable[[Any], tuple[Any, ...]]:
+def _cells(column: Column, joined: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """Return the function from a printed value to the cells of the column."""
     if column.kind in _WITH_FLOAT:
         return lambda value: (value, None if value is None else _finite(value))
     if column.kind == "instant":
         return lambda value: (value and _sortable(value),)
-    if column.name in refers:
+    if column.name in joined:
         return lambda value: (value or None,)
     return lambda value: (value,)
 

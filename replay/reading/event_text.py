@@ -1,7 +1,7 @@
 """Events as text: one line per event, as every report and every list of events prints it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
@@ -9,19 +9,38 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS, Event
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.mismatch import field_text, instant_text, money_text, probability_text, shorten
+from forecast_ledger.replay.reading.outcome_names import Outcomes, unnamed
 
 _LONGEST = 60  # characters of a text within a line
+_LONGEST_CHANCES = 100  # of the probabilities or prices of outcomes
 _LONGEST_LINE = 160
 
 
-def event_summary(recorded: Recorded) -> dict[str, Any]:
+class EventIds(NamedTuple):
+    """The contest, the question and the participant that an event is about; "" for what it is not about."""
+
+    contest: str
+    question: str
+    participant: str
+
+
+def event_ids(event: Event) -> EventIds:
+    """Return the ids that an event is about. Quotes and decisions can name several questions, so they have none.
+
+    >>> event_ids(events.ForecastWithdrawn(at=0, question="rain", participant="ada"))
+    EventIds(contest='', question='rain', participant='ada')
+    """
+    return EventIds(*(getattr(event, name, "") for name in EventIds._fields))
+
+
+def event_summary(recorded: Recorded, outcomes: Outcomes = unnamed) -> dict[str, Any]:
     """Return an event as a row: its log position, both instants, its type and its sentence."""
     return {
         "log_position": recorded.position,
         "recorded_at": instant_text(recorded.recorded_at),
         "at": instant_text(recorded.event.at),
         "type": event_type(recorded.event),
-        "says": sentence(recorded.event),
+        "says": sentence(recorded.event, outcomes),
     }
 
 
@@ -34,14 +53,21 @@ def event_type(event: Event) -> str:
     return TAGS[type(event)].partition(".")[0]
 
 
-def sentence(event: Event) -> str:
+def sentence(event: Event, outcomes: Outcomes = unnamed) -> str:
     """Return an event as one line of text; for a type without its own sentence, the fields that differ from defaults.
+
+    outcomes: the names of each question's outcomes; an outcome without a name is printed as its number.
 
     >>> sentence(events.CashGranted(at=0, contest="cup", participant="ada", amount=10_000_000_000))
     'ada in cup: 10000.00'
+    >>> forecast = events.ForecastMade(at=0, question="q", participant="ada", probabilities=(700_000_000, 300_000_000))
+    >>> sentence(forecast, lambda question: ("yes", "no"))
+    'ada on q: yes 0.7, no 0.3'
     """
-    write = _SENTENCES.get(type(event))
-    return _fields(event) if write is None else write(event)
+    if write := _SENTENCES.get(type(event)):
+        return write(event)
+    named = _NAMED.get(type(event))
+    return _fields(event) if named is None else named(event, outcomes)
 
 
 def _fields(event: Event) -> str:
@@ -54,8 +80,15 @@ def _fields(event: Event) -> str:
     return shorten(" ".join(fields), _LONGEST_LINE)
 
 
-def _chances(numbers: Sequence[int | None]) -> str:
-    return ", ".join(map(probability_text, numbers))
+def _chances(numbers: Sequence[int | None], names: Sequence[str]) -> str:
+    """Return the probability or price of each outcome, after its name if it is known."""
+    if len(names) != len(numbers):
+        return ", ".join(map(probability_text, numbers))
+    return ", ".join(f"{name} {probability_text(number)}" for name, number in zip(names, numbers, strict=True))
+
+
+def _outcome(number: int, names: Sequence[str]) -> str:
+    return names[number] if 0 <= number < len(names) else f"outcome {number}"
 
 
 def _reason(reason: str) -> str:
@@ -66,31 +99,34 @@ def _participant(event: Any) -> str:
     return f"{event.participant} in {event.contest}"
 
 
-def _position(event: Any) -> str:
-    return f"{_participant(event)}, position {event.position} on {event.question}, outcome {event.outcome}"
+def _position(event: Any, outcomes: Outcomes) -> str:
+    outcome = shorten(_outcome(event.outcome, outcomes(event.question)), _LONGEST)
+    return f"{_participant(event)}, position {event.position} on {event.question}, {outcome}"
 
 
-def _holding(event: events.PositionSettled | events.PositionRefunded | events.TradesVoided) -> str:
-    return f"{_position(event)}: {money_text(event.shares)} shares that cost {money_text(event.cost)}"
+def _holding(event: events.PositionSettled | events.PositionRefunded | events.TradesVoided, outcomes: Outcomes) -> str:
+    return f"{_position(event, outcomes)}: {money_text(event.shares)} shares that cost {money_text(event.cost)}"
 
 
 def _question_opened(event: events.QuestionOpened) -> str:
     return f"{event.question}, {event.kind}, until {instant_text(event.closes_at)}{_reason(event.title)}"
 
 
-def _forecast(event: events.ForecastMade) -> str:
+def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:
     if event.cdf:
         forecast = f"a cdf of {len(event.cdf)} values"
     elif event.quantiles:
         forecast = f"{len(event.quantiles)} quantiles"
     else:
-        forecast = shorten(_chances(event.probabilities), _LONGEST)
+        forecast = shorten(_chances(event.probabilities, outcomes(event.question)), _LONGEST_CHANCES)
     until = "" if event.until is None else f", until {instant_text(event.until)}"
     return f"{event.participant} on {event.question}: {forecast}{until}"
 
 
-def _resolution(event: events.QuestionResolved) -> str:
-    answer = event.value or (f"payouts {_chances(event.payouts)}" if event.payouts else f"outcome {event.outcome}")
+def _resolution(event: events.QuestionResolved, outcomes: Outcomes) -> str:
+    names = outcomes(event.question)
+    paid = f"payouts {_chances(event.payouts, names)}" if event.payouts else ""
+    answer = event.value or paid or _outcome(event.outcome, names)
     return f"{event.question}: {shorten(answer, _LONGEST)}, known at {instant_text(event.known_at)}"
 
 
@@ -104,9 +140,10 @@ def _enrolment(event: events.ParticipantEnrolled) -> str:
     return ", ".join([_participant(event), *also, *(["a bot"] if event.bot else [])])
 
 
-def _prices(event: events.PricesQuoted) -> str:
-    prices = "; ".join(f"{quote.question} {_chances(quote.prices)}" for quote in event.quotes[:5])
-    return f"{event.source}: {shorten(prices, _LONGEST)}"
+def _prices(event: events.PricesQuoted, outcomes: Outcomes) -> str:
+    some = event.quotes[:5]
+    prices = "; ".join(f"{quote.question} {_chances(quote.prices, outcomes(quote.question))}" for quote in some)
+    return f"{event.source}: {shorten(prices, _LONGEST_CHANCES)}"
 
 
 def _decision(event: events.DecisionRecorded) -> str:
@@ -115,23 +152,21 @@ def _decision(event: events.DecisionRecorded) -> str:
     return f"{_participant(event)}, period {event.period}: {event.action}{done}{_reason(event.reasoning)}"
 
 
-def _purchase(event: events.SharesBought) -> str:
+def _purchase(event: events.SharesBought, outcomes: Outcomes) -> str:
     shares, price = money_text(event.shares), probability_text(event.price)
-    return f"{_position(event)}: {shares} shares at {price} for {money_text(event.amount)}"
+    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.amount)}"
 
 
-def _sale(event: events.SharesSold) -> str:
+def _sale(event: events.SharesSold, outcomes: Outcomes) -> str:
     shares, price = money_text(event.shares), probability_text(event.price)
-    return f"{_position(event)}: {shares} shares at {price} for {money_text(event.proceeds)}"
+    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.proceeds)}"
 
 
-# The types with their own sentence; a sentence depends on its event alone.
+# The types whose sentence depends on the event alone.
 _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.QuestionOpened: _question_opened,
-    events.ForecastMade: _forecast,
     events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
     events.QuestionClosed: lambda event: str(event.question),
-    events.QuestionResolved: _resolution,
     events.QuestionAnnulled: lambda event: f"{event.question}, {event.policy}{_reason(event.reason)}",
     events.ResolutionRevoked: lambda event: f"{event.question}{_reason(event.reason)}",
     events.ContestOpened: _contest,
@@ -140,7 +175,6 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.ParticipantExcluded: lambda event: f"{_participant(event)}, {event.level}{_reason(event.reason)}",
     events.ContestFinalized: lambda event: str(event.contest),
     events.PrizePaid: lambda event: f"{_participant(event)}: {money_text(event.amount)}",
-    events.PricesQuoted: _prices,
     events.CashGranted: lambda event: f"{_participant(event)}: {money_text(event.amount)}",
     events.CashDeposited: lambda event: f"{_participant(event)}: {money_text(event.amount)}{_reason(event.reason)}",
     events.CashWithdrawn: lambda event: f"{_participant(event)}: {money_text(event.amount)}{_reason(event.reason)}",
@@ -149,15 +183,21 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.DecisionMalformed: lambda event: f"{_participant(event)}, period {event.period}: {event.fault}",
     events.DecisionDefaulted: lambda event: f"{_participant(event)}, period {event.period}: HOLD",
     events.CallFailed: lambda event: f"{_participant(event)}, period {event.period}{_reason(event.error)}",
+    events.LegRefused: lambda event: f"{_participant(event)}, period {event.period}, leg {event.leg}: {event.code}",
+}
+# The types whose sentence names outcomes.
+_NAMED: dict[type, Callable[[Any, Outcomes], str]] = {
+    events.ForecastMade: _forecast,
+    events.QuestionResolved: _resolution,
+    events.PricesQuoted: _prices,
     events.SharesBought: _purchase,
     events.SharesSold: _sale,
-    events.LegRefused: lambda event: f"{_participant(event)}, period {event.period}, leg {event.leg}: {event.code}",
-    events.PositionSettled: lambda event: (
-        f"{_holding(event)}, at {probability_text(event.payout)} for {money_text(event.proceeds)}"
+    events.PositionSettled: lambda event, outcomes: (
+        f"{_holding(event, outcomes)}, at {probability_text(event.payout)} for {money_text(event.proceeds)}"
     ),
     events.PositionRefunded: _holding,
-    events.TradesVoided: lambda event: f"{_holding(event)}, for {money_text(event.amount)}",
-    events.SettlementReversed: lambda event: (
-        f"{_position(event)}: {money_text(-event.amount)}, log position {event.reverses}"
+    events.TradesVoided: lambda event, outcomes: f"{_holding(event, outcomes)}, for {money_text(event.amount)}",
+    events.SettlementReversed: lambda event, outcomes: (
+        f"{_position(event, outcomes)}: {money_text(-event.amount)}, log position {event.reverses}"
     ),
 }

@@ -1,5 +1,7 @@
 """Look up contests and questions by id; an unknown id is refused with the ids that exist."""
 
+from collections.abc import Sequence
+
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
@@ -25,3 +27,9 @@ def find_entry(facts: Facts, contest: Contest, question: str) -> Entry:
         remedy = "`table LOG scores` lists the questions that have a score"
         raise Refused("unknown_question", "question", question, detail, remedy=remedy)
     return contest.entries[code]
+
+
+def outcome_names(facts: Facts, question: str) -> Sequence[str]:
+    """Return the names of a question's outcomes, in their order; () if it has a range, or the facts do not have it."""
+    code = facts.question_codes.codes.get(question)
+    return () if code is None else facts.questions[code].outcomes

@@ -17,7 +17,14 @@ from hypothesis import given
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent
 from forecast_ledger.ledger.model.log import Recorded, seal
-from forecast_ledger.replay.audit.browse import EVENT_LIST_COLUMNS, EventFilter, event_fields, event_row, event_types
+from forecast_ledger.replay.audit.browse import (
+    EVENT_LIST_COLUMNS,
+    SENTENCE_COLUMNS,
+    EventFilter,
+    event_fields,
+    event_row,
+    event_types,
+)
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
 from tests.ledger.model.test_log import EVENTS
 from tests.replay.audit.test_verify import another_number, changed, forged, happened, missing, of_no_known_type
@@ -65,7 +72,10 @@ def test_every_event_is_listed_in_the_order_of_the_log(log: str) -> None:
         "recorded_at": "2026-03-31T00:00:05Z",
         "at": "2026-03-11T00:00:00Z",
         "type": "forecast_made.v1",
-        "says": "ada on rain: 0.7, 0.3",
+        "contest": "",
+        "question": "rain",
+        "participant": "ada",
+        "says": "ada on rain: yes 0.7, no 0.3",
     }
     told = run("log", log).stderr.splitlines()
     assert told[0] == "8 events"
@@ -78,10 +88,56 @@ def test_the_formats_differ_in_form_alone(log: str) -> None:
     as_csv = list(csv.DictReader(io.StringIO(run("log", log, "--format", "csv").stdout)))
     assert as_csv == [{name: str(value) for name, value in row.items()} for row in rows]
     as_table = run("log", log).stdout.splitlines()
-    assert as_table[0].split() == EVENT_LIST_COLUMNS
+    assert as_table[0].split() == SENTENCE_COLUMNS
     assert [text.split(maxsplit=4) for text in as_table[1:]] == [
-        [str(row[name]) for name in EVENT_LIST_COLUMNS] for row in rows
+        [str(row[name]) for name in SENTENCE_COLUMNS] for row in rows
     ]
+
+
+def test_ids_of_events_are_columns(log: str) -> None:
+    """JSON and CSV have them; a table prints them if they are asked for; conditions can use them."""
+    ids = [(row["contest"], row["question"], row["participant"]) for row in listed(log)]
+    assert ids == [
+        ("", "rain", ""),
+        ("", "wind", ""),
+        ("cup", "", ""),
+        ("cup", "rain", ""),
+        ("", "rain", "ada"),
+        ("", "wind", "bob"),
+        ("", "rain", "ada"),
+        ("", "rain", ""),
+    ]
+    assert positions(log, "--where", "question=rain", "--where", "participant=ada") == [5, 7]
+    assert run("log", log, "--columns", "participant,question", "--where", "type=forecast_made.v1").stdout.split() == [
+        *("participant", "question"),
+        *("ada", "rain"),
+        *("bob", "wind"),
+    ]
+
+
+def test_outcomes_have_their_names_wherever_the_list_begins(log: str) -> None:
+    """The names are those of the event that opened the question, even if it is before the first row of the list."""
+    says = {row["log_position"]: row["says"] for row in listed(log)}
+    assert says[5] == "ada on rain: yes 0.7, no 0.3"
+    assert {row["log_position"]: row["says"] for row in listed(log, "--after", "4")} == {
+        position: said for position, said in says.items() if position > 4
+    }
+
+
+def test_a_row_shows_the_names_beside_the_numbers(log: str) -> None:
+    """The numbers of the event stay as they are recorded; a question that is damaged gives no names."""
+
+    def shown(position: int) -> dict[str, Any]:
+        rows = json.loads(run("show", log, str(position), "--format", "json").stdout)
+        return {row["field"]: row["value"] for row in rows}
+
+    forecast, answer = shown(5), shown(8)
+    assert (forecast["says"], forecast["outcomes"]) == ("ada on rain: yes 0.7, no 0.3", '["yes","no"]')
+    assert forecast["event.probabilities"] == "[700000000,300000000]"
+    assert (answer["outcome"], answer["event.outcome"]) == ("yes", 0)
+    assert "outcome" not in shown(1)
+    changed(log, "UPDATE stored_events SET state = ? WHERE originator_version = 1", b'{"question_opened.')
+    assert shown(5)["says"] == "ada on rain: 0.7, 0.3"
 
 
 @pytest.mark.parametrize(

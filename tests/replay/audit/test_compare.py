@@ -89,9 +89,10 @@ def test_two_logs_part_at_the_first_row_that_differs(one: str, other: str) -> No
     told = result.stderr.splitlines()
     assert told[0] == "the logs first differ at log position 5, in command, event.probabilities"
     assert told[1] == (
-        f"{one}: recorded at 2026-03-31T00:00:05Z, at 2026-03-11T00:00:00Z, forecast_made.v1: bob on rain: 0.2, 0.8"
+        f"{one}: recorded at 2026-03-31T00:00:05Z, at 2026-03-11T00:00:00Z, forecast_made.v1: "
+        "bob on rain: yes 0.2, no 0.8"
     )
-    assert told[2].endswith("forecast_made.v1: bob on rain: 0.3, 0.7")
+    assert told[2].endswith("forecast_made.v1: bob on rain: yes 0.3, no 0.7")
     assert told[3] == f"projections that differ: {', '.join(apart)}"
 
 

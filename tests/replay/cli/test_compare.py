@@ -99,3 +99,15 @@ def test_a_log_that_does_not_exist_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "none.db"
     assert run("compare", str(path), claim(tmp_path, PUBLISHED), *OPTIONS).exit_code == UNREADABLE
     assert not path.exists()
+
+
+def test_a_file_about_one_contest_of_several_is_told_how_to_compare_no_other(log: str, tmp_path: Path) -> None:
+    """The board that `leaderboard` prints lacks the rows of other contests; with --contest it agrees."""
+    board = claim(tmp_path, run("leaderboard", log, "plain", "--format", "csv").stdout)
+    result = run("compare", log, board, "--table", "leaderboard")
+    assert result.exit_code == FINDINGS
+    advice = "the file has rows of one contest only; to compare no other: --contest plain"
+    assert advice in result.stderr.splitlines()
+    alone = run("compare", log, board, "--table", "leaderboard", "--contest", "plain")
+    assert alone.exit_code == FINE
+    assert advice not in alone.stderr

@@ -74,7 +74,7 @@ def test_contests_by_the_recorded_clock_score_by_the_times_received(tmp_path: Pa
     assert run("append", log, "-", "--map", map_, "--recorded-at", "received", given=ROWS).exit_code == FINE
     rows = json.loads(run("log", log, "--format", "json").stdout)
     assert rows[-1]["recorded_at"] == "2026-03-04T00:00:00Z"
-    assert rows[-1]["says"] == "ada on rain: 1, 0 (recorded_at is imported)"
+    assert rows[-1]["says"] == "ada on rain: yes 1, no 0 (recorded_at is imported)"
     assert scores(log) == {"ada": "0.250000000", "bo": "0.062500000"}
     assert "imported" not in json.loads(run("log", log, "--format", "json").stdout)[-1]["says"]
     verified = run("verify", log)

@@ -3,7 +3,7 @@
 import csv
 import json
 import os
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,11 @@ def test_events_say_what_the_log_says(log: str, folders: dict[str, Path]) -> Non
             assert json.loads(row["event"]) == whole["event"]
             assert (str(row["position"]), row["digest"]) == (str(whole["position"]), whole["digest"])
             assert row["type"] == whole["event"]["type"]
+            for name in ("contest", "question", "participant"):
+                own = whole["event"].get(name, "")
+                assert row[name] == (in_csv(own) if form == "csv" else own)
+            at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=whole["event"]["at"])
+            assert datetime.fromisoformat(str(row["at"])) == at
         assert list(said[0]) == [column.name for column in EVENT_COLUMNS]
 
 

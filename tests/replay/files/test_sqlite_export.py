@@ -95,6 +95,18 @@ def test_every_reference_leads_somewhere(db: Db) -> None:
     assert {"idx_cash_participant", "idx_cash_question", "idx_cash_log_position"} <= indexed
 
 
+def test_events_are_joined_by_their_ids(log: str, db: Db) -> None:
+    """The ids of an event are columns with an index, NULL where it has none, and lead to rows of their tables."""
+    rows = asked(db, "SELECT * FROM events")
+    for name in ("contest", "question", "participant"):
+        assert {row[name] for row in rows} <= {None, *(row[name] for row in all_of(db, f"{name}s"))}
+        assert [row[name] for row in rows] == [json.loads(row["event"]).get(name) for row in rows]
+        assert f"idx_events_{name}" in {row["name"] for row in asked(db, "PRAGMA index_list('events')")}
+    joined = "SELECT position FROM events JOIN questions USING (question) WHERE type = 'forecast_made.v1' ORDER BY 1"
+    forecasts = [row["log_position"] for row in replay(log).table("standing").rows()]
+    assert {*forecasts} <= {row["position"] for row in asked(db, joined)}
+
+
 @settings(max_examples=times(20), deadline=None)
 @given(oracle.logs())
 def test_references_hold_in_random_logs(tmp_path_factory: pytest.TempPathFactory, said: list[AnyCommand]) -> None:

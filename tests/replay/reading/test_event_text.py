@@ -52,6 +52,66 @@ def test_an_event_is_one_sentence(event: events.AnyEvent, words: str) -> None:
     assert event_text.sentence(event) == words
 
 
+NAMES = {"rain": ("yes", "no"), "mayor": ("north", "south", "west")}
+NAMED: dict[str, tuple[events.AnyEvent, str]] = {
+    "a forecast": (
+        events.ForecastMade(
+            at=0, question="mayor", participant="ada", probabilities=(500_000_000, 300_000_000, 200_000_000)
+        ),
+        "ada on mayor: north 0.5, south 0.3, west 0.2",
+    ),
+    "an answer": (
+        events.QuestionResolved(at=0, question="mayor", outcome=2, known_at=0),
+        "mayor: west, known at 1970-01-01T00:00:00Z",
+    ),
+    "an answer on a range": (
+        events.QuestionResolved(at=0, question="mm", outcome=2, value="4.5", known_at=0),
+        "mm: 4.5, known at 1970-01-01T00:00:00Z",
+    ),
+    "payouts": (
+        events.QuestionResolved(at=0, question="rain", outcome=-1, payouts=(500_000_000, 500_000_000), known_at=0),
+        "rain: payouts yes 0.5, no 0.5, known at 1970-01-01T00:00:00Z",
+    ),
+    "prices": (
+        events.PricesQuoted(
+            at=0,
+            source="feed",
+            quoted_at=0,
+            quotes=(
+                events.Quote(question="mayor", prices=(None, 240_000_000, None)),
+                events.Quote(question="wind", prices=(1, 2)),
+            ),
+        ),
+        "feed: mayor north none, south 0.24, west none; wind 0.000000001, 0.000000002",
+    ),
+    "a settlement": (
+        events.PositionSettled(**ENDED, shares=1_250_000_000, cost=500_000_000, payout=10**9, proceeds=1_250_000_000),
+        "ada in week, position 1 on rain, yes: 1250.00 shares that cost 500.00, at 1 for 1250.00",
+    ),
+    "a number that no outcome has": (
+        events.QuestionResolved(at=0, question="rain", outcome=2, known_at=0),
+        "rain: outcome 2, known at 1970-01-01T00:00:00Z",
+    ),
+    "too few probabilities": (
+        events.ForecastMade(at=0, question="mayor", participant="ada", probabilities=(10**9,)),
+        "ada on mayor: 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("event", "words"), NAMED.values(), ids=NAMED.keys())
+def test_outcomes_are_printed_by_name(event: events.AnyEvent, words: str) -> None:
+    """Each probability, price, payout or holding follows the name of its outcome; what does not fit has none."""
+    assert event_text.sentence(event, lambda question: NAMES.get(question, ())) == words
+
+
+def test_an_event_is_about_one_contest_question_and_participant() -> None:
+    """An event that can name several questions is about none of them."""
+    settled = NAMED["a settlement"][0]
+    assert event_text.event_ids(settled) == ("week", "rain", "ada")
+    assert event_text.event_ids(NAMED["prices"][0]) == ("", "", "")
+
+
 @given(EVENTS)
 def test_lists_and_reports_have_the_same_words(event: events.AnyEvent) -> None:
     """Events of a forged log have them too; the sentence is one line that fits a screen."""
@@ -66,6 +126,7 @@ def test_lists_and_reports_have_the_same_words(event: events.AnyEvent) -> None:
 def test_an_event_without_a_sentence_of_its_own_is_described_by_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kind of event that is new has words at once; fields that are their default are left out."""
     monkeypatch.setattr(event_text, "_SENTENCES", {})
+    monkeypatch.setattr(event_text, "_NAMED", {})
     deposit = events.CashDeposited(**OF, amount=2_500_000, reason="fee")
     assert event_text.sentence(deposit) == "contest='week' participant='ada' amount=2.50 reason='fee'"
     added = events.QuestionAdded(at=0, contest="week", question="rain", weight=500_000, spot_at=0)

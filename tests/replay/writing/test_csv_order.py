@@ -83,7 +83,7 @@ def test_a_sorted_file_is_recorded_as_the_rising_file_is(tmp_path: Path) -> None
     result = run("append", log, "-", "--map", str(map_), "--format", "json", given=HEADER + FALLING)
     assert (json.loads(result.stdout)[0]["accepted"], json.loads(result.stdout)[0]["refused"]) == (8, 0)
     rows = json.loads(run("log", log, "--format", "json").stdout)
-    assert [row["says"] for row in rows if row["type"] == "forecast_made.v1"][-1] == "bo on rain: 0.7, 0.3"
+    assert [row["says"] for row in rows if row["type"] == "forecast_made.v1"][-1] == "bo on rain: yes 0.7, no 0.3"
 
 
 def test_equal_instants_keep_their_order_unless_the_file_falls() -> None:

@@ -97,7 +97,8 @@ def test_a_dump_of_metaculus_with_the_newest_first_goes_in_whole(tmp_path: Path)
     assert (code, 'write sort = "at"' in told) == (USAGE, True)
     assert append(tmp_path, 'sort = "at"' + FORECAST_MAP, FORECASTS) == (FINE, "")
     assert [said.split(":")[0] for said in says(tmp_path, "forecast_made")] == [*["ada on 7"] * 3, "bo on 8", "cy on 9"]
-    assert [said for said in says(tmp_path, "forecast_made") if said.startswith("ada")][-1] == "ada on 7: 0.9, 0.1"
+    newest = [said for said in says(tmp_path, "forecast_made") if said.startswith("ada")][-1]
+    assert newest == "ada on 7: yes 0.9, no 0.1"
     rows = json.loads(run("show", str(tmp_path / "log.db"), "2", "--format", "json").stdout)
     assert "red, dark" in json.dumps(rows)
 
@@ -110,7 +111,7 @@ def test_a_survey_of_the_good_judgment_project_goes_in_whole(tmp_path: Path) -> 
     short = "1001-0,1a,1,a,,103,13,0,a,1,2011-09-04,2011-09-04 20:00:00\n"
     code, told = append(tmp_path, SURVEY_MAP, SURVEY + short)
     assert (code, "line 6: no level b" in told) == (FINDINGS, True)
-    assert says(tmp_path, "forecast_made") == ["102 on 1001-0: 0.1, 0.9", "101 on 1001-0: 0.65, 0.35"]
+    assert says(tmp_path, "forecast_made") == ["102 on 1001-0: a 0.1, b 0.9", "101 on 1001-0: a 0.65, b 0.35"]
 
 
 def board(folder: Path) -> list[tuple[str, str, str]]:
