@@ -16,6 +16,7 @@ MOST_FILES = 200_000
 MOST_BYTES = 2**34  # of a source, unpacked
 FREE_BYTES, MOST_RATIO = 2**26, 200  # a file in a zip may be this large whatever its ratio; a larger one unpacks less
 _LINK = stat.S_IFLNK
+_POINTER = b"version https://git-lfs.github.com/"  # what Git LFS leaves in the place of a large file
 
 
 class SourceFiles:
@@ -50,15 +51,17 @@ class SourceFiles:
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a file of the source. Raises OSError; Refused (bad_source): a damaged zip."""
+        """Open a file of the source. Raises OSError; Refused (bad_source): a damaged zip, a pointer of Git LFS."""
         inside = self._inside[name]
         if self._zip is None:
             with open_regular(self.path / inside) as file:
+                _check_content(file.peek(len(_POINTER)), name)
                 yield file
             return
         try:
-            with self._zip.open(inside) as file:
-                yield file
+            with self._zip.open(inside) as packed:
+                _check_content(packed.peek(len(_POINTER)), name)  # type: ignore[attr-defined]
+                yield packed
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise Refused("bad_source", name, None, f"the zip is damaged or not supported: {error}") from None
 
@@ -126,3 +129,10 @@ class SourceFiles:
             detail = f"it unpacks to {entry.file_size:,} bytes, more than {MOST_RATIO} times its size"
             raise Refused("bad_source", name, None, detail, remedy="unpack it and give the folder, if you trust it")
         return name
+
+
+def _check_content(begin: bytes, name: str) -> None:
+    """Refuse (bad_source) a file that stands for another one."""
+    if begin.startswith(_POINTER):
+        remedy = "run `git lfs pull` in the repository"
+        raise Refused("bad_source", name, None, "a pointer of Git LFS, not the file itself", remedy=remedy)

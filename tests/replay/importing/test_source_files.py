@@ -98,3 +98,16 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused) as refused:
         SourceFiles(tmp_path / "a.json").read("a.json", 99)
     assert "more than 99 bytes" in str(refused.value)
+
+
+def test_a_pointer_of_git_lfs_is_not_taken_for_the_file(tmp_path: Path) -> None:
+    """Large sets are such pointers in a clone that has not pulled them; in a folder and in a zip."""
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 123\n"
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.json").write_bytes(pointer)
+    (tmp_path / "folder" / "b.json").write_bytes(pointer[:-60])
+    for path in (tmp_path / "folder", archive(tmp_path / "a.zip", "a.json", "b.json", content=pointer)):
+        with pytest.raises(Refused) as refused:
+            SourceFiles(path).read("a.json", 1_000)
+        assert "git lfs pull" in str(refused.value)
+    assert SourceFiles(tmp_path / "folder").read("b.json", 1_000) == pointer[:-60]
