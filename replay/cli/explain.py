@@ -121,9 +121,10 @@ def explain(
 def diff(log: str, old: str, new: str, projection: str, name: str, view: View) -> None:
     """Compare a table as of two log positions or instants.
 
-    @FROM is the earlier one. Each value that differs is one line, with the events in between that can have caused the
-    change: first those that settled a question, then those of the contest, then forecasts and movements of cash. At
-    most five events per row are named; `events` counts all of them. JSON has one object per row.
+    @FROM is the earlier one. A date means the end of that day, UTC, by the ledger's own clock. Each value that differs
+    is one line, with the events in between that can have caused the change: first those that settled a question, then
+    those of the contest, then forecasts and movements of cash. At most five events per row are named; `events` counts
+    all of them. JSON has one object per row.
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.explain.diff import diff as compared
@@ -184,8 +185,14 @@ COMMANDS = (explain, diff, blame)
 
 
 def _at(text: str) -> int | str | None:
-    """Read a cut written as @31, 31 or an instant."""
-    return parse_cut(text.removeprefix("@"))
+    """Read a cut written as @31, 31, an instant or a date; for a date, say which instant it means."""
+    from forecast_ledger.replay.reading.cuts import end_of_date
+
+    asked = text.removeprefix("@")
+    instant = end_of_date(asked)
+    if instant != asked:
+        say(f"{asked}: cut by the ledger's clock at {instant}")
+    return parse_cut(instant)
 
 
 def _changed_rows(diff: "Diff") -> Iterator[dict[str, Any]]:

@@ -136,7 +136,7 @@ def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str)
     if as_of_claimed is not None:
         instant = end_of_date(as_of_claimed)
         cut = cut_as_claimed(log, name, instant)
-        left_out = f"; {cut.earlier:,} later events claim an earlier instant and are left out" * bool(cut.earlier)
+        left_out = f"; later events left out that claim an earlier instant: {cut.earlier:,}" * bool(cut.earlier)
         say(f"cut by the claimed clock at {instant}{left_out}")
         nothing, instants = cut.position == 0, str(cut.position)
     elif as_of is not None and isinstance(parse_cut(as_of), str):

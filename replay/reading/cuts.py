@@ -1,6 +1,7 @@
 """Cuts of a log by the clock that commands claim, and what a cut at an instant leaves."""
 
 from contextlib import suppress
+from datetime import date
 from os import PathLike
 from typing import NamedTuple
 
@@ -23,10 +24,14 @@ class ClaimedCut(NamedTuple):
 def end_of_date(text: str) -> str:
     """Return a plain date as its last instant, UTC, and any other text as it is.
 
-    >>> end_of_date("2026-03-01"), end_of_date("2026-03-01T00:00:00Z")
-    ('2026-03-01T23:59:59.999999Z', '2026-03-01T00:00:00Z')
+    >>> end_of_date("2026-03-01"), end_of_date("2026-03-01T00:00:00Z"), end_of_date("2026-13-01")
+    ('2026-03-01T23:59:59.999999Z', '2026-03-01T00:00:00Z', '2026-13-01')
     """
-    return text + _END_OF_DAY if len(text) == _DATE_LENGTH and text[4::3] == "--" else text
+    is_date = False
+    if len(text) == _DATE_LENGTH and text[4::3] == "--":
+        with suppress(ValueError):  # no such day: whoever reads the instant refuses it as it is written
+            is_date = bool(date.fromisoformat(text))
+    return text + _END_OF_DAY if is_date else text
 
 
 def cut_as_claimed(location: str | PathLike[str], name: str, instant: str) -> ClaimedCut:

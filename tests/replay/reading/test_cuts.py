@@ -1,5 +1,6 @@
 """Cuts by the claimed clock, and cuts at a plain date: what is left, and what is said about it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_an_answer_as_of_a_claimed_instant_is_the_replay_of_a_beginning(log: str
     """It is the answer as of the log position of the cut, and stderr says what is left out."""
     claimed = run("table", log, "forecasts", "--as-of-claimed", "2026-03-12", "--format", "csv")
     assert claimed.stdout == run("table", log, "forecasts", "--as-of", "2", "--format", "csv").stdout
-    left_out = "; 1 later events claim an earlier instant and are left out"
+    left_out = "; later events left out that claim an earlier instant: 1"
     told = claimed.stderr.splitlines()
     assert told[0] == f"cut by the claimed clock at 2026-03-12T23:59:59.999999Z{left_out}"
     assert told[-1].startswith("as of log position 2, ")
@@ -68,6 +69,19 @@ def test_a_plain_date_cuts_by_the_ledgers_clock_too(log: str) -> None:
     whole = run("table", log, "standing", "--as-of", "2026-03-01")
     assert (whole.exit_code, "as of log position 4, " in whole.stderr) == (FINE, True)
     assert whole.stderr.startswith("cut by the ledger's clock at 2026-03-01T23:59:59.999999Z\n")
+
+
+def test_the_ends_of_a_difference_may_be_dates(log: str) -> None:
+    """Nothing was recorded before March 1; both ends are days, and stderr says which instants they mean."""
+    result = run("diff", log, "@2026-02-28", "@2026-03-01", "--table", "questions", "--format", "json")
+    assert (result.exit_code, [row["change"] for row in json.loads(result.stdout)]) == (FINE, ["new"])
+    told = result.stderr.splitlines()
+    assert told[:2] == [
+        f"{date}: cut by the ledger's clock at {date}T23:59:59.999999Z" for date in ("2026-02-28", "2026-03-01")
+    ]
+    assert [line.split(",")[0] for line in told[-2:]] == ["as of log position 0", "as of log position 4"]
+    wrong = run("diff", log, "@2026-02-30", "@2026-03-01")
+    assert (wrong.exit_code, "bad_instant: as_of = '2026-02-30'" in wrong.stderr) == (USAGE, True)
 
 
 @pytest.mark.parametrize("option", ["--as-of", "--as-of-claimed"])
