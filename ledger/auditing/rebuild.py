@@ -149,6 +149,19 @@ def _close_question(event: events.QuestionClosed, _: State, __: TextLookup) -> I
     yield from exact_reading(commands.CloseQuestion(at=instant_text(event.at), question=event.question))
 
 
+def _reschedule_question(event: events.QuestionRescheduled, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    yield from exact_reading(
+        commands.RescheduleQuestion(
+            at=instant_text(event.at),
+            question=event.question,
+            opens_at=optional_instant(event.opens_at),
+            closes_at=optional_instant(event.closes_at),
+            reveals_at=optional_instant(event.reveals_at),
+            reason=event.reason,
+        )
+    )
+
+
 def _resolve_question(event: events.QuestionResolved, state: State, _: TextLookup) -> Iterator[CommandReading]:
     question, outcomes = state.questions.get(event.question), outcomes_of(event.question, state)
     value = decimal_or_text(event.value) if event.value else None
@@ -270,6 +283,7 @@ REBUILDERS: dict[type, Rebuilder] = {
     events.ForecastMade: _submit_forecast,
     events.ForecastWithdrawn: _withdraw_forecast,
     events.QuestionClosed: _close_question,
+    events.QuestionRescheduled: _reschedule_question,
     events.QuestionResolved: _resolve_question,
     events.QuestionAnnulled: _annul_question,
     events.ResolutionRevoked: _revoke_resolution,

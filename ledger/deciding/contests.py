@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import nearest
-from forecast_ledger.ledger.deciding.state import ContestState, Decide, Evolve, State, Write
+from forecast_ledger.ledger.deciding.state import ContestState, Decide, EntryState, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
 from forecast_ledger.ledger.model.scorability import why_unscorable
@@ -220,7 +220,9 @@ def question_added(event: events.QuestionAdded, state: State, _: int) -> tuple[W
     """Add the question to the contest."""
     state.contests[event.contest]
     state.questions[event.question]
-    return ((state.entries, (event.contest, event.question), True),)
+    spots = [*([] if event.spot_at is None else [event.spot_at]), *(spot.at for spot in event.spots)]
+    entry = EntryState(min(spots, default=values.NEVER), event.hidden_coverage_weight not in {None, values.WEIGHT})
+    return ((state.entries, (event.contest, event.question), entry),)
 
 
 def participant_enrolled(event: events.ParticipantEnrolled, state: State, _: int) -> tuple[Write, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model.events import AnyEvent, NumericRange, QuestionKind, QuestionResolved
 from forecast_ledger.ledger.model.rules import RuleSet
 
@@ -28,6 +29,15 @@ class QuestionState(NamedTuple):
     annulled: bool
     resolution: QuestionResolved | None = None
     traded_at: int = -(2**63)
+
+
+class EntryState(NamedTuple):
+    """A question in a contest. first_spot: its earliest spot, µs; NEVER if it has none. split: whether its hidden
+    period makes up a part of its coverage that is not all of it.
+    """
+
+    first_spot: int = NEVER
+    split: bool = False
 
 
 class ContestState(NamedTuple):
@@ -124,7 +134,7 @@ class State:
         self.questions: dict[str, QuestionState] = {}
         self.standing: dict[tuple[str, str], Standing] = {}
         self.contests: dict[str, ContestState] = {}
-        self.entries: dict[tuple[str, str], bool] = {}  # (contest, question) -> True
+        self.entries: dict[tuple[str, str], EntryState] = {}  # by contest and question
         self.paid: dict[tuple[str, str], int] = {}  # prizes by contest and winner, 1e-6
         self.cohorts: dict[str, dict[int, str]] = {}  # series -> start -> contest
         self.quotes: dict[str, LastQuote] = {}

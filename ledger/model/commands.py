@@ -35,7 +35,6 @@ from forecast_ledger.ledger.model.forms import (
     QuantileLevel,
     Quantity,
     Share,
-    SpotWeight,
     Text,
     Weight,
     Withdrawal,
@@ -47,6 +46,8 @@ if TYPE_CHECKING:  # the types that a caller may pass
 else:  # the types that a decoder returns
     Rules = Preset | RuleSet
 
+Sale = forms.Sale
+Spot = forms.Spot
 ModelCall = forms.ModelCall
 DEFAULT_BINS = 200  # of a range without bins and levels
 DEFAULT_DECIMALS = 6  # of quantiles, if a range with levels does not give decimals
@@ -139,6 +140,21 @@ class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
     question: Id
 
 
+class RescheduleQuestion(Command, frozen=True, kw_only=True, tag="reschedule_question"):
+    """Gives a question that is not resolved other times. Give one or more of opens_at, closes_at, reveals_at.
+
+    All forecasts are kept, and count from the opening to the close that are now in force. A new close also ends an
+    early close: the question is open until then. A spot after the close counts at the close. Boards that are finalized
+    do not change.
+    """
+
+    question: Id
+    opens_at: Instant | None = None
+    closes_at: Instant | None = None
+    reveals_at: Instant | None = None
+    reason: Text = ""
+
+
 class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"):
     """Records the answer. Give one of outcome, value, payouts.
 
@@ -191,13 +207,6 @@ class OpenContest(Command, frozen=True, kw_only=True, tag="open_contest"):
     title: Text = ""
     starts_at: Instant | None = None
     series: Id | None = None
-
-
-class Spot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """One of several instants that count of a question, and how many times it counts."""
-
-    at: Instant
-    weight: SpotWeight = 1
 
 
 class AddQuestion(Command, frozen=True, kw_only=True, tag="add_question"):
@@ -284,13 +293,6 @@ class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
     amount: Number
 
 
-class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A sale of shares of an open position."""
-
-    position_id: Text | int
-    percentage: Number
-
-
 class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):
     """Records a participant's decision for a period. Give its fields, or only response, the text of a reply.
 
@@ -342,9 +344,10 @@ class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
 
 
 AnyCommand = (
-    OpenQuestion | SubmitForecast | WithdrawForecast | CloseQuestion | ResolveQuestion | AnnulQuestion | CancelMarket
-    | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant | ExcludeParticipant | FinalizeContest
-    | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash
+    OpenQuestion | SubmitForecast | WithdrawForecast | CloseQuestion | RescheduleQuestion | ResolveQuestion
+    | AnnulQuestion | CancelMarket | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant
+    | ExcludeParticipant | FinalizeContest | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash
+    | WithdrawCash
 )  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _rule_sets = json.Decoder(RuleSet)

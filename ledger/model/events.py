@@ -12,13 +12,14 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from forecast_ledger.ledger.model.forms import Stamp, Text
+from forecast_ledger.ledger.model import forms
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
 QuestionKind = Literal["binary", "multiple_choice", "numeric", "date", "discrete"]
 RANGED = frozenset({"numeric", "date", "discrete"})  # the kinds of questions with a range
 CancelPolicy = Literal["refund_cost", "void_trades"]
 Action = Literal["BET", "SELL", "HOLD"]
+Attestation = forms.Attestation
 
 
 class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -42,17 +43,6 @@ class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     zero_point: str | None = None
     levels: tuple[int, ...] = ()
     decimals: int = 0
-
-
-class Attestation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """A declaration about the information behind a forecast; stamps keep the precision they were given in."""
-
-    newest_source: Stamp | None = None
-    model_released: Stamp | None = None
-    training_cutoff: Stamp | None = None
-    restricted_sources: bool | None = None
-    restricted_list: Text = ""
-    note: Text = ""
 
 
 class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1"):
@@ -99,6 +89,16 @@ class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1")
     """Closes a question before its scheduled close; standing forecasts end."""
 
     question: str
+
+
+class QuestionRescheduled(Event, frozen=True, kw_only=True, tag="question_rescheduled.v1"):
+    """Gives a question other times; those that are null stay. A new close also ends an early close."""
+
+    question: str
+    opens_at: int | None = None
+    closes_at: int | None = None
+    reveals_at: int | None = None
+    reason: str = ""
 
 
 class QuestionResolved(Event, frozen=True, kw_only=True, tag="question_resolved.v1"):
@@ -388,8 +388,8 @@ class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settleme
 
 
 AnyEvent = (
-    QuestionOpened | ForecastMade | ForecastWithdrawn | QuestionClosed | QuestionResolved | QuestionAnnulled
-    | ResolutionRevoked | ContestOpened | QuestionAdded | ParticipantEnrolled | ParticipantExcluded
+    QuestionOpened | ForecastMade | ForecastWithdrawn | QuestionClosed | QuestionRescheduled | QuestionResolved
+    | QuestionAnnulled | ResolutionRevoked | ContestOpened | QuestionAdded | ParticipantEnrolled | ParticipantExcluded
     | ContestFinalized | PrizePaid | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn | TextKept
     | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused
     | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed

@@ -172,3 +172,28 @@ class ModelCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     latency_ms: Count | None = None
     settings: dict[Text, Setting] | None = None
     shown: tuple[Id, ...] | None = None
+
+
+class Attestation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """A declaration about the information behind a forecast; stamps keep the precision they were given in."""
+
+    newest_source: Stamp | None = None
+    model_released: Stamp | None = None
+    training_cutoff: Stamp | None = None
+    restricted_sources: bool | None = None
+    restricted_list: Text = ""
+    note: Text = ""
+
+
+class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A sale of shares of an open position."""
+
+    position_id: Text | int
+    percentage: Number
+
+
+class Spot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One of several instants that count of a question, and how many times it counts."""
+
+    at: Instant
+    weight: SpotWeight = 1

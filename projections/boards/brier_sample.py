@@ -64,8 +64,9 @@ def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
         payouts="unscored",
         least_probability_ppm=0,
     )
+    last = contest.as_of(facts)
     entries = {
-        code: entry._replace(spot_at=_one_instant(contest, entry, facts.questions[code].closes_at), spots=())
+        code: entry._replace(spot_at=_one_instant(contest, entry, facts.question_as_of(code, last).closes_at), spots=())
         for code, entry in contest.entries.items()
         if facts.questions[code].kind == "binary" and entry.weight
     }

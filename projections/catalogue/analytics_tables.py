@@ -16,7 +16,6 @@ from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.facts.from_log import status
 
 
 def contests_values(analysis: Analysis) -> list[Values]:
@@ -96,19 +95,18 @@ def calibration_values(analysis: Analysis) -> list[Values]:
 def admissions_values(analysis: Analysis) -> list[Values]:
     """One row for each forecast on a question of an attested contest."""
     facts, forecasts = analysis.facts, analysis.facts.forecasts
-    closes = status(facts).closes_at
     codes, index, rows = [], [], []
     for code, name in enumerate(analysis.contests):
         if facts.contests[name].opened.rules.attested:
             for number in _forecasts_of(facts, facts.contests[name]):
                 position, question = int(forecasts.position[number]), int(forecasts.question[number])
-                cutoff = admission.cutoff(int(closes[question]))
+                asked = facts.question_as_of(question, facts.contests[name].as_of(facts))
+                cutoff = admission.cutoff(asked.closes_at)
                 codes.append(code)
                 index.append(number)
-                opens_at = facts.questions[question].opens_at
                 receipt = admission.receipt_verdict(int(forecasts.recorded_at[number]), cutoff)
                 attestation = facts.attestations.get(position) or Attestation()
-                empty = "empty" if admission.empty_window(opens_at, cutoff) else "open"
+                empty = "empty" if admission.empty_window(asked.opens_at, cutoff) else "open"
                 rows.append([position, cutoff, *receipt, *_declared_columns(attestation, cutoff), empty])
     row_numbers = int64_array(index)
     return [

@@ -153,6 +153,11 @@ def _closed(facts: Facts, _: int, event: events.QuestionClosed) -> None:
     facts.books.closed[facts.question_codes.codes[event.question]] = event.at
 
 
+def _rescheduled(facts: Facts, _: int, event: events.QuestionRescheduled) -> None:
+    if event.closes_at is not None:
+        facts.books.closed[facts.question_codes.codes[event.question]] = event.closes_at
+
+
 def _ended(facts: Facts, position: int, event: EndingEvent) -> None:
     holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
     price = None
@@ -198,6 +203,7 @@ _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.CallFailed: _failed,
     events.ContestFinalized: _finalized,
     events.QuestionClosed: _closed,
+    events.QuestionRescheduled: _rescheduled,
     events.QuestionResolved: _resolved,
     events.QuestionAnnulled: _unresolved,
     events.ResolutionRevoked: _unresolved,

@@ -163,9 +163,12 @@ class Facts:
     as_of: int = 0
     questions: list[events.QuestionOpened] = field(default_factory=list)
     opened: list[int] = field(default_factory=list)  # log position of each question
+    # Question code -> log position of each rescheduling, and the question as it was before it; `questions` has it as it
+    # is now.
+    former: dict[int, list[tuple[int, events.QuestionOpened]]] = field(default_factory=dict)
     question_codes: Codes = field(default_factory=Codes)
     participant_codes: Codes = field(default_factory=Codes)
-    closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, at
+    closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, new end
     settlements: list[Settlement] = field(default_factory=list)
     settled: dict[int, type] = field(default_factory=dict)  # question code -> type of the event that settles it now
     contests: dict[str, Contest] = field(default_factory=dict)
@@ -182,14 +185,20 @@ class Facts:
             raise KeyError(f"trading rules of {contest!r}")
         return trading
 
+    def question_as_of(self, code: int, as_of: int) -> events.QuestionOpened:
+        """Return a question with its times as of a log position."""
+        return next(
+            (before for position, before in self.former.get(code, ()) if as_of < position), self.questions[code]
+        )
+
 
 class Status(NamedTuple):
     """The state of every question as of a log position; shape (questions,).
 
-    opens_at, closes_at: scheduled, µs. bins: 0 unless numeric. closed_at: µs, the early close, else the scheduled one.
-    outcome: index, -1 if there is none. known_at: µs, the scheduled close if there is no outcome. values: exact
-    decimal text of numeric answers. payouts: what a share of each outcome is paid, 1e-9, of questions that no single
-    outcome settles; () for others.
+    opens_at, closes_at: as last scheduled, µs. bins: 0 unless numeric. closed_at: µs, the early close, else the
+    scheduled one. outcome: index, -1 if there is none. known_at: µs, the scheduled close if there is no outcome.
+    values: exact decimal text of numeric answers. payouts: what a share of each outcome is paid, 1e-9, of questions
+    that no single outcome settles; () for others.
     """
 
     opens_at: Int64Array

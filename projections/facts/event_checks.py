@@ -42,6 +42,7 @@ from forecast_ledger.ledger.model.mismatch import (
 from forecast_ledger.ledger.model.rules import inconsistency
 from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.schedules import rescheduled
 
 _PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{MOST_WRITTEN_DECIMALS}}})?", re.ASCII)
 CALENDAR = "an instant of the years 1 to 9999"
@@ -73,7 +74,7 @@ def _numbers(_: Facts, event: Any) -> Iterator[str]:
 
 
 def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
-    span, outcomes, opens_at, closes_at = event.range, event.outcomes, event.opens_at, event.closes_at
+    span, outcomes = event.range, event.outcomes
     if (code := facts.question_codes.codes.get(event.question)) is not None:
         yield mismatch(
             "a question id not used earlier",
@@ -90,6 +91,12 @@ def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
         yield from _range(span)
         if span.levels and event.kind != "numeric":
             yield mismatch(f"bins of a {event.kind} question", f"{len(span.levels)} levels")
+    yield from _schedule(event)
+
+
+def _schedule(event: events.QuestionOpened) -> Iterator[str]:
+    """Check the order of the times of a question."""
+    opens_at, closes_at = event.opens_at, event.closes_at
     if not FIRST_INSTANT <= opens_at <= closes_at <= LAST_INSTANT:
         yield mismatch(
             f"{CALENDAR} for the opening, and a later one for the close",
@@ -190,6 +197,23 @@ def _closing(facts: Facts, event: events.QuestionClosed) -> Iterator[str]:
         yield mismatch(expected, instant_text(event.at))
 
 
+def _rescheduling(facts: Facts, event: events.QuestionRescheduled) -> Iterator[str]:
+    code = facts.question_codes.codes[event.question]
+    question = rescheduled(facts.questions[code], event)
+    if code in facts.settled:
+        yield mismatch("a question that is not resolved or annulled", short_repr(event.question))
+    yield from _schedule(question)
+    if event.closes_at is None and facts.books.closed.get(code, question.closes_at) <= question.opens_at:
+        yield mismatch(
+            f"an opening before the close, {instant_text(facts.books.closed[code])}", instant_text(question.opens_at)
+        )
+    contests = [each for each in facts.contests.values() if each.sealed is None]
+    entries = [contest.entries[code] for contest in contests if code in contest.entries]
+    for at in (at for entry in entries for at in (entry.spot_at, *(at for at, _ in entry.spots)) if at is not None):
+        if at < question.opens_at:
+            yield mismatch(f"an opening no later than the spot {instant_text(at)}", instant_text(question.opens_at))
+
+
 def _contest(facts: Facts, event: events.ContestOpened) -> Iterator[str]:
     unit, pool, rules = event.payable_unit, event.pool, event.rules
     if (contest := facts.contests.get(event.contest)) is not None:
@@ -269,6 +293,7 @@ _FAULTS: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.QuestionOpened: _question,
     events.QuestionResolved: _resolution,
     events.QuestionClosed: _closing,
+    events.QuestionRescheduled: _rescheduling,
     events.ContestOpened: _contest,
     events.QuestionAdded: _entry,
     events.PricesQuoted: _quotes,

@@ -32,6 +32,7 @@ from forecast_ledger.projections.facts.forecast_checks import (
     check_forecasts,
     raise_at_first,
 )
+from forecast_ledger.projections.facts.schedules import rescheduled
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 ForecastColumns = tuple[Int64Array, ...]  # of the forecasts of a page, as `join_pages` takes them
@@ -86,6 +87,10 @@ def status_of(facts: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
     now = status(facts).of(questions)
     if (as_of >= facts.as_of).all():
         return now
+    if facts.former:
+        asked = [facts.question_as_of(*each) for each in zip(questions.tolist(), as_of.tolist(), strict=True)]
+        opens_at, closes_at = zip(*[(question.opens_at, question.closes_at) for question in asked], strict=True)
+        now = now._replace(opens_at=int64_array(opens_at), closes_at=int64_array(closes_at))
     closings, settled = int64_array([0, *(at for *_, at in facts.closings)]), [None, *facts.settlements]
     closing = _latest([(position, question) for position, question, _ in facts.closings], questions, as_of)
     answer = _latest([settlement[:2] for settlement in facts.settlements], questions, as_of)
@@ -94,7 +99,9 @@ def status_of(facts: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
     return now._replace(
         closed_at=np.where(closing > 0, closings[closing], now.closes_at),
         outcome=int64_array([-1 if answer is None else answer.outcome for answer in answers]),
-        known_at=int64_array([at if answer is None else answer.known_at for answer, at in known_at]),
+        known_at=int64_array(
+            [answer.known_at if answer is not None and answer.settles else at for answer, at in known_at]
+        ),
         values=["" if answer is None else answer.value for answer in answers],
         payouts=[() if answer is None else answer.payouts for answer in answers],
     )
@@ -116,8 +123,11 @@ def _latest(entries: list[tuple[int, int]], questions: Int64Array, as_of: Int64A
 
 
 def _status(facts: Facts, last: int) -> Status:
-    opens_at = int64_array([question.opens_at for question in facts.questions])
-    closes_at = int64_array([question.closes_at for question in facts.questions])
+    asked = facts.questions
+    if facts.former:
+        asked = [facts.question_as_of(code, last) for code in range(len(asked))]
+    opens_at = int64_array([question.opens_at for question in asked])
+    closes_at = int64_array([question.closes_at for question in asked])
     bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
     values, payouts = [""] * len(bins), list[tuple[int, ...]]([()]) * len(bins)
@@ -127,7 +137,8 @@ def _status(facts: Facts, last: int) -> Status:
     for settlement in facts.settlements:
         if settlement.position <= last:
             outcome[settlement.question] = settlement.outcome
-            known_at[settlement.question] = settlement.known_at
+            question = settlement.question
+            known_at[question] = settlement.known_at if settlement.settles else closes_at[question]
             values[settlement.question] = settlement.value
             payouts[settlement.question] = settlement.payouts
     return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values, payouts)
@@ -152,8 +163,8 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
             facts.question_codes.add(event.question)
             facts.questions.append(event)
             facts.opened.append(position)
-        case events.QuestionClosed():
-            facts.closings.append((position, question[event.question], event.at))
+        case events.QuestionClosed() | events.QuestionRescheduled():
+            _file_times(facts, position, event)
         case events.QuestionResolved():
             code = question[event.question]
             facts.settlements.append(
@@ -185,6 +196,17 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
         case events.PrizePaid():
             facts.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
             facts.contests[event.contest].paid_total += event.amount
+
+
+def _file_times(facts: Facts, position: int, event: events.QuestionClosed | events.QuestionRescheduled) -> None:
+    """File an early close, or other times of a question, of which a new close is also its end."""
+    code = facts.question_codes.codes[event.question]
+    if isinstance(event, events.QuestionRescheduled):
+        facts.former.setdefault(code, []).append((position, facts.questions[code]))
+        facts.questions[code] = rescheduled(facts.questions[code], event)
+    end = event.at if isinstance(event, events.QuestionClosed) else event.closes_at
+    if end is not None:
+        facts.closings.append((position, code, end))
 
 
 def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastColumns:

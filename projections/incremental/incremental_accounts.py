@@ -18,8 +18,8 @@ class TouchedAccounts:
     """The trading facts that new events can have changed.
 
     accounts: accounts with new events. marked: accounts whose value can have changed. quoted: questions with new
-    quotes. ruled: questions closed, resolved, annulled or revoked. contests: those whose leaderboard can have changed.
-    excluding: contests with new exclusions, which can be complete at another instant.
+    quotes. ruled: questions closed, rescheduled, resolved, annulled or revoked. contests: those whose leaderboard can
+    have changed. excluding: contests with new exclusions, which can be complete at another instant.
     """
 
     accounts: set[AccountKey] = field(default_factory=set)

@@ -29,7 +29,13 @@ from forecast_ledger.projections.incremental.incremental_scores import Increment
 
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 _QUESTION = 3  # the index of the question column of forecasts
-_SETTLE = (events.QuestionClosed, events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
+_SETTLE = (
+    events.QuestionClosed,
+    events.QuestionRescheduled,
+    events.QuestionResolved,
+    events.QuestionAnnulled,
+    events.ResolutionRevoked,
+)
 _ARRANGE = (
     events.ContestOpened,
     events.QuestionAdded,
@@ -157,6 +163,8 @@ class IncrementalTables:
                 touched.described.add(code)
                 self._touch_scores(code, self._holding.get(code, set()))
                 touched.trading.ruled.add(code)
+                if isinstance(event, events.QuestionRescheduled):
+                    touched.admissions |= {(contest, code) for contest in self._holding.get(code, ())}
             case _ if isinstance(event, _ARRANGE):
                 if isinstance(event, events.QuestionAdded):
                     code = codes[event.question]

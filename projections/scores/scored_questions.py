@@ -100,7 +100,7 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     now = status_of(facts, int64_array([entry.question for entry in every]), as_of)
     resolved = _resolved(rules, now)
     entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
-    opened = [facts.questions[entry.question] for entry in entries]
+    opened = [facts.question_as_of(every[place].question, int(as_of[place])) for place in resolved.tolist()]
     answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, now.payouts, strict=True)]
     limits = [
         [_limit(rules, answer, limit) for answer in answers] for limit in (added_chance, least_chance, greatest_chance)

@@ -106,5 +106,5 @@ class Marks:
         closings = self._closings.get(question, [])
         if upto is None or not closings:
             return int64_array([self.closed_at(question)])
-        ends = int64_array([self._found.questions[question].closes_at, *(at for _, at in closings)])
+        ends = int64_array([self._found.question_as_of(question, 0).closes_at, *(at for _, at in closings)])
         return ends[np.searchsorted(int64_array([position for position, _ in closings]), upto, "right")]

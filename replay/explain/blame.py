@@ -238,8 +238,11 @@ class _History:
         )
 
     def _depends(self, scope: Scope, event: Any) -> bool:
-        """Return whether a row may depend on an event that is not a forecast; every question counts, for its number."""
-        if not self._depends_on_forecasts or isinstance(event, events.QuestionOpened):
+        """Return whether a row may depend on an event that is not a forecast.
+
+        Every question counts, for its number and for the times that a later event fits.
+        """
+        if not self._depends_on_forecasts or isinstance(event, events.QuestionOpened | events.QuestionRescheduled):
             return True
         contest = self._facts.contests.get(self._key.get("contest", ""))
         if isinstance(event, events.PricesQuoted):

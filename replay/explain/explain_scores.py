@@ -231,7 +231,7 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
     resolved = [row for row in facts.settlements if row.question == code and row.position <= last][-1]
     closings = [position for position, which, _ in facts.closings if which == code and position <= last]
     now = status(facts, last)
-    early = f"closed by #{closings[-1]}" if closings else "close"
+    early = f"closed by #{closings[-1]}" if closings and now.closed_at[code] < now.closes_at[code] else "close"
     end = f"answer known, #{resolved.position}" if now.known_at[code] < now.closed_at[code] else early
     theirs = np.flatnonzero(forecasts.participant == owner).tolist()
     clock = forecasts.recorded_at if contest.opened.rules.clock == "recorded" else forecasts.at

@@ -20,6 +20,7 @@ import msgspec
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.projections.facts.schedules import rescheduled
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.hub_tasks import HubTask, hub_task, tasks_config
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, open_regular
@@ -69,6 +70,10 @@ class _Folded:
             self.questions[event.question] = event
         elif isinstance(event, events.QuestionClosed):
             self.closed[event.question] = event.at
+        elif isinstance(event, events.QuestionRescheduled):
+            self.questions[event.question] = rescheduled(self.questions[event.question], event)
+            if event.closes_at is not None:
+                self.closed.pop(event.question, None)
         elif isinstance(event, events.QuestionResolved):
             self.answers[event.question] = event
         elif isinstance(event, events.QuestionAnnulled | events.ResolutionRevoked):

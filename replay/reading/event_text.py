@@ -140,6 +140,12 @@ def _enrolment(event: events.ParticipantEnrolled) -> str:
     return ", ".join([_participant(event), *also, *(["a bot"] if event.bot else [])])
 
 
+def _rescheduling(event: events.QuestionRescheduled) -> str:
+    said = {"opens": event.opens_at, "closes": event.closes_at, "reveals": event.reveals_at}
+    times = [f"{word} {instant_text(at)}" for word, at in said.items() if at is not None]
+    return f"{event.question} {', '.join(times)}{_reason(event.reason)}"
+
+
 def _prices(event: events.PricesQuoted, outcomes: Outcomes) -> str:
     some = event.quotes[:5]
     prices = "; ".join(f"{quote.question} {_chances(quote.prices, outcomes(quote.question))}" for quote in some)
@@ -167,6 +173,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.QuestionOpened: _question_opened,
     events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
     events.QuestionClosed: lambda event: str(event.question),
+    events.QuestionRescheduled: _rescheduling,
     events.QuestionAnnulled: lambda event: f"{event.question}, {event.policy}{_reason(event.reason)}",
     events.ResolutionRevoked: lambda event: f"{event.question}{_reason(event.reason)}",
     events.ContestOpened: _contest,

@@ -64,6 +64,11 @@ FIELDS: dict[str, str] = {
     ),
     "open_question.reveals_at": "when the community forecast is shown, which ends the hidden period",
     "open_question.source": "who asked the question, or the text that its answer is taken from, for people",
+    "reschedule_question.opens_at": "the new opening; by default the one that the question has",
+    "reschedule_question.closes_at": (
+        "the new close, which also ends an early close; by default the question closes when it would anyway"
+    ),
+    "reschedule_question.reveals_at": "when the community forecast is shown; by default as before",
     "submit_forecast.probability": "the probability of yes, for a binary question",
     "submit_forecast.probabilities": "an object from each outcome to its probability, for a multiple_choice question",
     "submit_forecast.cdf": "the cumulative probability at each of the bins + 1 edges, for a numeric question with bins",
@@ -179,6 +184,9 @@ FIELDS: dict[str, str] = {
     "question_opened.closes_at": "the first instant at which no forecast counts any more",
     "question_opened.reveals_at": "when the community forecast is shown",
     "question_opened.source": "who asked the question, or the text that its answer is taken from; empty if not given",
+    "question_rescheduled.opens_at": "the new opening; null if it stays",
+    "question_rescheduled.closes_at": "the new close, which also ends an early close; null if the close stays",
+    "question_rescheduled.reveals_at": "when the community forecast is shown; null if that stays",
     "forecast_made.probabilities": (
         "1e-9 each, in the order of the question's outcomes, summing to 1e9; empty if the question is numeric"
     ),

@@ -28,6 +28,7 @@ from forecast_ledger.ledger.model.commands import (
     Range,
     RecordDecision,
     RecordFailedCall,
+    RescheduleQuestion,
     ResolveQuestion,
     RevokeResolution,
     Sale,
@@ -58,6 +59,7 @@ def micros(number: int, hour: int = 0) -> int:
 
 
 OPENS, REVEALS, CLOSES, AFTER = day(10), day(12), day(20), day(25)
+LATER = day(23)
 BEFORE = day(5)
 COLOURS = ("red", "green", "blue")
 
@@ -100,6 +102,12 @@ def withdrawal(question: str = "rain", participant: str = "ada", at: str = day(1
 def closing(question: str = "rain", at: str = day(15)) -> CloseQuestion:
     """An early close."""
     return CloseQuestion(question=question, at=at)
+
+
+def rescheduling(question: str = "rain", at: str = day(14), **fields: Any) -> RescheduleQuestion:
+    """Other times: a close on LATER, three days later, unless others are given."""
+    given = fields if {"opens_at", "closes_at", "reveals_at"} & fields.keys() else {"closes_at": LATER} | fields
+    return RescheduleQuestion(question=question, at=at, **given)
 
 
 def resolution(question: str = "rain", **fields: Any) -> ResolveQuestion:

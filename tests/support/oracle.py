@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from hypothesis import strategies as st
@@ -90,6 +90,17 @@ class Question:
         cuts = {each.at for each in made} | {each.until for each in made if isinstance(each, events.ForecastMade)}
         yield from pairwise(sorted({opens, until} | {at for at in cuts if at is not None and opens < at < until}))
 
+    def move(self, event: events.QuestionClosed | events.QuestionRescheduled) -> None:
+        """Take in an early close, or other times, of which a new close is where the question ends."""
+        if isinstance(event, events.QuestionClosed):
+            self.closed_at = event.at
+            return
+        for name in ("opens_at", "closes_at", "reveals_at"):
+            if (at := getattr(event, name)) is not None:
+                self.opened = msgspec.structs.replace(self.opened, **{name: at})
+        if event.closes_at is not None:
+            self.closed_at = event.closes_at
+
     def scored_until(self) -> int:
         """The early close, the instant the answer was known, or the scheduled close, whichever is first."""
         assert self.resolved
@@ -122,8 +133,8 @@ class World:
                 self.questions[event.question] = Question(event, event.closes_at)
             case events.ForecastMade() | events.ForecastWithdrawn():
                 self.questions[event.question].statements.setdefault(event.participant, []).append((position, event))
-            case events.QuestionClosed():
-                self.questions[event.question].closed_at = event.at
+            case events.QuestionClosed() | events.QuestionRescheduled():
+                self.questions[event.question].move(event)
             case events.QuestionResolved():
                 self.questions[event.question].resolved = event
             case events.PricesQuoted():
@@ -481,14 +492,30 @@ def _openings(draw: st.DrawFn, name: str, closes: int) -> commands.OpenQuestion:
 
 @st.composite
 def _doings(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> list[AnyCommand]:
-    """Forecasts and withdrawals in order of time, an early close recorded when due or later, and the answers."""
+    """Forecasts and withdrawals in order of time, other times, an early close recorded when due or later, and answers.
+
+    Between the last forecasts the close can be later, so that some are accepted only because of that.
+    """
     instants = draw(st.lists(st.integers(-2, closes - 1), min_size=4, max_size=14))
     made = [draw(_statements(opened, at)) for at in sorted(instants)]
+    for _ in range(draw(st.integers(0, 2))):
+        made.insert(draw(st.integers(0, len(made))), draw(_reschedulings(opened, closes)))
     if draw(st.integers(0, 2)) == 0:
         close = commands.CloseQuestion(at=moment(draw(st.integers(1, closes))), question=opened.question)
         made.insert(draw(st.integers(0, len(made))), close)
     after = st.one_of(*[_answers(opened)] * 4, _statements(opened, closes - 1))  # forecasts again, once revoked
     return [*made, *draw(st.lists(after, min_size=1, max_size=5))]
+
+
+@st.composite
+def _reschedulings(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> commands.RescheduleQuestion:
+    """Other times, most of them in order."""
+    opens = draw(st.none() | st.integers(-1, 1))
+    ends = draw(st.integers(1, closes + 3) if opens is None else st.none() | st.integers(1, closes + 3))
+    reveals = draw(st.none() | st.integers(1, closes))
+    times = {"opens_at": opens, "closes_at": ends, "reveals_at": reveals}
+    given: dict[str, Any] = {name: moment(at) for name, at in times.items() if at is not None}
+    return commands.RescheduleQuestion(at=moment(draw(st.integers(-2, closes))), question=opened.question, **given)
 
 
 @st.composite

@@ -170,13 +170,16 @@ class Season:
         uncounted: float = 0,
         quoted: float = 0,
         paid: float = 0,
+        moved: float = 0,
     ) -> None:
         """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0; half
         as many have several spots.
 
         quoted: how many of the questions with named outcomes have prices. paid: how many of their answers are payouts.
+        moved: how many of the questions get other times, once or several times.
         """
         self.random, self.ending, self.uncounted, self.quoted, self.paid = random, ending, uncounted, quoted, paid
+        self.moved = moved
         self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
         self.unit = random.choice(UNITS)
         self.questions = [self.opening(f"q{number}") for number in range(random.randint(1, 4))]
@@ -267,6 +270,8 @@ class Season:
         if random.random() < 0.3:
             close = commands.CloseQuestion(at=self.moment(random.randint(1, 9)), question=opened.question)
             made.insert(random.randint(0, len(made)), close)
+        while self.moved and random.random() < self.moved:
+            made.insert(random.randint(0, len(made)), self.rescheduling(opened))
         if self.quoted and opened.range is None and random.random() < self.quoted:
             made = self.interleaved([made, self.quotes(opened)])
         after = [self.answer(opened) for _ in range(random.randint(0, 3))]
@@ -276,6 +281,20 @@ class Season:
         sure = [*last, *(self.resolution(opened) for _ in range(3))]  # the second and third if the first fails
         late = self.quotes(opened)[-1:] if self.quoted and opened.range is None else []
         return [*made, *after, *sure * (random.random() < 0.9), *late]
+
+    def rescheduling(self, opened: commands.OpenQuestion) -> commands.RescheduleQuestion:
+        """Other times, most of them in order; now and then only an opening or a reveal."""
+        random = self.random
+        opens = random.choice([None, None, self.moment(random.choice([-1, 0, 1, 2]), random.choice([0, 1]))])
+        closes = random.choice([None, self.moment(random.randint(2, 14), random.choice([0, 0, -1]))])
+        reveals = self.moment(random.randint(1, 9)) if opens is closes is None or random.random() < 0.3 else None
+        return commands.RescheduleQuestion(
+            at=self.moment(random.randint(-1, 12)),
+            question=opened.question,
+            opens_at=opens,
+            closes_at=closes,
+            reveals_at=reveals,
+        )
 
     def quotes(self, opened: commands.OpenQuestion) -> list[AnyCommand]:
         """Prices in order of time, of some of the outcomes; those of a binary question are of yes."""

@@ -144,7 +144,9 @@ def slack(case: Case, score: Score) -> Fraction:
 
 def recorded_season(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:
     """A season recorded, and its projections, some questions at a time."""
-    recorded = Season(random, *rules, ending=random.choice([0, 0.5]), uncounted=0.2, quoted=0.5, paid=0.3).recorded()
+    recorded = Season(
+        random, *rules, ending=random.choice([0, 0.5]), uncounted=0.2, quoted=0.5, paid=0.3, moved=0.4
+    ).recorded()
     return recorded, Projections(oracle.facts_in(recorded), random.choice([1, 7, 1 << 20]))
 
 
@@ -302,7 +304,7 @@ def test_peer_scores_of_members_sum_to_nothing_at_every_instant(random: Random) 
 @given(RANDOMS)
 def test_no_number_depends_on_how_it_is_worked_out(random: Random) -> None:
     """Pages of events, groups of forecasts and the order of questions do not change any digest."""
-    season = Season(random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2, quoted=0.5, paid=0.3)
+    season = Season(random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2, quoted=0.5, paid=0.3, moved=0.4)
     season.contests = [
         [each for each in thread if not isinstance(each, commands.FinalizeContest)] for thread in season.contests
     ]

@@ -25,7 +25,7 @@ EXPECTED = [
     for path in sorted((DATA / story / "expected").glob("*.csv"))
     if path.stem in CATALOGUE
 ]
-ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS = (
+ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED = (
     "arena-week",
     "metaculus-2022",
     "metaculus-faq",
@@ -35,6 +35,7 @@ ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS = (
     "spot-times",
     "question-groups",
     "board-rules",
+    "moved-times",
 )
 DAY = 86_400 * 10**6  # µs
 
@@ -131,6 +132,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         DAILY: {"leaderboard", "scores"},
         BRIER: {"brier", "brier_overall", "calibration", "leaderboard", "scores"},
         SPOTS: {"leaderboard", "score_parts", "scores"},
+        MOVED: {"leaderboard", "questions", "scores"},
         GROUPS: {"leaderboard", "leaderboard_by_group", "questions", "scores"},
         BOARDS: {"leaderboard", "scores"},
     }

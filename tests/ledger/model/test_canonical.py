@@ -217,6 +217,17 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
     (given.withdrawal(), {"at": day(14), "question": "snow", "participant": "bob"}),
     (given.closing(), {"at": "2026-03-15T00:00:00.000001Z", "question": "snow"}),
     (
+        given.rescheduling(),
+        {
+            "at": day(26),
+            "question": "snow",
+            "opens_at": day(9),
+            "closes_at": day(24),
+            "reveals_at": day(13),
+            "reason": "postponed",
+        },
+    ),
+    (
         given.resolution(),
         {
             "at": day(26),

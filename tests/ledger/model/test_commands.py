@@ -34,6 +34,7 @@ LINES: dict[str, dict[str, Any]] = {
     "submit_forecast": {"question": "rain", "participant": "ada", "probability": 0.7},
     "withdraw_forecast": {"question": "rain", "participant": "ada"},
     "close_question": {"question": "rain"},
+    "reschedule_question": {"question": "rain", "closes_at": day(22)},
     "resolve_question": {"question": "rain", "outcome": "yes"},
     "annul_question": {"question": "rain", "reason": "no source"},
     "revoke_resolution": {"question": "rain", "reason": "misread"},
@@ -168,7 +169,12 @@ def test_a_whole_rule_set_is_read_from_an_object() -> None:
 
 REQUIRED = [(kind, field) for kind, fields in LINES.items() for field in ["at", "type", *fields]]
 OPTIONAL = {("submit_forecast", "probability"), ("resolve_question", "outcome"), ("quote", "question")}
-OPTIONAL |= {("quote", "prices"), ("record_decision", "action"), ("record_decision", "reasoning")}
+OPTIONAL |= {
+    ("reschedule_question", "closes_at"),
+    ("quote", "prices"),
+    ("record_decision", "action"),
+    ("record_decision", "reasoning"),
+}
 
 
 @pytest.mark.parametrize(("kind", "field"), [pair for pair in REQUIRED if pair not in OPTIONAL])

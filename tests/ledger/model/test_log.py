@@ -349,6 +349,7 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
         "question_annulled.v1",
         "question_closed.v1",
         "question_opened.v1",
+        "question_rescheduled.v1",
         "question_resolved.v1",
         "resolution_revoked.v1",
         "settlement_reversed.v1",

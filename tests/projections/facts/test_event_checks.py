@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, LONGEST_PERIOD
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
@@ -69,6 +69,11 @@ def resolved(question: str = "rain", **fields: object) -> events.QuestionResolve
     """The question resolved, by default to its first outcome."""
     given = {"at": CLOSES, "outcome": 0, "known_at": CLOSES, "value": "" if question == "rain" else "0.5", **fields}
     return events.QuestionResolved(question=question, **given)  # type: ignore[arg-type]
+
+
+def rescheduled(**times: int) -> events.QuestionRescheduled:
+    """Other times of the question."""
+    return events.QuestionRescheduled(at=OPENS, question="rain", **times)  # type: ignore[arg-type]
 
 
 def annulled() -> events.QuestionAnnulled:
@@ -240,6 +245,35 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
         binary(),
         events.QuestionClosed(at=CLOSES - 2, question="rain"),
         events.QuestionClosed(at=CLOSES - 2, question="rain"),
+    ],
+    "other times of an unknown question": [rescheduled(closes_at=CLOSES)],
+    "other times of a resolved question": [binary(), resolved(), rescheduled(closes_at=CLOSES + 1)],
+    "other times of an annulled question": [
+        binary(),
+        annulled(),
+        rescheduled(closes_at=CLOSES + 1),
+    ],
+    "a new close at the opening": [binary(), rescheduled(closes_at=OPENS)],
+    "a new opening at the close": [binary(), rescheduled(opens_at=CLOSES)],
+    "a new close after the calendar": [binary(), rescheduled(closes_at=LAST_INSTANT + 1)],
+    "a new close of more than a century": [binary(), rescheduled(closes_at=OPENS + LONGEST_PERIOD + 1)],
+    "a new close before the reveal": [binary(reveals_at=CLOSES), rescheduled(closes_at=CLOSES - 1)],
+    "a new opening at the early close": [
+        binary(),
+        events.QuestionClosed(at=OPENS + 1, question="rain"),
+        rescheduled(opens_at=OPENS + 1),
+    ],
+    "a new opening after a spot": [binary(), contest(), added(spot_at=OPENS), rescheduled(opens_at=OPENS + 1)],
+    "a new opening after one of several spots": [
+        binary(),
+        contest(),
+        added(spots=(events.Spot(at=OPENS), events.Spot(at=OPENS + 2))),
+        rescheduled(opens_at=OPENS + 1),
+    ],
+    "a forecast after a close set back": [
+        binary(),
+        rescheduled(closes_at=CLOSES - 2),
+        forecast(at=CLOSES - 2, probabilities=(HALF, HALF)),
     ],
     # ranges
     "bounds that are no numbers": [bounded("low", "1")],
@@ -458,6 +492,16 @@ AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
         binary(),
         events.QuestionClosed(at=CLOSES - 1, question="rain"),
         events.QuestionClosed(at=CLOSES - 2, question="rain"),
+    ],
+    "other times next to what is allowed": [
+        binary(reveals_at=OPENS + 2),
+        contest(),
+        added(spot_at=OPENS + 1),
+        events.QuestionClosed(at=OPENS + 2, question="rain"),
+        rescheduled(opens_at=OPENS + 1),
+        rescheduled(closes_at=OPENS + 2),
+        rescheduled(opens_at=OPENS, closes_at=OPENS + LONGEST_PERIOD, reveals_at=OPENS + 1),
+        forecast(at=CLOSES, probabilities=(HALF, HALF)),
     ],
     "an answer known at the opening": [binary(), resolved(known_at=OPENS)],
     "an answer known at the end of the calendar": [binary(), resolved(at=LAST_INSTANT, known_at=LAST_INSTANT)],
