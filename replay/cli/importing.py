@@ -87,13 +87,16 @@ def import_from(
 def _append_all(
     ledger: "Ledger", source: "Iterable[ReadCommand]", watch: "LineWatch", tell: "OnRefusal"
 ) -> dict[str, int]:
-    """Append the commands, then the answers that replace others. Returns the numbers of outcomes."""
-    from forecast_ledger.replay.importing.source_items import Settled
+    """Append the commands, with other times of questions that are there, then the answers that replace others.
+
+    Returns the numbers of outcomes.
+    """
+    from forecast_ledger.replay.importing.source_items import Settled, with_changed_times
     from forecast_ledger.replay.writing.append import append_batches, tally
 
     counts, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, Settled()
     for each in (source, None):
-        found = settled.corrections(ledger.read) if each is None else each
+        found = settled.corrections(ledger.read) if each is None else with_changed_times(each, ledger.read)
         outcomes = settled.pass_on(append_batches(ledger, found, lambda _: None))
         for number, _ in enumerate(tally(outcomes, tell, counts), 1):
             if not number % _SHOWN:

@@ -1,8 +1,12 @@
-"""What a source gives: commands with their places, and what is not carried over, counted by reason."""
+"""What a source gives: commands with their places, and what is not carried over, counted by reason.
+
+A newer copy of a source may have other answers and other times for questions that the ledger already has.
+"""
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
@@ -10,18 +14,31 @@ from typing import NamedTuple
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import ID_LENGTH
+from forecast_ledger.ledger.core.values import ID_LENGTH, format_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
+    AddQuestion,
     AnnulQuestion,
     AnyCommand,
+    CloseQuestion,
     EnrolParticipant,
     OpenContest,
+    OpenQuestion,
+    RescheduleQuestion,
     ResolveQuestion,
     RevokeResolution,
 )
-from forecast_ledger.ledger.model.events import QuestionAnnulled, QuestionResolved, ResolutionRevoked
+from forecast_ledger.ledger.model.events import (
+    QuestionAdded,
+    QuestionAnnulled,
+    QuestionClosed,
+    QuestionOpened,
+    QuestionRescheduled,
+    QuestionResolved,
+    ResolutionRevoked,
+)
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.receipt import Receipt
+from forecast_ledger.projections.facts.schedules import rescheduled
 from forecast_ledger.replay.writing.append import InputPlace, Outcome, ReadCommand
 
 FIRST_PLACES = 3  # of each reason, that are kept
@@ -119,7 +136,7 @@ class Settled:
             yield from _instead(place, command, standing.pop(command.question, []))
         for question, (place, command, receipt) in self._known.items():
             above, own = standing.get(question, []), recorded[receipt.first].said()
-            if above and above[-1].said() != own and _source(above[-1].command_id) == _source(command.id):
+            if above and above[-1].said() != own and source_of(above[-1].command_id) == source_of(command.id):
                 again = structs.replace(command, id=fitting_id(f"{command.id} after {above[-1].position}"))
                 yield from _instead(place, again, above)
         self._refused, self._known = {}, {}
@@ -146,16 +163,146 @@ class _Settlement(NamedTuple):
 def _instead(place: InputPlace, answer: _Answer, above: Sequence[_Settlement]) -> Iterator[ReadCommand]:
     """Return the revocations of settlements, the last one first, and an answer in their place."""
     for settled in reversed(above):
-        name = fitting_id(f"{_source(answer.id)} revoke {settled.position} for {settled.command_id}")
+        name = fitting_id(f"{source_of(answer.id)} revoke {settled.position} for {settled.command_id}")
         reason = "the source has another answer"
         yield place, RevokeResolution(id=name, at=answer.at, question=answer.question, reason=reason)
     yield place, answer
 
 
-def _source(command_id: str) -> str:
+def source_of(command_id: str) -> str:
     """Return the first word of a command's id, which names the source in an import."""
     return command_id.partition(" ")[0]
 
+
+# --- other times of questions that are there
+
+Times = tuple[int, int, int | None]  # opening, close and reveal, µs
+
+
+@dataclass(slots=True)
+class _Known:
+    """A question of the ledger. opened: as it was opened. now: with its times. said: with those of its source.
+
+    command_id: of its opening. position: of the event that last gave it times. closing: the command and instant of an
+    early close.
+    """
+
+    opened: QuestionOpened
+    now: QuestionOpened
+    said: QuestionOpened
+    command_id: str
+    position: int
+    closing: tuple[str, int] | None = None
+
+
+def with_changed_times(
+    source: Iterable[ReadCommand], read: Callable[[], Iterable[Sequence[Recorded]]]
+) -> Iterator[ReadCommand]:
+    """Return the commands of a source; a question that is there with other times is rescheduled.
+
+    The source is compared with what it said last: times that were changed by hand stay until the source changes them.
+    A source does not say when it changed them, so that the command claims the new opening. read: returns the pages of
+    the log.
+    """
+    ledger: _Ledger | None = None
+    for place, command in source:
+        if isinstance(command, OpenQuestion | AddQuestion | CloseQuestion):
+            ledger = ledger or _Ledger(read())
+            for each in ledger.adapted(command):
+                yield place._replace(command=str(each.__struct_config__.tag)), each
+        else:
+            yield place, command
+
+
+class _Ledger:
+    """The questions of a log, as far as their times go."""
+
+    def __init__(self, pages: Iterable[Sequence[Recorded]]) -> None:
+        self._questions: dict[str, _Known] = {}
+        self._added: dict[tuple[str, str], int] = {}  # contest and question -> at, µs
+        for recorded in (each for page in pages for each in page):
+            self._take_in(recorded)
+
+    def _take_in(self, recorded: Recorded) -> None:
+        event, position = recorded.event, recorded.position
+        if isinstance(event, QuestionOpened):
+            self._questions[event.question] = _Known(event, event, event, recorded.command_id, position)
+        elif isinstance(event, QuestionAdded):
+            self._added[event.contest, event.question] = event.at
+        elif isinstance(event, QuestionClosed):
+            self._questions[event.question].closing = recorded.command_id, event.at
+        elif isinstance(event, QuestionRescheduled):
+            known = self._questions[event.question]
+            known.now, known.position = rescheduled(known.now, event), position
+            if source_of(recorded.command_id) == source_of(known.command_id):
+                known.said = known.now
+            if event.closes_at is not None:
+                known.closing = None
+
+    def adapted(self, command: OpenQuestion | AddQuestion | CloseQuestion) -> Iterator[AnyCommand]:
+        """Return a command as it follows what is recorded, and a rescheduling after an opening with other times."""
+        known = self._questions.get(command.question)
+        if known is None:
+            yield command
+        elif isinstance(command, AddQuestion):
+            at = self._added.get((command.contest, command.question))
+            yield command if at is None else structs.replace(command, at=format_instant(at))
+        elif isinstance(command, CloseQuestion):
+            yield structs.replace(command, id=_closing_id(command, known))
+        else:
+            yield from _opening(command, known)
+
+
+def _closing_id(command: CloseQuestion, known: _Known) -> str:
+    """Return the id of the early close that is recorded; of another close after other times, an id of its own."""
+    if known.closing is not None and known.closing[1] == read_instant(command.at):
+        return known.closing[0]
+    return command.id if known.now is known.opened else fitting_id(f"{command.id} after {known.position}")
+
+
+def _opening(command: OpenQuestion, known: _Known) -> Iterator[AnyCommand]:
+    """Return an opening with the times that are recorded, and a rescheduling if the source has others."""
+    try:
+        asked = _times(command, known)
+    except Refused:
+        yield command  # which is refused for it
+        return
+    was = known.opened
+    if source_of(command.id) != source_of(known.command_id):
+        yield command
+        return
+    reveals_at = None if was.reveals_at is None else format_instant(was.reveals_at)
+    opens_at, closes_at = format_instant(was.opens_at), format_instant(was.closes_at)
+    yield structs.replace(
+        command, at=format_instant(was.at), opens_at=opens_at, closes_at=closes_at, reveals_at=reveals_at
+    )
+    if asked != (known.said.opens_at, known.said.closes_at, known.said.reveals_at):
+        opens, closes, reveals = asked
+        yield RescheduleQuestion(
+            id=fitting_id(f"{source_of(command.id)} reschedule {command.question} after {known.position}"),
+            at=format_instant(opens),
+            question=command.question,
+            opens_at=format_instant(opens),
+            closes_at=format_instant(closes),
+            reveals_at=None if reveals is None else format_instant(reveals),
+            reason="the source has other times",
+        )
+        known.closing, known.now = None, structs.replace(known.now, opens_at=opens, closes_at=closes)
+
+
+def _times(command: OpenQuestion, known: _Known) -> Times:
+    """Return the times that a source has; without a reveal the one that it had, at the latest at the close.
+
+    Refuses: bad_instant, naive_instant.
+    """
+    opens, closes = read_instant(command.opens_at, "opens_at"), read_instant(command.closes_at, "closes_at")
+    if command.reveals_at is not None:
+        return opens, closes, read_instant(command.reveals_at, "reveals_at")
+    before = known.said.reveals_at
+    return opens, closes, None if before is None else min(before, closes)
+
+
+# --- ids and texts
 
 _THERE = {"duplicate_contest", "command_id_reused", "enrolled_already"}
 

@@ -12,7 +12,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import LeftOut, Settled, carried
+from forecast_ledger.replay.importing.source_items import LeftOut, Settled, carried, with_changed_times
 from forecast_ledger.replay.writing.append import append_batches, tally
 
 
@@ -40,6 +40,7 @@ def import_into(ledger: Ledger, kind: str, path: Path, rules: str | None = None)
 
     try:
         items = carried(KINDS[kind].read(files, rules), left_out)
+        items = with_changed_times(items, ledger.read)
         for _ in tally(settled.pass_on(append_batches(ledger, items, lambda _: None)), tell, counts):
             pass
         again = append_batches(ledger, settled.corrections(ledger.read), lambda _: None)
