@@ -131,11 +131,12 @@ def event_fields(recorded: Recorded, outcomes: Outcomes = unnamed) -> Iterator[P
 
 def _outcome_fields(event: Any, outcomes: Outcomes) -> PrintedRow:
     """Return the names of the outcomes that an event has as numbers."""
-    names = outcomes(getattr(event, "question", ""))
     if getattr(event, "probabilities", ()) or getattr(event, "payouts", ()):
+        names = outcomes(event.question)
         return {"outcomes": _plain(names)} if names else {}
-    number = getattr(event, "outcome", -1)
-    return {"outcome": names[number]} if 0 <= number < len(names) else {}
+    number = getattr(event, "outcome", None)
+    names = () if number is None else outcomes(event.question)
+    return {"outcome": names[number]} if number is not None and 0 <= number < len(names) else {}
 
 
 def format_rows(rows: Iterator[PrintedRow]) -> Iterator[str]:

@@ -204,6 +204,26 @@ def test_events_that_name_several_questions_are_found_by_each() -> None:
     assert (found(quotes), found(decided)) == (["a", "b"], ["b"])
 
 
+def test_names_are_looked_up_only_for_events_with_numbers_of_outcomes() -> None:
+    """Otherwise `show` would read the log from its beginning for any row."""
+
+    def asked(event: AnyEvent) -> list[str]:
+        questions: list[str] = []
+
+        def outcomes(question: str) -> tuple[str, ...]:
+            questions.append(question)
+            return ()
+
+        recorded = Recorded(position=1, recorded_at=NOW, command_id="", command="", previous="", event=event)
+        assert list(event_fields(recorded, outcomes))
+        return questions
+
+    granted = events.CashGranted(at=NOW, contest="week", participant="ada", amount=1)
+    withdrawn = events.ForecastWithdrawn(at=NOW, question="rain", participant="ada")
+    answered = events.QuestionResolved(at=NOW, question="rain", outcome=0, known_at=NOW)
+    assert (asked(granted), asked(withdrawn), {*asked(answered)}) == ([], [], {"rain"})
+
+
 @given(EVENTS)
 def test_every_event_there_can_be_says_something(event: AnyEvent) -> None:
     """A sentence has a bounded length if its fields have, whatever numbers a forged log holds."""
