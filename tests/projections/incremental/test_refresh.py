@@ -45,6 +45,7 @@ from tests.support.given import (
     opened,
     payment,
     quote,
+    rescheduling,
     resolution,
     revocation,
     trading_floor,
@@ -289,6 +290,35 @@ def test_an_early_close_recorded_late_does_not_change_earlier_movements() -> Non
     commands = [*trading_floor("ada", rules=rules), decision(bet()), dear, red, structs.replace(bought, period=2)]
     commands += [closing(at=day(3)), quote("colour", at=day(6), prices={"red": "0.4"}), closing(at=day(2, 12))]
     assert_equal_after_each_event(oracle.history(*commands))
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("begin", [0, 14])
+def test_other_times_of_a_question_change_its_marks_and_its_pending_time(begin: int) -> None:
+    """Closed early, open again, and closed by a close set back: marks and pending times follow the close in force."""
+    later = [quote("colour", at=day(number), prices={"red": "0.5"}) for number in (4, 5, 7, 9)]
+    commands: list[AnyCommand] = [
+        closing(at=day(3)),
+        later[0],
+        rescheduling(at=day(4), closes_at=day(20)),
+        later[1],
+        quote(at=day(6), prices={"yes": "0.8"}),
+        later[2],
+        rescheduling(at=day(8), closes_at=day(5)),
+        later[3],
+        resolution(at=day(10)),
+    ]
+    assert_equal_after_each_event(played(*commands), begin)
+
+
+def test_other_times_of_a_question_change_what_is_admitted() -> None:
+    """The cut-off of an attested contest follows the close, before and after the board of another is finalized."""
+    told: list[Any] = [opened(), contest(rules="autocast-2022"), contest("sealed", rules="autocast-2022")]
+    told += [entry(), entry("sealed"), forecast(at=day(12)), forecast(participant="bob", at=day(18))]
+    told += [rescheduling(closes_at=day(15)), finalization("sealed"), rescheduling(closes_at=day(24))]
+    told += [forecast(at=day(22)), rescheduling(opens_at=day(9)), resolution(), revocation()]
+    told += [rescheduling(closes_at=day(13)), resolution()]
+    assert_equal_after_each_event(oracle.history(*told))
 
 
 @pytest.mark.parametrize("late", ["zoe", "[consensus]"])
