@@ -174,6 +174,24 @@ def _arena() -> Iterator[Batch]:
     yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(story)]
 
 
+def _changing() -> Iterator[Batch]:
+    """Outcomes removed and added while forecasts stand, and forecasts in the grace period and after it."""
+    said: list[AnyCommand] = [given.choices()]
+    said += [given.contest(name, rules=rules) for name, rules in (("cup", "baseline"), ("peers", "peer-2025-06"))]
+    said += [given.entry(name, question="colour") for name in ("cup", "peers")]
+    for who, first in (("ada", "0.2"), ("bob", "0.4")):
+        chances = {"red": first, "green": "0.1", "blue": str(round(0.9 - float(first), 1))}
+        said.append(given.forecast("colour", participant=who, at=given.OPENS, probabilities=chances))
+    said += [given.removal(at=given.day(12)), given.addition(at=given.day(13), grace_ends_at=given.day(15))]
+    later = {"green": "0.2", "blue": "0.3", "violet": "0.5"}
+    said += [
+        given.forecast("colour", participant=who, at=given.day(on), probabilities=later)
+        for who, on in (("ada", 14), ("bob", 17))
+    ]
+    said.append(given.resolution("colour", outcome="violet"))
+    yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
+
+
 def tournament(seed: int, preset: str) -> Iterator[Batch]:
     """A season under a preset and two rule sets drawn field by field."""
     random = Random(seed)
@@ -213,6 +231,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "forecastbench-import": partial(_from_source, "forecastbench", "forecastbench-import"),
     "metaculus-import": partial(_from_source, "metaculus", "metaculus-import"),
     "arena": _arena,
+    "changing": _changing,
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

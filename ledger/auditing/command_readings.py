@@ -72,7 +72,13 @@ def by_outcome(numbers: Sequence[int | None], outcomes: Sequence[str]) -> dict[s
     }
 
 
+def current_outcomes_of(question: str, state: State) -> tuple[str, ...]:
+    """Return the outcomes that a question has now; none if it is numeric or unknown."""
+    question_state = state.questions.get(question)
+    return () if question_state is None else question_state.current
+
+
 def outcomes_of(question: str, state: State) -> tuple[str, ...]:
-    """Return the outcomes of a question; none if it is numeric or unknown."""
+    """Return the outcomes that a question has or had; none if it is numeric or unknown."""
     question_state = state.questions.get(question)
     return () if question_state is None else question_state.outcomes

@@ -41,7 +41,7 @@ class ForecastCheck:
         event: ForecastMade = recorded.event  # type: ignore[assignment]
         state, at = self._state, event.at
         question = state.questions.get(event.question)
-        if question is None or question.settled or not FIRST_INSTANT <= at < question.closed_at:
+        if question is None or question.settled or question.has_changed or not FIRST_INSTANT <= at < question.closed_at:
             return None
         last = state.standing.get((event.question, event.participant))
         if event.attestation is not None or event.until is not None or (last is not None and at < last[0]):

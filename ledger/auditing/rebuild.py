@@ -17,6 +17,7 @@ from forecast_ledger.ledger.auditing.command_readings import (
     Rebuilder,
     TextLookup,
     by_outcome,
+    current_outcomes_of,
     decimal_or_text,
     exact_reading,
     in_units,
@@ -117,7 +118,7 @@ def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) ->
             question=event.question,
             participant=event.participant,
             probability=in_units(numbers[0], PROBABILITY) if binary and numbers else None,
-            probabilities=None if binary else by_outcome(numbers, outcomes_of(event.question, state)) or None,
+            probabilities=None if binary else by_outcome(numbers, current_outcomes_of(event.question, state)) or None,
             cdf=tuple(in_units(height, CUMULATIVE) for height in event.cdf) or None,
             quantiles=_quantiles(event.quantiles, question.range if question else None) or None,
             attestation=event.attestation,
@@ -162,6 +163,18 @@ def _reschedule_question(event: events.QuestionRescheduled, _: State, __: TextLo
     )
 
 
+def _change_outcomes(event: events.OutcomesChanged, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    command = commands.ChangeOutcomes(
+        at=instant_text(event.at),
+        question=event.question,
+        add=event.added or None,
+        remove=event.removed or None,
+        grace_ends_at=optional_instant(event.grace_ends_at),
+    )
+    unsaid = "remove" if event.added else "add"  # empty, it counts like a field that is left out
+    yield CommandReading(command, [command, structs.replace(command, **{unsaid: ()})], lossy=False)
+
+
 def _resolve_question(event: events.QuestionResolved, state: State, _: TextLookup) -> Iterator[CommandReading]:
     question, outcomes = state.questions.get(event.question), outcomes_of(event.question, state)
     value = decimal_or_text(event.value) if event.value else None
@@ -170,10 +183,11 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: TextLooku
     if event.value in {BELOW, ABOVE}:
         value, dated, answers = None, False, [{"outcome": event.value}]
     elif event.payouts:
-        answers = [{"payouts": by_outcome(event.payouts, outcomes)}]
+        answers = [{"payouts": _current_payouts(event.payouts, event.question, state)}]
     elif 0 <= event.outcome < len(outcomes):
         alone = tuple(PROBABILITY * (index == event.outcome) for index in range(len(outcomes)))
-        answers = [{"outcome": outcomes[event.outcome]}, {"payouts": by_outcome(alone, outcomes)}]
+        whole = _current_payouts(alone, event.question, state)
+        answers = [{"outcome": outcomes[event.outcome]}, {"payouts": whole}]
     elif outcomes:
         answers = [{"outcome": str(event.outcome)}]
     known = [instant_text(event.known_at)]
@@ -186,6 +200,12 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: TextLooku
         for answer, known_at in product(answers, known)
     ]
     yield CommandReading(variants[0], variants, lossy=bool(outcomes) or dated or value == 0)
+
+
+def _current_payouts(payouts: tuple[int, ...], question: str, state: State) -> dict[str, Any]:
+    """Return payouts by outcome, without those of 0 for outcomes that were removed."""
+    by_name, current = by_outcome(payouts, outcomes_of(question, state)), current_outcomes_of(question, state)
+    return {name: share for name, share in by_name.items() if share or name in current}
 
 
 def _annul_question(event: events.QuestionAnnulled, _: State, __: TextLookup) -> Iterator[CommandReading]:
@@ -284,6 +304,7 @@ REBUILDERS: dict[type, Rebuilder] = {
     events.ForecastWithdrawn: _withdraw_forecast,
     events.QuestionClosed: _close_question,
     events.QuestionRescheduled: _reschedule_question,
+    events.OutcomesChanged: _change_outcomes,
     events.QuestionResolved: _resolve_question,
     events.QuestionAnnulled: _annul_question,
     events.ResolutionRevoked: _revoke_resolution,

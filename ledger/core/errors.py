@@ -88,6 +88,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "a probability or a value is beyond a closed end of the range",
         "start the cdf at 0 and end it at 1 if these ends are closed, or open a question with open_lower or open_upper",
     ),
+    "outcomes_quoted": (
+        "prices of the question's outcomes are recorded, so its outcomes cannot change",
+        "open another question",
+    ),
     "question_resolved": ("the question is already resolved or annulled", "revoke the resolution or annulment first"),
     "question_closed": ("the question is closed at this instant", "forecasts cannot change after the close"),
     "not_resolved": ("the question is neither resolved nor annulled", "no action is needed"),

@@ -45,6 +45,10 @@ def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQu
         if last is not None and quoted_at < last.quoted_at:
             detail = f"{quote.question!r} has a quote of {values.format_instant(last.quoted_at)}"
             raise Refused("out_of_order", "quoted_at", command.quoted_at, detail)
+    for question in questions:
+        if at < question.changed_at:
+            detail = f"outcomes changed at {values.format_instant(question.changed_at)}"
+            raise Refused("out_of_order", "at", command.at, detail)
     return events.PricesQuoted(at=at, source=command.source, quoted_at=quoted_at, quotes=quotes)
 
 
@@ -66,7 +70,7 @@ def _quote(name: str, prices: dict[str, int], question: QuestionState) -> events
             "give prices of one or more outcomes, of a question that is not numeric",
         )
     for outcome in prices:
-        if outcome not in question.outcomes or (question.kind == "binary" and outcome != "yes"):
+        if outcome not in question.current or (question.kind == "binary" and outcome != "yes"):
             raise Refused(
                 "unknown_outcome",
                 "prices",

@@ -86,7 +86,7 @@ def check_distribution(
     if isinstance(numbers, int):
         return (numbers, values.PROBABILITY - numbers), (), ()
     if isinstance(numbers, dict):
-        return normalized(numbers, question.outcomes), (), ()
+        return normalized(numbers, question.current), (), ()
     if question.range is not None and question.range.levels:
         return (), (), _check_quantiles(command, numbers, question.range)
     return (), _check_cdf(numbers, question.range), ()

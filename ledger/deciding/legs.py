@@ -131,7 +131,7 @@ class _LegRun:
         if question is None or (self.command.contest, bet.question) not in self.state.entries:
             raise _RefusedLegError("unknown_market")
         side = bet.side.lower() if question.kind == "binary" else bet.side
-        if side not in question.outcomes:
+        if side not in question.current:
             raise _RefusedLegError("unknown_side")
         return question.outcomes.index(side)
 

@@ -78,7 +78,7 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
             "wrong_order_of_instants", "until", command.until, "a forecast ends after it is made", remedy=remedy
         )
     last = state.standing.get((command.question, command.participant))
-    if last is not None and at < last[0]:
+    if at < question.changed_at or (last is not None and at < last[0]):
         raise Refused("out_of_order", "at", command.at)
     return events.ForecastMade(
         at=at,
@@ -99,7 +99,7 @@ def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> event
     question = state.question(command.question)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
-    if last is not None and at < last[0]:
+    if at < question.changed_at or (last is not None and at < last[0]):
         raise Refused("out_of_order", "at", command.at)
     if last is None or at >= last[1]:
         raise Refused("nothing_standing", "participant", command.participant)
@@ -145,8 +145,10 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     elif question.range is not None and value is not None:
         outcome = _outcome_on_range(value, question, question.range)
     elif command.payouts is not None:
-        outcome, payouts = _split_payouts(distributions.normalized(shares, question.outcomes, "payouts"))
-    elif command.outcome in question.outcomes:
+        current = distributions.normalized(shares, question.current, "payouts")
+        by_name = dict(zip(question.current, current, strict=True))
+        outcome, payouts = _split_payouts(tuple(by_name.get(name, 0) for name in question.outcomes))
+    elif command.outcome in question.current:
         outcome = question.outcomes.index(command.outcome)
     else:
         raise Refused("unknown_outcome", "outcome", command.outcome)
@@ -278,6 +280,7 @@ def question_opened(event: events.QuestionOpened, state: State, _: int) -> tuple
         closed_at=event.closes_at,
         settled=False,
         annulled=False,
+        catch_all=event.outcomes[-1] if event.outcomes else "",
     )
     return ((state.questions, event.question, question),)
 

@@ -15,7 +15,10 @@ class QuestionState(NamedTuple):
     """The state of a question; instants in µs.
 
     closed_at: the early close if there was one, else closes_at. resolution: the current one; after an annulment, the
-    one that revoking the annulment restores. traded_at: the latest instant of a trade on the question.
+    one that revoking the annulment restores. traded_at: the latest instant of a trade on the question. outcomes: all
+    that the question ever had, in the order in which they came. removed: those of them that it has no more. catch_all:
+    the one that stands for all that are not named. changed_at: when outcomes last changed. grace_ends_at: the
+    latest end of a grace period.
     """
 
     kind: QuestionKind
@@ -29,6 +32,20 @@ class QuestionState(NamedTuple):
     annulled: bool
     resolution: QuestionResolved | None = None
     traded_at: int = -(2**63)
+    removed: frozenset[str] = frozenset()
+    catch_all: str = ""
+    changed_at: int = -(2**63)
+    grace_ends_at: int = -(2**63)
+
+    @property
+    def current(self) -> tuple[str, ...]:
+        """The outcomes that the question has now."""
+        return tuple(outcome for outcome in self.outcomes if outcome not in self.removed)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether its outcomes ever changed."""
+        return self.changed_at > -(2**63)
 
 
 class EntryState(NamedTuple):

@@ -332,6 +332,8 @@ _ADDED: dict[str, _Convert] = {
     "starts_at": values.read_instant,
     **dict.fromkeys(["series", "family", "release"], _id),
     "spots": _array(_spot),
+    **dict.fromkeys(["add", "remove"], _array(_id)),
+    "grace_ends_at": values.read_instant,
     "until": values.read_instant,
     **dict.fromkeys(["group", "category"], _id),
     "tags": _array(_id),

@@ -27,7 +27,6 @@ from forecast_ledger.ledger.model.forms import (
     Instant,
     LongText,
     Measure,
-    Number,
     PayableUnit,
     Pool,
     Preset,
@@ -46,9 +45,11 @@ if TYPE_CHECKING:  # the types that a caller may pass
 else:  # the types that a decoder returns
     Rules = Preset | RuleSet
 
+Bet = forms.Bet
 Sale = forms.Sale
-Spot = forms.Spot
 ModelCall = forms.ModelCall
+Prices = forms.Prices
+Spot = forms.Spot
 DEFAULT_BINS = 200  # of a range without bins and levels
 DEFAULT_DECIMALS = 6  # of quantiles, if a range with levels does not give decimals
 
@@ -153,6 +154,21 @@ class RescheduleQuestion(Command, frozen=True, kw_only=True, tag="reschedule_que
     closes_at: Instant | None = None
     reveals_at: Instant | None = None
     reason: Text = ""
+
+
+class ChangeOutcomes(Command, frozen=True, kw_only=True, tag="change_outcomes"):
+    """Adds outcomes to an open multiple-choice question, or removes some. Give add with grace_ends_at, or remove.
+
+    The last outcome that the question was opened with stays: it stands for all that are not named. When outcomes are
+    removed, each standing forecast goes on with their probability moved to the last outcome. When some are added,
+    forecasts give them at once; one that was made before ends at `grace_ends_at`, and one that is made in between
+    counts until then with their probability moved to the last outcome.
+    """
+
+    question: Id
+    add: tuple[Id, ...] | None = None
+    remove: tuple[Id, ...] | None = None
+    grace_ends_at: Instant | None = None
 
 
 class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"):
@@ -268,13 +284,6 @@ class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
     contest: Id
 
 
-class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """The prices of one question."""
-
-    question: Id
-    prices: dict[Id, Probability]
-
-
 class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
     """Records the prices of one or more questions from a source. Give question and prices, or quotes."""
 
@@ -283,14 +292,6 @@ class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
     quotes: tuple[Prices, ...] | None = None
     source: Text
     quoted_at: Instant
-
-
-class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A purchase of shares of one outcome of a question."""
-
-    market_id: Text
-    side: Text
-    amount: Number
 
 
 class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):
@@ -344,8 +345,8 @@ class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
 
 
 AnyCommand = (
-    OpenQuestion | SubmitForecast | WithdrawForecast | CloseQuestion | RescheduleQuestion | ResolveQuestion
-    | AnnulQuestion | CancelMarket | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant
+    OpenQuestion | SubmitForecast | WithdrawForecast | CloseQuestion | RescheduleQuestion | ChangeOutcomes
+    | ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant
     | ExcludeParticipant | FinalizeContest | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash
     | WithdrawCash
 )  # fmt: skip

@@ -15,34 +15,18 @@ from msgspec import Struct
 from forecast_ledger.ledger.model import forms
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
+Attestation = forms.Attestation
+NumericRange = forms.NumericRange
 QuestionKind = Literal["binary", "multiple_choice", "numeric", "date", "discrete"]
 RANGED = frozenset({"numeric", "date", "discrete"})  # the kinds of questions with a range
 CancelPolicy = Literal["refund_cost", "void_trades"]
 Action = Literal["BET", "SELL", "HOLD"]
-Attestation = forms.Attestation
 
 
 class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """The base of every event. `at` is the instant that the command gave."""
 
     at: int
-
-
-class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A range of equal bins, or the levels of quantiles.
-
-    With zero_point, bins are equal in the logarithm of the distance from it. Outcome 0 is below the range, 1 to bins
-    are inside, bins + 1 is above; without bins, 1 is inside and 2 above.
-    """
-
-    lower: str
-    upper: str
-    bins: int = 0
-    open_lower: bool = False
-    open_upper: bool = False
-    zero_point: str | None = None
-    levels: tuple[int, ...] = ()
-    decimals: int = 0
 
 
 class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1"):
@@ -99,6 +83,15 @@ class QuestionRescheduled(Event, frozen=True, kw_only=True, tag="question_resche
     closes_at: int | None = None
     reveals_at: int | None = None
     reason: str = ""
+
+
+class OutcomesChanged(Event, frozen=True, kw_only=True, tag="outcomes_changed.v1"):
+    """Adds outcomes to a question, after all that it ever had, or removes some. Later forecasts give what it has."""
+
+    question: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    grace_ends_at: int | None = None
 
 
 class QuestionResolved(Event, frozen=True, kw_only=True, tag="question_resolved.v1"):
@@ -388,7 +381,8 @@ class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settleme
 
 
 AnyEvent = (
-    QuestionOpened | ForecastMade | ForecastWithdrawn | QuestionClosed | QuestionRescheduled | QuestionResolved
+    QuestionOpened | ForecastMade | ForecastWithdrawn | QuestionClosed | QuestionRescheduled | OutcomesChanged
+    | QuestionResolved
     | QuestionAnnulled | ResolutionRevoked | ContestOpened | QuestionAdded | ParticipantEnrolled | ParticipantExcluded
     | ContestFinalized | PrizePaid | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn | TextKept
     | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused

@@ -197,3 +197,35 @@ class Spot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fal
 
     at: Instant
     weight: SpotWeight = 1
+
+
+class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A purchase of shares of one outcome of a question."""
+
+    market_id: Text
+    side: Text
+    amount: Number
+
+
+class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The prices of one question."""
+
+    question: Id
+    prices: dict[Id, Probability]
+
+
+class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A range of equal bins, or the levels of quantiles.
+
+    With zero_point, bins are equal in the logarithm of the distance from it. Outcome 0 is below the range, 1 to bins
+    are inside, bins + 1 is above; without bins, 1 is inside and 2 above.
+    """
+
+    lower: str
+    upper: str
+    bins: int = 0
+    open_lower: bool = False
+    open_upper: bool = False
+    zero_point: str | None = None
+    levels: tuple[int, ...] = ()
+    decimals: int = 0

@@ -14,8 +14,9 @@ from forecast_ledger.projections.boards.contest_groups import (
     score_group,
 )
 from forecast_ledger.projections.facts.accounts import AccountKey
-from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.projections.facts.outcomes import as_counted
 from forecast_ledger.projections.facts.standing import Intervals, intervals
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.trading import arena, portfolios
@@ -176,7 +177,12 @@ class Analysis:
         return {name: code for code, name in enumerate(self.contests)}
 
     @cached_property
+    def counted(self) -> Forecasts:
+        """The forecasts as they count, with the rows that follow from changes of outcomes."""
+        return as_counted(self.facts.forecasts, self.facts.changed)
+
+    @cached_property
     def standing(self) -> Intervals:
         """The intervals during which forecasts stood, for all questions, resolved or not."""
         now = status(self.facts)
-        return intervals(self.facts.forecasts, now.opens_at, now.closed_at)
+        return intervals(self.counted, now.opens_at, now.closed_at)

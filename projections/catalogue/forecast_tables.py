@@ -21,6 +21,7 @@ def forecasts_values(analysis: Analysis) -> list[Values]:
     names = [_outcomes(question) for question in questions]
     counts = int64_array([len(each) for each in names])[forecasts.question[made]]
     row, number = np.repeat(made, counts), np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    row, number = _given(facts, row, number)
     question = forecasts.question[row]
     quantile = np.array([bool(each.range and each.range.levels) for each in questions], bool)[question]
     codes = Codes()
@@ -39,6 +40,17 @@ def forecasts_values(analysis: Analysis) -> list[Values]:
         _where(~quantile, _probabilities(facts, row, number, quantile)),
         _quantiles(facts, row, number, quantile),
     ]
+
+
+def _given(facts: Facts, row: Int64Array, number: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the rows without those of outcomes that the question did not have when the forecast was recorded."""
+    forecasts = facts.forecasts
+    if not facts.changed:
+        return row, number
+    changed = np.flatnonzero(np.isin(forecasts.question[row], [*facts.changed]))
+    given = np.ones(len(row), bool)
+    given[changed] = forecasts.chances[forecasts.start[row[changed]] + number[changed]] >= 0
+    return row[given], number[given]
 
 
 def _outcomes(question: events.QuestionOpened) -> list[str]:

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.projections.boards.totals import may_take_reference_label
 
 FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
-SCHEDULING = (events.QuestionOpened, events.QuestionClosed, events.QuestionRescheduled)
+CHANGING = (events.QuestionOpened, events.QuestionClosed, events.QuestionRescheduled, events.OutcomesChanged)
 SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 
 
@@ -38,13 +38,13 @@ class Input(NamedTuple):
 
 
 INPUTS: dict[str, Input] = {
-    "questions": Input(SCHEDULING, ("question",)),
+    "questions": Input(CHANGING, ("question",)),
     "resolutions": Input(SETTLING, ("question",)),
     "forecasts": Input(FORECASTS, ("question",)),
     "own_forecasts": Input(FORECASTS, ("question", "participant")),
     # A forecast changes scores only if its question has an answer.
     "scored_forecasts": Input(FORECASTS, ("question",), answered=True),
-    "scored_questions": Input((*SCHEDULING, events.QuestionAdded), ("contest", "question"), answered=True),
+    "scored_questions": Input((*CHANGING, events.QuestionAdded), ("contest", "question"), answered=True),
     "reference_names": Input(FORECASTS, renaming=True),
     "scored_quotes": Input((events.PricesQuoted,), market=True),
     "entries": Input((events.QuestionAdded,), ("contest", "question")),

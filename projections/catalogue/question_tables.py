@@ -24,7 +24,7 @@ def questions_values(analysis: Analysis) -> list[Values]:
         Ids(int64_array(codes), facts.question_codes.labels),
         [question.kind for question in questions],
         [question.title for question in questions],
-        [_json(question.outcomes) for question in questions],
+        [_json(_outcomes(facts, code)) for code in codes],
         now.opens_at,
         now.closes_at,
         now.closed_at,
@@ -39,6 +39,12 @@ def questions_values(analysis: Analysis) -> list[Values]:
         [question.url for question in questions],
         [question.source for question in questions],
     ]
+
+
+def _outcomes(facts: Facts, code: int) -> Sequence[str]:
+    """Return the outcomes that a question has, without those that were removed."""
+    names, changed = facts.questions[code].outcomes, facts.changed.get(code)
+    return names if changed is None else [names[outcome] for outcome in changed.given()]
 
 
 def leaderboard_by_group_values(analysis: Analysis) -> list[Values]:

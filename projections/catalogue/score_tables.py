@@ -34,14 +34,14 @@ _HALF_UNIT = 5  # units of 1e-11 in half a unit of 1e-10
 
 def standing_values(analysis: Analysis) -> list[Values]:
     """One row for each interval of a forecast."""
-    facts, standing = analysis.facts, analysis.standing
+    facts, forecasts, standing = analysis.facts, analysis.counted, analysis.standing
     return [
         Ids(standing.question, facts.question_codes.labels),
         Ids(standing.participant, facts.participant_codes.labels),
         standing.start,
         standing.end,
-        facts.forecasts.at[standing.row],
-        facts.forecasts.position[standing.row],
+        forecasts.at[standing.row],
+        forecasts.position[standing.row],
     ]
 
 
@@ -50,7 +50,9 @@ def consensus_values(analysis: Analysis) -> list[Values]:
     facts = analysis.facts
     medians = [
         (facts.questions[question].question, _outcome(facts, question, outcome), question, part[2:])
-        for page in consensus.medians_over_time(facts, analysis.standing, status(facts), analysis.chunk)
+        for page in consensus.medians_over_time(
+            facts, analysis.counted, analysis.standing, status(facts), analysis.chunk
+        )
         for question, outcome, part in page.apart()
     ]
     medians.sort(key=itemgetter(0, 1))

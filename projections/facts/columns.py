@@ -25,7 +25,8 @@ class Forecasts:
     at, recorded_at: µs, as claimed and by the ledger's clock. question, participant: codes. made: False for a
     withdrawal. until: µs, when the forecast ends by itself; NEVER if it does not. start: where the distribution begins
     in `chances`, which holds probabilities (1e-9), cumulative probabilities (1e-10) or quantiles (in the unit of the
-    question), forecast after forecast.
+    question), forecast after forecast. Where outcomes of a question changed, an outcome that a forecast does not give
+    has the number ~k, below 0: its probability is in that of outcome k, the catch-all.
     """
 
     position: Int64Array
@@ -59,17 +60,22 @@ class Forecasts:
         return replace(self.rows(index), question=number)
 
     def chance(self, rows: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
-        """Return the probability that forecasts give to an outcome, 1e-10.
+        """Return the probability that forecasts give to an outcome, 1e-10; see `Forecasts.chances`.
 
         rows: of forecasts, none a withdrawal. outcome: index on each row's question. bins: of that question, 0
         unless numeric.
         """
         start, numeric = self.start[rows], bins > 0
         if not numeric.any():
-            discrete: Int64Array = self.chances[start + outcome] * (CHANCE // PROBABILITY)
-            return discrete
+            discrete = self.chances[start + outcome]
+            if len(discrete) and discrete.min() < 0:
+                discrete = np.where(discrete < 0, self.chances[start + np.maximum(~discrete, 0)], discrete)
+            scaled: Int64Array = discrete * (CHANCE // PROBABILITY)
+            return scaled
         last = np.where(numeric, bins, outcome)
         at_most = self.chances[start + np.minimum(outcome, last)]
+        if at_most.min() < 0:
+            at_most = np.where(at_most < 0, self.chances[start + np.maximum(~at_most, 0)], at_most)
         below = np.where(outcome > 0, self.chances[start + np.maximum(outcome - 1, 0)], 0)
         inside = np.where(outcome > last, CHANCE, at_most) - below
         return np.where(numeric, inside, at_most * (CHANCE // PROBABILITY))
@@ -104,6 +110,47 @@ class Settlement(NamedTuple):
     value: str = ""
     settles: bool = True
     payouts: tuple[int, ...] = ()
+
+
+class OutcomeChange(NamedTuple):
+    """A change of the outcomes of a question, which are given by index; instants in µs.
+
+    ends_at: the end of the grace period if outcomes are added, else at.
+    """
+
+    position: int
+    at: int
+    recorded_at: int
+    added: tuple[int, ...]
+    removed: tuple[int, ...]
+    ends_at: int
+
+
+class ChangedOutcomes(NamedTuple):
+    """The changes of a question's outcomes in log order.
+
+    first: how many outcomes it was opened with; the last of them is the catch-all. width: how many it ever had.
+    """
+
+    first: int
+    width: int
+    changes: tuple[OutcomeChange, ...]
+
+    @property
+    def catch_all(self) -> int:
+        """The index of the outcome that stands for all that are not named."""
+        return self.first - 1
+
+    def given(self) -> list[int]:
+        """Return the outcomes that the question has after the changes.
+
+        >>> ChangedOutcomes(2, 3, (OutcomeChange(1, 0, 0, added=(2,), removed=(), ends_at=9),)).given()
+        [0, 1, 2]
+        """
+        given = [*range(self.first)]
+        for change in self.changes:
+            given = [outcome for outcome in given if outcome not in change.removed] + [*change.added]
+        return given
 
 
 class Entry(NamedTuple):
@@ -158,7 +205,7 @@ class Contest:
 
 @dataclass(slots=True)
 class Facts:
-    """The facts of a log, as of its position `as_of`."""
+    """The facts of a log, as of its position `as_of`; a question has every outcome that it ever had."""
 
     as_of: int = 0
     questions: list[events.QuestionOpened] = field(default_factory=list)
@@ -174,6 +221,7 @@ class Facts:
     contests: dict[str, Contest] = field(default_factory=dict)
     attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
     quoted: dict[int, int] = field(default_factory=dict)  # log position of quotes -> when recorded, µs
+    changed: dict[int, ChangedOutcomes] = field(default_factory=dict)  # question code -> changes of its outcomes
     statuses: dict[int, "Status"] = field(default_factory=dict)  # a cache, by log position
     forecasts: Forecasts = field(default_factory=lambda: join_pages([])[0])
     books: Books = field(default_factory=Books)

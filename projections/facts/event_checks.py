@@ -41,12 +41,22 @@ from forecast_ledger.ledger.model.mismatch import (
 )
 from forecast_ledger.ledger.model.rules import inconsistency
 from forecast_ledger.ledger.model.scorability import why_unscorable
-from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.columns import ChangedOutcomes, Facts
 from forecast_ledger.projections.facts.schedules import rescheduled
 
 _PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{MOST_WRITTEN_DECIMALS}}})?", re.ASCII)
 CALENDAR = "an instant of the years 1 to 9999"
-_INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at"}
+_INSTANTS = {
+    "at",
+    "opens_at",
+    "closes_at",
+    "reveals_at",
+    "known_at",
+    "quoted_at",
+    "starts_at",
+    "spot_at",
+    "grace_ends_at",
+}
 
 
 def check_event(facts: Facts, position: int, event: Any) -> None:
@@ -214,6 +224,29 @@ def _rescheduling(facts: Facts, event: events.QuestionRescheduled) -> Iterator[s
             yield mismatch(f"an opening no later than the spot {instant_text(at)}", instant_text(question.opens_at))
 
 
+def _outcomes(facts: Facts, event: events.OutcomesChanged) -> Iterator[str]:
+    code = facts.question_codes.codes[event.question]
+    question, changed = facts.questions[code], facts.changed.get(code)
+    names, name = question.outcomes, short_repr(event.question)
+    if question.kind != "multiple_choice":
+        yield mismatch("a multiple_choice question", f"{name}, which is {question.kind}")
+        return
+    now = ChangedOutcomes(len(names), len(names), ()) if changed is None else changed
+    given = {names[outcome] for outcome in now.given()}
+    if len({*names, *event.added}) < len(names) + len(event.added):
+        yield mismatch(f"new names of outcomes, which {name} never had", short_reprs(event.added))
+    if not {*event.removed} <= given - {names[now.catch_all]} or len({*event.removed}) < len(event.removed):
+        yield mismatch(
+            f"outcomes that {name} has, but for {short_repr(names[now.catch_all])}", short_reprs(event.removed)
+        )
+    if bool(event.added) == bool(event.removed) or (event.grace_ends_at is None) != (not event.added):
+        yield mismatch("outcomes that are added with an end of grace, or outcomes that are removed", name)
+    if event.grace_ends_at is not None and not event.at < event.grace_ends_at <= LAST_INSTANT:
+        yield mismatch(f"an end of grace after {instant_text(event.at)}", instant_text(event.grace_ends_at))
+    if code in facts.books.quotes:
+        yield mismatch("a question without quotes", f"{name}, which has some")
+
+
 def _contest(facts: Facts, event: events.ContestOpened) -> Iterator[str]:
     unit, pool, rules = event.payable_unit, event.pool, event.rules
     if (contest := facts.contests.get(event.contest)) is not None:
@@ -294,6 +327,7 @@ _FAULTS: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.QuestionResolved: _resolution,
     events.QuestionClosed: _closing,
     events.QuestionRescheduled: _rescheduling,
+    events.OutcomesChanged: _outcomes,
     events.ContestOpened: _contest,
     events.QuestionAdded: _entry,
     events.PricesQuoted: _quotes,

@@ -38,11 +38,14 @@ def check_attestation(position: int, attestation: events.Attestation) -> None:
                 raise Corrupt(position, fault) from None
 
 
-def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequence[RequiredNumbers]) -> None:
+def check_forecasts(
+    forecasts: Forecasts, lengths: Int64Array, questions: Sequence[RequiredNumbers], widths: Int64Array
+) -> None:
     """Check that forecasts have the numbers that their questions require, and instants on the calendar.
 
     Raises Corrupt at the first that does not.
     forecasts: in log order. lengths: how many numbers each row has, shape (n,). questions: what each requires.
+    widths: how many numbers each row must have if it is a forecast, shape (n,).
     """
     position, at, chances, codes = forecasts.position, forecasts.at, forecasts.chances, forecasts.question
     raise_at_first(
@@ -56,7 +59,7 @@ def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequen
             f"an end after {instant_text(int(at[row]))}, within the years 1 to 9999", instant_text(int(until[row]))
         ),
     )
-    widths = int64_array([question.width for question in questions])[codes] * forecasts.made
+    widths = widths * forecasts.made
     raise_at_first(
         position,
         lengths != widths,

@@ -32,6 +32,7 @@ from forecast_ledger.projections.facts.forecast_checks import (
     check_forecasts,
     raise_at_first,
 )
+from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
 from forecast_ledger.projections.facts.schedules import rescheduled
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
@@ -50,7 +51,7 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     """
     facts = Facts()
     columns = [forecasts for page in pages if (forecasts := file_page(facts, page)) is not None]
-    facts.forecasts = gather_forecasts(facts, columns)
+    facts.forecasts = laid_out(facts, gather_forecasts(facts, columns))
     return facts
 
 
@@ -149,7 +150,10 @@ def _file_event(facts: Facts, recorded: Recorded) -> None:
     try:
         check_event(facts, recorded.position, recorded.event)
         enter_event(facts, recorded.position, recorded.event)
-        _file_fact(facts, recorded)
+        if isinstance(recorded.event, events.OutcomesChanged):
+            file_change(facts, recorded.position, recorded.event, recorded.recorded_at)
+        else:
+            _file_fact(facts, recorded)
     except KeyError as missing:
         tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # str of a KeyError is its key, escaped
         fault = mismatch("an id that an earlier event introduced", f"{name}, which none did")
@@ -259,7 +263,7 @@ def _file_attestations(facts: Facts, forecasts: Iterable[Recorded]) -> None:
 
 
 def width(question: events.QuestionOpened) -> int:
-    """Return how many numbers a forecast on a question has.
+    """Return how many numbers a forecast on a question has, once it is laid out.
 
     >>> span = events.NumericRange(lower="0", upper="1", bins=4)
     >>> width(events.QuestionOpened(at=0, question="q", kind="numeric", range=span, opens_at=0, closes_at=1))
@@ -283,7 +287,7 @@ def _required_numbers(question: events.QuestionOpened) -> RequiredNumbers:
 def gather_forecasts(facts: Facts, pages: list[ForecastColumns]) -> Forecasts:
     """Return the checked forecasts of pages of a log, question after question.
 
-    Raises Corrupt at a forecast that does not fit its question.
+    Raises Corrupt at a forecast that does not fit its question. They are not laid out; see `outcomes.laid_out`.
     """
     forecasts, lengths = join_pages(pages)
     opened = int64_array(facts.opened)[forecasts.question]
@@ -293,5 +297,7 @@ def gather_forecasts(facts: Facts, pages: list[ForecastColumns]) -> Forecasts:
         return mismatch("a question opened earlier", f"{name}, opened at log position {opened[row]}")
 
     raise_at_first(forecasts.position, forecasts.position < opened, too_early)
-    check_forecasts(forecasts, lengths, [_required_numbers(question) for question in facts.questions])
+    required = [_required_numbers(question) for question in facts.questions]
+    base = int64_array([question.width for question in required])
+    check_forecasts(forecasts, lengths, required, widths(facts, base, forecasts.question, forecasts.position))
     return forecasts.rows(stable_order(forecasts.question))

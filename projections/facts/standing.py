@@ -39,11 +39,21 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     order = stable_order(key)  # log order within question and participant
     key, question, at = key[order], question[order], at[order]
     end = np.minimum(ends[question], forecasts.until[order])
-    same = key[1:] == key[:-1]
-    replaced = np.flatnonzero(same)
-    end[replaced] = np.minimum(end[replaced], at[replaced + 1])
+    replaced = np.flatnonzero(key[1:] == key[:-1])
+    later = _earliest_after(key, at) if (at[replaced + 1] < at[replaced]).any() else at
+    end[replaced] = np.minimum(end[replaced], later[replaced + 1])
     opening = opens[question]
     start = np.maximum(at, opening)
     stands = forecasts.made[order] & (start < end) & (early | (at >= opening))
     row = order[stands]
     return Intervals(row, question[stands], participant[row], start[stands], end[stands])
+
+
+def _earliest_after(key: Int64Array, at: Int64Array) -> Int64Array:
+    """Return the least instant from each row on, within its key; rows follow from changes of outcomes out of order."""
+    _, number = np.unique(key, return_inverse=True)
+    order = np.lexsort((at, number))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))  # a lower key has lower ranks, so that none of the next key is the least
+    found: Int64Array = at[order[np.minimum.accumulate(rank[::-1])[::-1]]]
+    return found

@@ -23,6 +23,7 @@ from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, join_pages
 from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts, width
+from forecast_ledger.projections.facts.outcomes import laid_out, widths
 from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates, tables_with
 from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
 from forecast_ledger.projections.incremental.incremental_scores import IncrementalScores, TouchedScores
@@ -32,6 +33,7 @@ _QUESTION = 3  # the index of the question column of forecasts
 _SETTLE = (
     events.QuestionClosed,
     events.QuestionRescheduled,
+    events.OutcomesChanged,
     events.QuestionResolved,
     events.QuestionAnnulled,
     events.ResolutionRevoked,
@@ -205,16 +207,17 @@ class IncrementalTables:
     def _forecasts_on(self, questions: Iterable[int]) -> Forecasts:
         """Return the forecasts on these questions, question after question."""
         if len(self._runs) == 1 and isinstance(questions, range):
-            return self._runs[0]
+            return laid_out(self.facts, self._runs[0])
         codes = int64_array(sorted(questions))
-        return _by_question([self._columns(run, _rows_of_questions(run, codes)) for run in self._runs])
+        rows = [self._columns(run, _rows_of_questions(run, codes)) for run in self._runs]
+        return laid_out(self.facts, _by_question(rows))
 
     def _columns(self, run: Forecasts, index: Int64Array) -> ForecastColumns:
         rows = run.rows(index)
-        widths = np.zeros(len(self.facts.questions), np.int64)
+        base = np.zeros(len(self.facts.questions), np.int64)
         for code in np.unique(rows.question).tolist():
-            widths[code] = width(self.facts.questions[code])
-        lengths = widths[rows.question] * rows.made
+            base[code] = width(self.facts.questions[code])
+        lengths = widths(self.facts, base, rows.question, rows.position) * rows.made
         numbers = np.arange(int(lengths.sum())) + np.repeat(rows.start - np.cumsum(lengths) + lengths, lengths)
         made = rows.made.astype(np.int64)
         return (*_copied_columns(rows), made, rows.until, lengths, run.chances[numbers])

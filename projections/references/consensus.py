@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import index_where, run_starts, stable_order
 from forecast_ledger.projections.core.timeline import chunks, shifts
-from forecast_ledger.projections.facts.columns import CHANCE, Facts, Status
+from forecast_ledger.projections.facts.columns import CHANCE, Facts, Forecasts, Status
 from forecast_ledger.projections.facts.standing import Intervals
 
 Int32Array = NDArray[np.int32]
@@ -275,8 +275,13 @@ class Medians(NamedTuple):
             yield int(self.question[begin]), int(self.outcome[begin]), self.of(slice(begin, end))
 
 
-def medians_over_time(facts: Facts, standing: Intervals, now: Status, chunk: int) -> Iterator[Medians]:
-    """Yield the medians of every outcome; on a resolved numeric question, of the bin that the answer fell into."""
+def medians_over_time(
+    facts: Facts, forecasts: Forecasts, standing: Intervals, now: Status, chunk: int
+) -> Iterator[Medians]:
+    """Yield the medians of every outcome; on a resolved numeric question, of the bin that the answer fell into.
+
+    forecasts: as they count; standing: when each of them stands. An outcome has no row while forecasts do not give it.
+    """
     widest = max((len(question.outcomes) for question in facts.questions), default=0)
     outcomes = np.array([len(question.outcomes) for question in facts.questions], np.int64)
     inside = np.where(now.bins > 0, now.outcome, -1)
@@ -286,12 +291,13 @@ def medians_over_time(facts: Facts, standing: Intervals, now: Status, chunk: int
         rows = standing.of(np.arange(begin, end))
         shift = np.zeros(len(outcomes), np.int64)
         shift[part] = shifts(now.opens_at[part], now.closes_at[part])
-        yield _medians(facts, rows.of(np.flatnonzero(inside[rows.question] >= 0)), now.bins, inside, shift)
+        yield _medians(forecasts, rows.of(np.flatnonzero(inside[rows.question] >= 0)), now.bins, inside, shift)
         for outcome in range(widest):
             rows = rows.of(np.flatnonzero(outcomes[rows.question] > outcome))  # fewer questions each time
             if not len(rows.row):
                 break
-            medians = _medians(facts, rows, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
+            given = _giving(facts, forecasts, rows, outcome)
+            medians = _medians(forecasts, given, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
             yield medians
             if outcome == 0:
                 yield _mirrored(medians.of(index_where(outcomes[medians.question] == 2)))
@@ -303,9 +309,22 @@ def _mirrored(yes: Medians) -> Medians:
     return yes._replace(outcome=np.ones_like(yes.outcome), median=2 * CHANCE * _HALVES - yes.median)
 
 
-def _medians(facts: Facts, standing: Intervals, bins: Int64Array, outcome: Int64Array, shift: Int64Array) -> Medians:
+def _giving(facts: Facts, forecasts: Forecasts, standing: Intervals, outcome: int) -> Intervals:
+    """Return the intervals of the forecasts that give an outcome: all, unless outcomes of the question changed."""
+    if not facts.changed:
+        return standing
+    changed = np.isin(standing.question, [*facts.changed])
+    start = forecasts.start[standing.row[changed]]
+    gives = ~changed
+    gives[changed] = forecasts.chances[start + outcome] >= 0
+    return standing.of(np.flatnonzero(gives))
+
+
+def _medians(
+    forecasts: Forecasts, standing: Intervals, bins: Int64Array, outcome: Int64Array, shift: Int64Array
+) -> Medians:
     question = standing.question
-    chance = facts.forecasts.chance(standing.row, outcome[question], bins[question])
+    chance = forecasts.chance(standing.row, outcome[question], bins[question])
     consensus = medians(standing.start + shift[question], standing.end + shift[question], question, chance)
     owner = np.zeros(len(consensus.instant), np.int64)
     owner[consensus.begins] = question

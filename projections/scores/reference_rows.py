@@ -16,7 +16,8 @@ from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet, shown_references
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.accounts import QuestionQuote
-from forecast_ledger.projections.facts.columns import Facts, Forecasts, join_pages
+from forecast_ledger.projections.facts.columns import ChangedOutcomes, Facts, Forecasts, join_pages
+from forecast_ledger.projections.facts.outcomes import missing
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.range_kernels import value_at
 from forecast_ledger.projections.scores.score_policies import kernel_of
@@ -97,10 +98,38 @@ def _uniform(asked: _Asked) -> Iterator[_Statement]:
     """
     question = asked.questions.answers[asked.number].question
     if question.range is None:
-        yield _from_opening(asked, apportion(PROBABILITY, [1] * len(question.outcomes)))
+        yield from _uniform_of_named(asked)
     else:
         by_chance = KERNELS[kernel_of(asked.rules, question)].of_chance is not None
         yield _from_opening(asked, uniform_numbers(question.range, asked.rules.open_end_ppm if by_chance else 0))
+
+
+def _uniform_of_named(asked: _Asked) -> Iterator[_Statement]:
+    """Yield the uniform distribution of the named outcomes; if they change, again once forecasts give others."""
+    outcomes = asked.questions.answers[asked.number].question.outcomes
+    changed = asked.facts.changed.get(asked.code)
+    if changed is None:
+        yield _from_opening(asked, apportion(PROBABILITY, [1] * len(outcomes)))
+        return
+    as_of = int(asked.questions.as_of[asked.number])
+    changes = [change for change in changed.changes if change.position <= as_of]
+    for number in range(len(changes) + 1):
+        given = changed._replace(changes=tuple(changes[:number])).given()
+        numbers = _laid_out(changed, given, apportion(PROBABILITY, [1] * len(given)))
+        if not number:
+            yield _from_opening(asked, numbers)
+            continue
+        change = changes[number - 1]
+        recorded_at = max(change.recorded_at, change.ends_at) if change.added else change.recorded_at
+        yield _Statement(change.position, change.ends_at, recorded_at, numbers)
+
+
+def _laid_out(changed: ChangedOutcomes, given: Sequence[int], numbers: Sequence[int]) -> list[int]:
+    """Return numbers of the outcomes that are given as `Forecasts` has them, one for every outcome there ever was."""
+    every = [missing(changed.catch_all)] * changed.width
+    for outcome, number in zip(given, numbers, strict=True):
+        every[outcome] = number
+    return every
 
 
 def uniform_numbers(span: NumericRange, open_end_ppm: int) -> list[int]:
@@ -142,9 +171,12 @@ def _market(asked: _Asked) -> Iterator[_Statement]:
             return
         recorded_at = max(recorded_at, asked.facts.quoted[quote.position])
         last = _prices(last, quote)
-        shares = _shares(last, binary=question.kind == "binary")
+        changed = asked.facts.changed.get(asked.code)
+        given = range(len(last)) if changed is None else changed.given()
+        shares = _shares([last[outcome] for outcome in given], binary=question.kind == "binary")
         if shares:
-            yield _Statement(quote.position, quote.known_from, recorded_at, shares)
+            numbers = shares if changed is None else _laid_out(changed, given, shares)
+            yield _Statement(quote.position, quote.known_from, recorded_at, numbers)
 
 
 def _prices(last: list[int | None], quote: QuestionQuote) -> list[int | None]:

@@ -4,7 +4,7 @@ They say which kernel scores a question, to which limits probabilities are clipp
 scores, and how many points a difference of 1 is. To add a scale, add its function and its row in SCALES.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -29,6 +29,27 @@ class Answer(NamedTuple):
     outcome: int
     value: str
     payouts: tuple[int, ...] = ()
+
+    def among(self, given: Sequence[int], catch_all: int) -> "Answer":
+        """Return the question and its answer among some outcomes, by index: any other counts as the catch-all.
+
+        >>> names = ("a", "b", "other", "c")
+        >>> question = QuestionOpened(
+        ...     at=0, question="q", kind="multiple_choice", outcomes=names, opens_at=0, closes_at=1
+        ... )
+        >>> found = Answer(question, 3, "").among([0, 2], 2)
+        >>> found.question.outcomes, found.outcome
+        (('a', 'other'), 1)
+        """
+        given = [*given]
+        fields = {name: getattr(self.question, name) for name in self.question.__struct_fields__}
+        question = QuestionOpened(**(fields | {"outcomes": tuple(self.question.outcomes[place] for place in given)}))
+        rest = given.index(catch_all)
+        if not self.payouts:
+            return Answer(question, given.index(self.outcome) if self.outcome in given else rest, self.value)
+        paid = [self.payouts[place] for place in given]
+        paid[rest] += sum(self.payouts) - sum(paid)
+        return Answer(question, self.outcome, self.value, tuple(paid))
 
 
 def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:

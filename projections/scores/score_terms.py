@@ -11,6 +11,7 @@ from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import index_where, stable_order
 from forecast_ledger.projections.core.timeline import chunks, shifts
 from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts, Forecasts, joined
+from forecast_ledger.projections.facts.outcomes import as_counted, changed_as_of
 from forecast_ledger.projections.facts.standing import Intervals, intervals
 from forecast_ledger.projections.references.kinds import Compared, Steps, against_consensus, against_peers, fine_bits
 from forecast_ledger.projections.scores.consensus_terms import against_others, consensus
@@ -19,7 +20,7 @@ from forecast_ledger.projections.scores.reference_rows import code_of, reference
 from forecast_ledger.projections.scores.sampling import in_units
 from forecast_ledger.projections.scores.score_policies import uniform_score
 from forecast_ledger.projections.scores.scored_questions import QUANTILES, Questions, are_members, question_ruler
-from forecast_ledger.projections.scores.terms import Terms, Timeline, forms, numbers, timeline
+from forecast_ledger.projections.scores.terms import Terms, Timeline, forms, layouts, numbers, rebased, timeline
 
 CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
 
@@ -39,7 +40,7 @@ def terms_in_chunks(
     nothing = np.zeros_like(questions.length)
     for part in chunks(sizes, nothing, questions.length, chunk):
         own = questions.of(part)
-        yield part.start, _terms(facts, contests, own, facts.forecasts.on(own.code, own.as_of))
+        yield part.start, _terms(facts, contests, own, _counted(facts, rules, own, _made_on(facts, own)))
         if {*shown_references(rules)} - {"consensus"}:
             terms = _terms(facts, contests, own, scored_forecasts(facts, rules, own))
             yield part.start, terms.of(np.flatnonzero(terms.standing.participant > code_of(facts, "consensus")))
@@ -47,7 +48,22 @@ def terms_in_chunks(
 
 def scored_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> Forecasts:
     """Return the forecasts on these questions, by index, of participants and then of reference forecasters."""
-    return joined(facts.forecasts.on(questions.code, questions.as_of), reference_forecasts(facts, rules, questions))
+    made = joined(_made_on(facts, questions), reference_forecasts(facts, rules, questions))
+    return _counted(facts, rules, questions, made)
+
+
+def _made_on(facts: Facts, questions: Questions) -> Forecasts:
+    """Return the forecasts on these questions, by index, as they were made."""
+    return facts.forecasts.on(questions.code, questions.as_of)
+
+
+def _counted(facts: Facts, rules: RuleSet, questions: Questions, forecasts: Forecasts) -> Forecasts:
+    """Return the forecasts as they count: those on questions whose outcomes changed have more rows."""
+    changed = changed_as_of(facts, questions.code.tolist(), questions.as_of.tolist())
+    if not changed or rules.early_forecasts:
+        return as_counted(forecasts, changed)
+    made_at = forecasts.recorded_at if rules.clock == "recorded" else forecasts.at
+    return as_counted(forecasts, changed, np.flatnonzero(made_at < questions.opens[forecasts.question]))
 
 
 def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions, forecasts: Forecasts) -> Terms:
@@ -112,6 +128,8 @@ def _kernels(
         elif kernel.of_numbers is not None:
             start = forecasts.start[standing.row[rows]]
             own[rows] = kernel.of_numbers(numbers(questions, forecasts.chances, start, question[rows]))
+    for layout in layouts(questions, forecasts.chances, forecasts.start[standing.row], question):
+        own[layout.rows] = rebased(rules, questions, layout, own[layout.rows])
     return chance, own
 
 
@@ -127,6 +145,12 @@ def _score_uniform(rules: RuleSet, forecasts: Forecasts, terms: Terms, rows: Int
             if questions.outcome[number] < 0:
                 continue
             terms.doubled[own] = 2 * forecasts.chance(terms.standing.row[own], outcome, bins)
+    start = forecasts.start[terms.standing.row[rows]]
+    for layout in layouts(questions, forecasts.chances, start, question[rows]):
+        score = uniform_score(rules, layout.answer)
+        if score is not None:
+            uniform = np.full(len(layout.rows), score)
+            terms.own[rows[layout.rows]] = rebased(rules, questions, layout, uniform)
 
 
 def _compared(rules: RuleSet, forecasts: Forecasts, terms: Terms, age: Int64Array, consensus_code: int) -> Terms:

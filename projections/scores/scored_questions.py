@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model.answers import number_of_answer
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.facts.columns import Contest, Entry, Facts, Status
+from forecast_ledger.projections.facts.columns import ChangedOutcomes, Contest, Entry, Facts, Status
 from forecast_ledger.projections.facts.from_log import status_of, width
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS, Ruler, ruler
@@ -41,9 +41,11 @@ class Questions:
     shape (q, most), as in `Ruler`. length, reached: units of
     time of the period and of scored time. whole, hidden: units of the time that a coverage is a share of (one of those
     two), and of its hidden part. form: NAMED, CDF or QUANTILES. outcome: index, -1 with payouts. bins: 0 for named
-    outcomes. width: numbers in a forecast. added, least, greatest: 1e-10: what is added to a probability, and its
+    outcomes. width: numbers in a forecast. catch_all: the index of the catch-all if the question's outcomes changed,
+    else -1. added, least, greatest: 1e-10: what is added to a probability, and its
     limits, for kernels that score the probability of the outcome. weight: 1e-6. hidden_weight: 1e-6, -1 for plain
-    coverage. uniform: score of the uniform distribution, 0 without that reference. unit: units of the kernel in 1.
+    coverage. uniform: score of the uniform distribution on the outcomes that the question
+    was opened with, 0 without that reference. unit: units of the kernel in 1.
     per_point: units of the kernel in one point.
     """
 
@@ -62,6 +64,7 @@ class Questions:
     outcome: Int64Array
     bins: Int64Array
     width: Int64Array
+    catch_all: Int64Array
     added: Int64Array
     least: Int64Array
     greatest: Int64Array
@@ -105,15 +108,14 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     limits = [
         [_limit(rules, answer, limit) for answer in answers] for limit in (added_chance, least_chance, greatest_chance)
     ]
+    changed = [facts.changed.get(entry.question) for entry in entries]
+    first = [_at_opening(*row) for row in zip(answers, changed, strict=True)]
     opens, closes = now.opens_at, now.closes_at
     until = np.minimum(now.closed_at, now.known_at)
     reveals = int64_array(
         [question.opens_at if question.reveals_at is None else question.reveals_at for question in opened]
     )
     spot, spot_weight = _spots(entries, opened)
-    hidden_weight = int64_array(
-        [-1 if entry.hidden_coverage_weight is None else entry.hidden_coverage_weight for entry in entries]
-    )
     scheduled, reached = (ruler(opens, ends, spot, rules, spot_weight) for ends in (closes, until))
     periods = _periods(rules, scheduled, reached, reveals)
     return Questions(
@@ -132,16 +134,27 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
         outcome=now.outcome,
         bins=now.bins,
         width=int64_array([width(question) for question in opened]),
+        catch_all=int64_array([-1 if each is None else each.catch_all for each in changed]),
         added=int64_array(limits[0]),
         least=int64_array(limits[1]),
         greatest=int64_array(limits[2]),
         weight=int64_array([entry.weight for entry in entries]),
-        hidden_weight=np.where(periods.split, hidden_weight, -1),
-        uniform=int64_array([uniform_term(rules, answer) if rules.reference == "uniform" else 0 for answer in answers]),
+        hidden_weight=np.where(periods.split, _hidden_weights(entries), -1),
+        uniform=int64_array([uniform_term(rules, answer) if rules.reference == "uniform" else 0 for answer in first]),
         unit=int64_array([kernel_unit(rules, answer.question) for answer in answers]),
         answers=answers,
-        per_point=[per_point(rules, answer.question) for answer in answers],
+        per_point=[per_point(rules, answer.question) for answer in first],
     )
+
+
+def _hidden_weights(entries: list[Entry]) -> Int64Array:
+    weights = (entry.hidden_coverage_weight for entry in entries)
+    return int64_array([-1 if weight is None else weight for weight in weights])
+
+
+def _at_opening(answer: Answer, changed: ChangedOutcomes | None) -> Answer:
+    """Return an answer among the outcomes that its question was opened with."""
+    return answer if changed is None else answer.among(range(changed.first), changed.catch_all)
 
 
 def _resolved(rules: RuleSet, now: Status) -> Int64Array:

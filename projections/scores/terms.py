@@ -1,17 +1,20 @@
 """Terms of scores, and the timeline on which their references are computed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.standing import Intervals
 from forecast_ledger.projections.references.consensus import Changes, changes
 from forecast_ledger.projections.references.kinds import Compared, Scored, Steps, steps
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
+from forecast_ledger.projections.scores.score_policies import Answer, per_point, uniform_term
 from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, Questions
 
 
@@ -79,7 +82,70 @@ def timeline(terms: Terms, shift: Int64Array, age: Int64Array) -> Timeline:
 
 
 def numbers(questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array) -> Numbers:
-    """Return forecasts as kernels read them. flat: all numbers. start: where each forecast begins. question: index."""
+    """Return forecasts as kernels read them. flat: all numbers. start: where each forecast begins. question: index.
+
+    Where outcomes of a question changed, each forecast has the numbers of the outcomes that it gives.
+    """
+    whole = _numbers(questions, flat, start, question)
+    found = [*layouts(questions, flat, start, question)]
+    if not found:
+        return whole
+    whole = whole._replace(start=start.copy(), question=question.copy())
+    payouts, numbers, size = [*whole.payouts], [flat], len(flat)
+    for layout in found:
+        rows, width = layout.rows, len(layout.given)
+        numbers.append(flat[start[rows][:, None] + layout.given].reshape(-1))
+        whole.start[rows] = size + np.arange(len(rows)) * width
+        whole.width[rows], whole.outcome[rows], whole.question[rows] = width, layout.answer.outcome, len(payouts)
+        payouts.append(layout.answer.payouts)
+        size += len(rows) * width
+    more = len(payouts) - len(whole.spans)
+    spans, values = [*whole.spans, *[None] * more], [*whole.values, *[""] * more]
+    return whole._replace(flat=np.concatenate(numbers), spans=spans, values=values, payouts=payouts)
+
+
+class Layout(NamedTuple):
+    """Forecasts that give the same outcomes of a question whose outcomes changed.
+
+    rows: of the forecasts. number: index of the question. given: the outcomes, by index. answer: among those.
+    """
+
+    rows: Int64Array
+    number: int
+    given: Int64Array
+    answer: Answer
+
+
+def layouts(questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array) -> Iterator[Layout]:
+    """Yield the forecasts on questions whose outcomes changed, by the outcomes that they give; see `numbers`."""
+    if (questions.catch_all < 0).all():
+        return
+    for number in np.unique(question[questions.catch_all[question] >= 0]).tolist():
+        rows, catch_all = np.flatnonzero(question == number), int(questions.catch_all[number])
+        table = flat[start[rows][:, None] + np.arange(questions.width[number])] >= 0
+        kinds, kind = np.unique(table, axis=0, return_inverse=True)
+        for each, gives in enumerate(kinds):
+            given = np.flatnonzero(gives)
+            answer = questions.answers[number].among(given.tolist(), catch_all)
+            yield Layout(rows[kind.reshape(-1) == each], number, given, answer)
+
+
+def rebased(rules: RuleSet, questions: Questions, layout: Layout, own: Int64Array) -> Int64Array:
+    """Return kernel scores so that the question's uniform score and points apply to them; shape of `own`.
+
+    A forecast is compared with the uniform distribution on the outcomes that it gives, and the scale is that of their
+    number; the question has these of the outcomes that it was opened with. The result is rounded half-even once.
+    Source: Metaculus's published code, scoring/score_math.py, evaluate_forecasts_baseline_accuracy.
+    """
+    if rules.reference != "uniform":
+        return own
+    compared, first = uniform_term(rules, layout.answer), int(questions.uniform[layout.number])
+    old, new = per_point(rules, layout.answer.question), questions.per_point[layout.number]
+    over, under = new.numerator * old.denominator, new.denominator * old.numerator
+    return int64_array([first + half_even((each - compared) * over, under) for each in own.tolist()])
+
+
+def _numbers(questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array) -> Numbers:
     return Numbers(
         flat=flat,
         start=start,

@@ -18,7 +18,7 @@ from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.facts import from_log
-from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
+from forecast_ledger.projections.facts.columns import ChangedOutcomes, Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
@@ -240,15 +240,26 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
         if row >= 0 and row in own.row[place + 1 :]:
             ended.append("counts again")  # at a later one of several single instants
             continue
-        after = theirs[theirs.index(row) + 1] if row >= 0 and row != theirs[-1] else None
+        later = theirs[theirs.index(row) + 1 :] if row >= 0 else []
+        after = min(later, key=clock.__getitem__) if code in facts.changed and later else next(iter(later), None)
         replaced_at = questions.until[0] if after is None else min(clock[after], questions.until[0])
         if row >= 0 and forecasts.until[row] < replaced_at:
             ended.append("ended by itself")
         elif row < 0 or after is None or clock[after] >= questions.until[0]:
             ended.append("" if row < 0 else end)
         else:
-            ended.append(f"{'replaced' if forecasts.made[after] else 'withdrawn'} by #{forecasts.position[after]}")
+            ended.append(_successor(facts.changed.get(code), forecasts, row, after))
     return _Intervals(forecasts, own.row.tolist(), (own.end - own.start).tolist(), ended, resolved)
+
+
+def _successor(changed: ChangedOutcomes | None, forecasts: Forecasts, row: int, after: int) -> str:
+    """Say what ended a forecast, given the row that came after it."""
+    position, made = forecasts.position[after], forecasts.made[after]
+    if changed is not None and position in {change.position for change in changed.changes}:
+        return f"outcomes removed by #{position}" if made else f"end of the grace period, #{position}"
+    if position == forecasts.position[row]:
+        return "end of the grace period"  # from then on it counts with the new outcomes
+    return f"{'replaced' if made else 'withdrawn'} by #{position}"
 
 
 def _parts_by_interval(parts: list[dict[str, Any]], weights: list[int]) -> Iterator[tuple[int, list[dict[str, Any]]]]:

@@ -59,6 +59,7 @@ class _Folded:
         self.answers: dict[str, events.QuestionResolved] = {}
         self.contests: dict[str, events.ContestOpened] = {}
         self.contest_of: dict[str, str] = {}
+        self.changed: set[str] = set()  # questions whose outcomes changed, which a hub cannot have
 
     def add(self, event: events.AnyEvent) -> None:
         """Take an event in."""
@@ -68,6 +69,8 @@ class _Folded:
             self.standing[event.question].pop(event.participant, None)
         elif isinstance(event, events.QuestionOpened):
             self.questions[event.question] = event
+        elif isinstance(event, events.OutcomesChanged):
+            self.changed.add(event.question)
         elif isinstance(event, events.QuestionClosed):
             self.closed[event.question] = event.at
         elif isinstance(event, events.QuestionRescheduled):
@@ -133,9 +136,11 @@ def _write(folder: Path, folded: _Folded) -> tuple[dict[str, HubPart], dict[str,
     files: dict[str, list[list[str]]] = {}
     for question, task in tasks.items():
         for forecast in folded.forecasts(question):
-            rows = list(task.forecast_rows(forecast))
+            rows = [] if question in folded.changed else list(task.forecast_rows(forecast))
             if not rows:
                 reason = "a forecast with other outcomes than the question was opened with"
+                if question in folded.changed:
+                    reason = "a forecast on a question whose outcomes changed"
                 left_out[reason] = left_out.get(reason, 0) + 1
                 continue
             model = models[forecast.participant]
@@ -165,8 +170,10 @@ def _oracle(
     answer = folded.answers.get(question)
     if answer is None:
         return
-    if answer.payouts:
+    if answer.payouts or question in folded.changed:
         reason = "an answer of shares: an oracle has one outcome"
+        if question in folded.changed:
+            reason = "an answer to a question whose outcomes changed"
         left_out[reason] = left_out.get(reason, 0) + 1
         return
     yield from _full(columns, task, task.answer_rows(answer))

@@ -174,6 +174,9 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
     events.QuestionClosed: lambda event: str(event.question),
     events.QuestionRescheduled: _rescheduling,
+    events.OutcomesChanged: lambda event: (
+        f"{event.question}, {'added' if event.added else 'removed'} {', '.join(event.added or event.removed)}"
+    ),
     events.QuestionAnnulled: lambda event: f"{event.question}, {event.policy}{_reason(event.reason)}",
     events.ResolutionRevoked: lambda event: f"{event.question}{_reason(event.reason)}",
     events.ContestOpened: _contest,

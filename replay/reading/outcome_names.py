@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.events import Event, QuestionOpened
+from forecast_ledger.ledger.model.events import Event, OutcomesChanged, QuestionOpened
 from forecast_ledger.ledger.storing.store import Store
 
 Outcomes = Callable[[str], Sequence[str]]  # a question -> the names of its outcomes, in their order; () if not known
-_OPENING = b'"question_opened.'
+_NAMING = (b'"question_opened.', b'"outcomes_changed.')
 
 
 def unnamed(_: str) -> Sequence[str]:
@@ -38,9 +38,14 @@ class OutcomeNames:
         self._earlier: Iterable[Event] = earlier
 
     def learn(self, event: Event) -> None:
-        """Keep the names of a question that an event opens."""
+        """Keep the names of a question that an event opens, and those that are added.
+
+        Removed outcomes keep their places, so a forecast without them has fewer numbers than there are names.
+        """
         if isinstance(event, QuestionOpened):
             self._names[event.question] = event.outcomes
+        elif isinstance(event, OutcomesChanged):
+            self._names[event.question] = (*self.of(event.question), *event.added)
 
     def of(self, question: str) -> Sequence[str]:
         """Return the names of a question's outcomes, in their order; () if it has a range, or is not known."""
@@ -52,13 +57,13 @@ class OutcomeNames:
 
 
 def openings(store: Store, last: int) -> Iterator[Event]:
-    """Yield the questions opened in the rows up to a log position, without a check of their digests.
+    """Yield the events that name outcomes in the rows up to a log position, without a check of their digests.
 
     A damaged row gives no names: it is `verify` that reports damage, and a row after it can be looked at all the same.
     """
     for rows in log.pages_up_to(store.pages(), last):
         for row in rows:
-            if _OPENING in row:
+            if any(tag in row for tag in _NAMING):
                 try:
                     yield log.decode_row(row, last).event
                 except Corrupt:

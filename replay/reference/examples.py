@@ -10,6 +10,8 @@ _TEXT = f"""
 "bins": 5, "open_upper": true}}, {_OPEN}}}
 {{"type": "open_question", {_AT}, "question": "rainfall", "kind": "numeric", "range": {{"lower": 0, "upper": 50, \
 "levels": [0.1, 0.5, 0.9], "open_upper": true}}, {_OPEN}}}
+{{"type": "open_question", {_AT}, "question": "climate", "kind": "multiple_choice", \
+"outcomes": ["rain", "snow", "other"], {_OPEN}}}
 {{"type": "submit_forecast", {_NINE}, "question": "rain", "participant": "ada", "probability": 0.8}}
 {{"type": "submit_forecast", {_NINE}, "question": "rain", "participant": "bo", "probability": "0.35"}}
 {{"type": "submit_forecast", {_NINE}, "question": "sky", "participant": "ada", \
@@ -18,6 +20,8 @@ _TEXT = f"""
 "cdf": [0, 0.2, 0.5, 0.8, 0.95, 0.99]}}
 {{"type": "submit_forecast", {_NINE}, "question": "rainfall", "participant": "ada", "quantiles": [1, 4, 11.5], \
 "attestation": {{"training_cutoff": "2025-06", "restricted_sources": false}}}}
+{{"type": "change_outcomes", "at": "2026-03-02T12:00:00Z", "question": "climate", "add": ["hail"], \
+"grace_ends_at": "2026-03-03T12:00:00Z"}}
 {{"type": "withdraw_forecast", "at": "2026-03-03T00:00:00Z", "question": "heat", "participant": "ada"}}
 {{"type": "open_contest", {_AT}, "contest": "week", "rules": "peer-2025-06", "pool": 500, "currency": "USD"}}
 {{"type": "open_contest", {_AT}, "contest": "own-rules", "rules": {{"name": "brier and interval score", \

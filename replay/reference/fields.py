@@ -74,6 +74,9 @@ FIELDS: dict[str, str] = {
     "submit_forecast.cdf": "the cumulative probability at each of the bins + 1 edges, for a numeric question with bins",
     "submit_forecast.quantiles": "the value at each level, for a numeric question with levels",
     "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
+    "change_outcomes.add": "names of new outcomes, none of which the question has or had",
+    "change_outcomes.remove": "names of outcomes to remove; not the last one that the question was opened with",
+    "change_outcomes.grace_ends_at": "with `add`: when forecasts that do not have the new outcomes end",
     "resolve_question.outcome": (
         "the outcome that came true; beyond an open end of bins, `below_lower_bound` or `above_upper_bound`"
     ),
@@ -207,6 +210,9 @@ FIELDS: dict[str, str] = {
     "contest_opened.payable_unit": "the unit that prizes are multiples of, 1e-6 of the currency",
     "contest_opened.starts_at": "with trading: the start",
     "contest_opened.series": "with trading: the series of weekly contests",
+    "outcomes_changed.added": "the new outcomes, which come after all that the question ever had",
+    "outcomes_changed.removed": "the outcomes that the question has no more",
+    "outcomes_changed.grace_ends_at": "when forecasts that do not have the new outcomes end; null if none are added",
     "question_added.weight": "the factor of the question's score in the total, 1e-6; 0 if the boards do not count it",
     "question_added.hidden_coverage_weight": (
         "the part of the coverage that the hidden period makes up, 1e-6; null if it counts like the rest"

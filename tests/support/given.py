@@ -15,6 +15,7 @@ from forecast_ledger.ledger.model.commands import (
     AnyCommand,
     Bet,
     CancelMarket,
+    ChangeOutcomes,
     CloseQuestion,
     Command,
     DepositCash,
@@ -108,6 +109,17 @@ def rescheduling(question: str = "rain", at: str = day(14), **fields: Any) -> Re
     """Other times: a close on LATER, three days later, unless others are given."""
     given = fields if {"opens_at", "closes_at", "reveals_at"} & fields.keys() else {"closes_at": LATER} | fields
     return RescheduleQuestion(question=question, at=at, **given)
+
+
+def addition(*outcomes: str, question: str = "colour", **fields: Any) -> ChangeOutcomes:
+    """Outcomes added on the 13th, with a grace period of two days; violet alone if none are given."""
+    given: dict[str, Any] = {"at": day(13), "grace_ends_at": day(15)}
+    return ChangeOutcomes(question=question, add=outcomes or ("violet",), **(given | fields))
+
+
+def removal(*outcomes: str, question: str = "colour", at: str = day(13)) -> ChangeOutcomes:
+    """Outcomes removed; red alone if none are given."""
+    return ChangeOutcomes(question=question, at=at, remove=outcomes or ("red",))
 
 
 def resolution(question: str = "rain", **fields: Any) -> ResolveQuestion:

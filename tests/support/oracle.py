@@ -69,6 +69,7 @@ class Question:
     statements: dict[str, list[tuple[int, Statement]]] = field(default_factory=dict)
     resolved: events.QuestionResolved | None = None
     quotes: list[tuple[int, int, tuple[int | None, ...]]] = field(default_factory=list)  # log position, at, prices
+    changes: list[tuple[int, events.OutcomesChanged]] = field(default_factory=list)  # log position, the change
 
     def standing(self, instant: int, *, early: bool = True) -> dict[str, tuple[int, events.ForecastMade]]:
         """Everyone's last forecast up to that instant, unless a withdrawal follows it or it has ended by itself."""
@@ -160,6 +161,8 @@ def world(recorded: Sequence[Recorded], as_of: int | None = None) -> World:
     for each in recorded:
         if as_of is None or each.position <= as_of:
             state.learn(each.position, each.event)
+            if isinstance(each.event, events.OutcomesChanged):
+                state.questions[each.event.question].changes.append((each.position, each.event))
             state.recorded_at[each.position] = each.recorded_at
     return state
 

@@ -6,7 +6,7 @@ Autocast competition of 2022, "Evaluation"; Metaculus's published code.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +15,8 @@ from itertools import accumulate, pairwise
 from math import floor, isqrt
 from statistics import median
 from typing import Any, NamedTuple
+
+from msgspec import structs
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
@@ -71,6 +73,85 @@ class Case:
         assert self.opened.range
         return self.opened.range
 
+    @property
+    def names(self) -> list[str]:
+        """Every outcome that the question ever had."""
+        return [*self.opened.outcomes, *(name for _, change in self.question.changes for name in change.added)]
+
+    def among(self, given: Sequence[str]) -> "Case":
+        """The same question if these were its outcomes: any other is part of the last one that it was opened with."""
+        if not self.question.changes or not given:
+            return self
+        rest, names = self.opened.outcomes[-1], self.names
+        shares = dict.fromkeys(given, 0)
+        for name, paid in zip(names, self.resolved.payouts, strict=False):
+            shares[name if name in given else rest] += paid
+        outcome = self.resolved.outcome
+        if outcome >= 0:
+            outcome = given.index(names[outcome] if names[outcome] in given else rest)
+        payouts = tuple(shares.values()) if self.resolved.payouts else ()
+        resolved = structs.replace(self.resolved, outcome=outcome, payouts=payouts)
+        opened = structs.replace(self.opened, outcomes=tuple(given))
+        return replace(self, question=replace(self.question, opened=opened, resolved=resolved, changes=[]))
+
+
+# --- outcomes that change: which there are, and what a forecast gives each of them
+
+
+def takes_effect(case: Case, position: int, change: events.OutcomesChanged) -> int:
+    """When a change counts: a removal at once, an addition at the end of its grace period."""
+    at = change.at if change.grace_ends_at is None else change.grace_ends_at
+    if case.rules.clock == "claimed":
+        return at
+    return max(case.recorded_at[position], 0 if change.grace_ends_at is None else at)
+
+
+def changed(names: Sequence[str], change: events.OutcomesChanged) -> list[str]:
+    """The outcomes after a change."""
+    return [name for name in names if name not in change.removed] + [*change.added]
+
+
+def outcomes_at(case: Case, instant: int) -> list[str]:
+    """The outcomes that count at an instant."""
+    names = [*case.opened.outcomes]
+    for position, change in case.question.changes:
+        if takes_effect(case, position, change) <= instant:
+            names = changed(names, change)
+    return names
+
+
+def outcomes_after(case: Case, position: int) -> list[str]:
+    """The outcomes that a forecast recorded at a log position gives."""
+    names = [*case.opened.outcomes]
+    for changed_at, change in case.question.changes:
+        if changed_at < position:
+            names = changed(names, change)
+    return names
+
+
+def has_ended(case: Case, position: int, instant: int) -> bool:
+    """Whether outcomes were added after a forecast was recorded, and the grace period is over."""
+    later = [each for each in case.question.changes if each[0] > position and each[1].added]
+    return any(takes_effect(case, *each) <= instant for each in later)
+
+
+def as_it_counts(case: Case, instant: int, position: int, given: Numbers) -> Numbers:
+    """Probabilities of the outcomes that count at an instant: that of any other is added to the catch-all."""
+    if not case.question.changes:
+        return given
+    counting, rest = outcomes_at(case, instant), case.opened.outcomes[-1]
+    shares = dict.fromkeys(counting, Fraction(0))
+    for name, share in zip(outcomes_after(case, position), given, strict=True):
+        shares[name if name in shares else rest] += share
+    return tuple(shares.values())
+
+
+def counts_since(case: Case, instant: int, position: int, made: int) -> int:
+    """From when on a forecast counts as it does at an instant: outcomes that it has, or lost, may begin to count."""
+    ends = [takes_effect(case, *each) for each in case.question.changes if each[1].added and each[0] < position]
+    cuts = [takes_effect(case, *each) for each in case.question.changes if each[1].removed and each[0] > position]
+    return max([made, *(at for at in [*ends[-1:], *cuts] if at <= instant)])
+
 
 # --- time: who stands in which unit
 
@@ -90,6 +171,7 @@ class Step(NamedTuple):
     ends: int
     stands: tuple[Stand, ...]
     references: tuple[Stand, ...] = ()
+    outcomes: tuple[str, ...] = ()
 
     @property
     def length(self) -> int:
@@ -109,6 +191,8 @@ def standing(case: Case, instant: int) -> dict[str, tuple[int, events.ForecastMa
         heard = [each for each in statements if heard_at(case, *each) <= instant]
         position, last = heard[-1] if heard else (0, None)
         if last is None or not (case.rules.early_forecasts or heard_at(case, position, last) >= case.opened.opens_at):
+            continue
+        if has_ended(case, position, instant):
             continue
         if isinstance(last, events.ForecastMade) and (last.until is None or instant < last.until):
             stands[who] = position, last
@@ -132,10 +216,14 @@ def references(case: Case, instant: int) -> Iterator[Stand]:
     if "always_half" in shown and case.opened.kind == "binary":
         yield Stand(HALF, opens, (Fraction(1, 2), Fraction(1, 2)))
     if "uniform" in shown:
-        yield Stand(UNIFORM, opens, even(case))
-    whole = [] if not case.named else [market(case, known) for at, known in prices(case) if at <= instant]
+        yield Stand(UNIFORM, opens, even(case.among(outcomes_at(case, instant))))
+    known = [each for at, each in prices(case) if at <= instant] if case.named else []
+    if case.question.changes:  # none is quoted before the last change
+        last = outcomes_after(case, 10**9)
+        known = [tuple(each[case.names.index(name)] for name in last) for each in known]
+    whole = [market(case, each) for each in known]
     if "market" in shown and any(whole):
-        yield Stand(MARKET, opens, [each for each in whole if each][-1])
+        yield Stand(MARKET, opens, as_it_counts(case, instant, 10**9, [each for each in whole if each][-1]))
 
 
 def market(case: Case, known: Sequence[Fraction | None]) -> Numbers:
@@ -218,6 +306,7 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
         made = [each for statements in case.question.statements.values() for each in statements]
         said = {heard_at(case, *each) for each in made}
         said |= {each.until for _, each in made if isinstance(each, events.ForecastMade) and each.until is not None}
+        said |= {takes_effect(case, *each) for each in case.question.changes}
         if "market" in case.rules.reference_rows:
             said |= {at for at, _ in prices(case)}
         cuts = sorted({opens, until} | {at for at in said if opens < at < until})
@@ -241,10 +330,15 @@ def steps(case: Case) -> list[Step]:
                 begins,
                 ends,
                 tuple(
-                    Stand(who, heard_at(case, position, said), numbers(case, said))
+                    Stand(
+                        who,
+                        counts_since(case, instant, position, heard_at(case, position, said)),
+                        as_it_counts(case, instant, position, numbers(case, said)),
+                    )
                     for who, (position, said) in stands.items()
                 ),
                 tuple(references(case, instant)),
+                tuple(outcomes_at(case, instant)) if case.question.changes else (),
             )
         )
     return sequence
@@ -539,6 +633,7 @@ class Score(NamedTuple):
 
 def terms(case: Case, step: Step) -> dict[str, Part]:
     """The parts of all standing forecasts in one unit, and of the consensus if it is scored."""
+    whole, case = case, case.among(step.outcomes)
     members = [stand for stand in step.stands if stand.participant not in case.scored_only]
     own = {stand.participant: worth(case, stand.numbers) for stand in step.stands}
     shown = _chances(case, step)
@@ -564,6 +659,8 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
             term = kernel
         elif case.rules.reference == "uniform":
             term = kernel - uniform(case)
+            if case is not whole:  # in points of the number of outcomes that count, as of those at the opening
+                term = nearest(term * scale(case) / scale(whole))
         elif case.rules.reference == "consensus":
             term = Fraction(0) if against is None else kernel - against[1]
             reference = None if against is None else against[0]

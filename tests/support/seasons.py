@@ -171,13 +171,17 @@ class Season:
         quoted: float = 0,
         paid: float = 0,
         moved: float = 0,
+        changing: float = 0,
     ) -> None:
         """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0; half
         as many have several spots.
 
         quoted: how many of the questions with named outcomes have prices. paid: how many of their answers are payouts.
         moved: how many of the questions get other times, once or several times.
+
+        changing: of how many of the questions with three or more named outcomes the outcomes change.
         """
+        self.changing = changing
         self.random, self.ending, self.uncounted, self.quoted, self.paid = random, ending, uncounted, quoted, paid
         self.moved = moved
         self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
@@ -260,6 +264,8 @@ class Season:
     def doings(self, opened: commands.OpenQuestion) -> list[AnyCommand]:
         """Everyone's forecasts and withdrawals in order of time, an early close perhaps, and answers."""
         random = self.random
+        if self.changing and len(opened.outcomes or ()) > 2 and random.random() < self.changing:
+            return self.doings_with_changes(opened)
         said = sorted(
             self.moment(random.randint(-2, 10), random.choice([0, 0, 0, 1, -1])) for _ in range(random.randint(3, 20))
         )
@@ -295,6 +301,32 @@ class Season:
             closes_at=closes,
             reveals_at=reveals,
         )
+
+    def doings_with_changes(self, opened: commands.OpenQuestion) -> list[AnyCommand]:
+        """Forecasts, withdrawals and changes of the outcomes in order of time, prices after them, and answers."""
+        random, names, made = self.random, opened.outcomes or (), list[AnyCommand]()
+        rest, used, changes, last = names[-1], len(names), random.randint(1, 3), 0
+        for units in sorted(random.choices(range(-2, 11), k=random.randint(4, 24))):
+            at, now = self.moment(units, random.choice([0, 0, 0, 1])), msgspec.structs.replace(opened, outcomes=names)
+            if not changes or random.random() < 0.7:
+                made.append(self.statement(now, random.choice(PEOPLE), at))
+                continue
+            change = commands.ChangeOutcomes(at=at, question=opened.question)
+            gone = tuple(name for name in names if name != rest and random.random() < 0.4)
+            if gone and len(names) - len(gone) > 1 and random.random() < 0.5:
+                made.append(msgspec.structs.replace(change, remove=gone))
+                names = tuple(name for name in names if name not in gone)
+            else:
+                new = tuple(f"o{used + number}" for number in range(random.randint(1, 2)))
+                ends = at + timedelta(microseconds=random.choice([1, self.unit, 2 * self.unit, 5 * self.unit]))
+                made.append(msgspec.structs.replace(change, add=new, grace_ends_at=ends))
+                names, used = (*names, *new), used + len(new)
+            changes, last = changes - 1, len(made)
+        now = msgspec.structs.replace(opened, outcomes=names)
+        if self.quoted and random.random() < self.quoted:
+            made[last:] = self.interleaved([made[last:], self.quotes(now)])
+        revoked = commands.RevokeResolution(at=self.moment(50), question=opened.question, reason="misread")
+        return [*made, self.answer(now), revoked, *(self.resolution(now) for _ in range(3))]
 
     def quotes(self, opened: commands.OpenQuestion) -> list[AnyCommand]:
         """Prices in order of time, of some of the outcomes; those of a binary question are of yes."""

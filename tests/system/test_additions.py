@@ -9,12 +9,12 @@ import pytest
 
 from forecast_ledger.ledger.auditing import rebuild, rebuild_trading
 from forecast_ledger.ledger.core.values import Instant, Number
-from forecast_ledger.ledger.deciding import accounts, contests, decider, decisions, questions, schedules
+from forecast_ledger.ledger.deciding import accounts, contests, decider, decisions, outcomes, questions, schedules
 from forecast_ledger.ledger.model import canonical, commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from tests.support.copies import copied, edit, run
 
-ROOMS = (questions, schedules, contests, accounts, decisions)
+ROOMS = (questions, schedules, outcomes, contests, accounts, decisions)
 
 
 @pytest.mark.parametrize("kind", get_args(AnyCommand), ids=lambda kind: kind.__name__)
@@ -88,7 +88,7 @@ ADDED = {
     question: str
     expected_at: Instant
     because: str
-    likely: Number | None = None
+    likely: Probability | None = None
 
 
 ''',

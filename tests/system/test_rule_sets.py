@@ -208,6 +208,45 @@ def test_every_number_follows_from_the_definition_under_any_rules(random: Random
         check_board(recorded, projections, name)
 
 
+def changing_season(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:
+    """A season in which the outcomes of most questions change, and its projections."""
+    season = Season(random, *rules, ending=random.choice([0, 0.5]), uncounted=0.2, quoted=0.5, paid=0.3, changing=0.8)
+    recorded = season.recorded()
+    return recorded, Projections(oracle.facts_in(recorded), random.choice([1, 7, 1 << 20]))
+
+
+CHANGING: list[RuleSet | str] = [
+    "baseline",
+    "peer-2025-06",
+    RuleSet(name="own", kernel="ln", reference="uniform", scale="baseline", sampling="day", score_consensus=True),
+    RuleSet(name="own", kernel="ln", reference="consensus", consensus="squeezed", consensus_weights="recency"),
+    RuleSet(name="own", kernel="brier", reference="uniform", reference_rows=("uniform", "market", "consensus")),
+    RuleSet(name="own", kernel="ordered_brier", period="covered", total="mean", payouts="scored"),
+    RuleSet(name="own", kernel="log2", reference="peers", clock="recorded", early_forecasts=False),
+]
+
+
+@pytest.mark.parametrize("rules", CHANGING, ids=str)
+@settings(max_examples=times(10), deadline=None)
+@given(RANDOMS)
+def test_every_number_follows_from_the_definition_where_outcomes_change(rules: RuleSet | str, random: Random) -> None:
+    """Outcomes that are added and removed count as the definition has it, instant by instant."""
+    recorded, projections = changing_season(random, rules)
+    check_scores(recorded, projections, "cup0")
+    check_board(recorded, projections, "cup0")
+    check_parts(recorded, projections)
+
+
+@settings(max_examples=times(40), deadline=None)
+@given(RANDOMS)
+def test_every_number_follows_from_the_definition_where_outcomes_change_under_any_rules(random: Random) -> None:
+    """The same under rules drawn field by field, of two contests over the same questions."""
+    recorded, projections = changing_season(random, drawn_rules(random), drawn_rules(random))
+    for name in ("cup0", "cup1"):
+        check_scores(recorded, projections, name)
+        check_board(recorded, projections, name)
+
+
 OTHER_READINGS: list[dict[str, Any]] = [
     {"reference": "consensus", "consensus": "squeezed", "consensus_weights": "recency", "score_consensus": True},
     {"reference": "consensus", "consensus": "mean", "consensus_weights": "recency", "sampling": "day"},

@@ -25,7 +25,7 @@ EXPECTED = [
     for path in sorted((DATA / story / "expected").glob("*.csv"))
     if path.stem in CATALOGUE
 ]
-ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED = (
+ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHANGED = (
     "arena-week",
     "metaculus-2022",
     "metaculus-faq",
@@ -36,6 +36,7 @@ ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED = (
     "question-groups",
     "board-rules",
     "moved-times",
+    "changed-outcomes",
 )
 DAY = 86_400 * 10**6  # µs
 
@@ -133,6 +134,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         BRIER: {"brier", "brier_overall", "calibration", "leaderboard", "scores"},
         SPOTS: {"leaderboard", "score_parts", "scores"},
         MOVED: {"leaderboard", "questions", "scores"},
+        CHANGED: {"consensus", "score_parts", "scores"},
         GROUPS: {"leaderboard", "leaderboard_by_group", "questions", "scores"},
         BOARDS: {"leaderboard", "scores"},
     }

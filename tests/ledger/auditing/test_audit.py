@@ -71,7 +71,14 @@ def of_season(seed: int) -> list[Recorded]:
     """Return the rows that a ledger records for forecasts under random rules."""
     random = Random(seed)
     return Season(
-        random, *(drawn_rules(random) for _ in range(2)), ending=0.2, uncounted=0.2, quoted=0.5, paid=0.3, moved=0.4
+        random,
+        *(drawn_rules(random) for _ in range(2)),
+        ending=0.2,
+        uncounted=0.2,
+        quoted=0.5,
+        paid=0.3,
+        moved=0.4,
+        changing=0.5,
     ).recorded()
 
 

@@ -21,6 +21,7 @@ from forecast_ledger.ledger.core.errors import (
 from forecast_ledger.ledger.deciding import accounts as account_rules
 from forecast_ledger.ledger.deciding import contests as contest_rules
 from forecast_ledger.ledger.deciding import decisions as decision_rules
+from forecast_ledger.ledger.deciding import outcomes as outcome_rules
 from forecast_ledger.ledger.deciding import questions as question_rules
 from forecast_ledger.ledger.deciding import schedules as schedule_rules
 from forecast_ledger.ledger.deciding.decider import decide
@@ -31,7 +32,14 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.source_tables import read_table
 from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
-from tests.ledger.deciding import test_accounts, test_contests, test_decisions, test_questions, test_schedules
+from tests.ledger.deciding import (
+    test_accounts,
+    test_contests,
+    test_decisions,
+    test_outcomes,
+    test_questions,
+    test_schedules,
+)
 from tests.support.given import (
     AFTER,
     BEFORE,
@@ -70,6 +78,7 @@ DECIDERS = [
     for room, table in [
         (question_rules, test_questions),
         (schedule_rules, test_schedules),
+        (outcome_rules, test_outcomes),
         (contest_rules, test_contests),
         (account_rules, test_accounts),
         (decision_rules, test_decisions),
@@ -135,7 +144,7 @@ def test_the_codes_of_deciders_come_after_a_command_id_that_is_used_again(functi
 def test_every_decider_promises_its_refusals() -> None:
     """Every decider lists its refusals in its docstring, and DECIDERS has every decider."""
     assert decide.__doc__
-    rooms = [question_rules, schedule_rules, contest_rules, account_rules, decision_rules]
+    rooms = [question_rules, schedule_rules, outcome_rules, contest_rules, account_rules, decision_rules]
     deciders = {
         name for room in rooms for name, member in vars(room).items() if "Refuses, first" in (member.__doc__ or "")
     }

@@ -215,6 +215,16 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
         },
     ),
     (given.withdrawal(), {"at": day(14), "question": "snow", "participant": "bob"}),
+    (
+        given.addition(),
+        {
+            "at": day(12),
+            "question": "snow",
+            "add": ("violet", "grey"),
+            "remove": ("red",),
+            "grace_ends_at": day(16),
+        },
+    ),
     (given.closing(), {"at": "2026-03-15T00:00:00.000001Z", "question": "snow"}),
     (
         given.rescheduling(),

@@ -45,6 +45,7 @@ LINES: dict[str, dict[str, Any]] = {
     "finalize_contest": {"contest": "cup"},
     "pay_prizes": {"contest": "cup"},
     "cancel_market": {"question": "rain", "reason": "no source"},
+    "change_outcomes": {"question": "colour", "remove": ["red"]},
     "quote": {"question": "rain", "prices": {"yes": 0.4}, "source": "feed", "quoted_at": day(15)},
     "record_decision": {"contest": "cup", "participant": "ada", "period": 1, "action": "HOLD", "reasoning": "."},
     "record_failed_call": {"contest": "cup", "participant": "ada", "period": 1, "error": "503"},
@@ -171,6 +172,7 @@ REQUIRED = [(kind, field) for kind, fields in LINES.items() for field in ["at", 
 OPTIONAL = {("submit_forecast", "probability"), ("resolve_question", "outcome"), ("quote", "question")}
 OPTIONAL |= {
     ("reschedule_question", "closes_at"),
+    ("change_outcomes", "remove"),
     ("quote", "prices"),
     ("record_decision", "action"),
     ("record_decision", "reasoning"),

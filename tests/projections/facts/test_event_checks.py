@@ -128,7 +128,44 @@ def read(*written: AnyEvent) -> Facts:
     return facts(log.unseal_pages(iter([rows])))
 
 
+def named() -> events.QuestionOpened:
+    """A question of three named outcomes."""
+    return binary("sky", kind="multiple_choice", outcomes=("blue", "grey", "other"))
+
+
+def changed(*removed: str, question: str = "sky", **fields: Any) -> events.OutcomesChanged:
+    """Outcomes of the question removed, or added with a grace period."""
+    return events.OutcomesChanged(**{"at": OPENS, "question": question, "removed": removed, **fields})
+
+
+GRACE: dict[str, Any] = {"grace_ends_at": OPENS + 1}
 IMPOSSIBLE: dict[str, list[AnyEvent]] = {
+    "a change of outcomes of an unknown question": [changed("blue")],
+    "a change of the outcomes of a binary question": [binary(), changed("yes", question="rain")],
+    "a change of nothing": [named(), changed()],
+    "an addition and a removal at once": [named(), changed("blue", added=("red",), **GRACE)],
+    "an addition without a grace period": [named(), changed(added=("red",))],
+    "a removal with a grace period": [named(), changed("blue", **GRACE)],
+    "a grace period that ends before it begins": [named(), changed(added=("red",), grace_ends_at=OPENS)],
+    "a grace period beyond the calendar": [named(), changed(added=("red",), grace_ends_at=LAST_INSTANT + 1)],
+    "an outcome added twice": [named(), changed(added=("red", "red"), **GRACE)],
+    "an outcome that was removed added again": [named(), changed("blue"), changed(added=("blue",), **GRACE)],
+    "an unknown outcome removed": [named(), changed("red")],
+    "an outcome removed twice": [named(), changed("blue"), changed("blue")],
+    "the last outcome removed": [named(), changed("other")],
+    "a change of outcomes that have prices": [
+        named(),
+        events.PricesQuoted(
+            at=OPENS, source="x", quoted_at=OPENS, quotes=(events.Quote(question="sky", prices=(HALF, None, None)),)
+        ),
+        changed("blue"),
+    ],
+    "a forecast with a removed outcome": [named(), changed("blue"), forecast("sky", probabilities=(0, HALF, HALF))],
+    "a forecast without a new outcome": [
+        named(),
+        changed(added=("red",), **GRACE),
+        forecast("sky", probabilities=(0, HALF, HALF)),
+    ],
     "a question opened twice": [binary(), binary()],
     "a binary question with a range": [binary(range=events.NumericRange(lower="0", upper="1", bins=2))],
     "a binary question without outcomes": [binary(outcomes=())],

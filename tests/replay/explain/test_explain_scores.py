@@ -19,7 +19,18 @@ from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
 from tests.support import oracle
-from tests.support.given import choices, contest, day, entry, forecast, opened, resolution, withdrawal
+from tests.support.given import (
+    addition,
+    choices,
+    contest,
+    day,
+    entry,
+    forecast,
+    opened,
+    removal,
+    resolution,
+    withdrawal,
+)
 from tests.system.test_stories import ARENA, AUTOCAST, BRIER, DAILY, DATA, FAQ, METACULUS, expected
 
 DAY = 86_400 * 10**6  # µs
@@ -371,6 +382,34 @@ def test_an_explanation_says_which_forecast_ended_by_itself(tmp_path: Path) -> N
         (8, "close"),
     ]
     assert [part["weight"] for part in explained.parts] == [2 * DAY, DAY, DAY, 3 * DAY]
+
+
+def test_an_explanation_says_which_forecast_a_change_of_outcomes_ended(tmp_path: Path) -> None:
+    """A removal, the end of a grace period, and a forecast of that period that goes on with the new outcomes."""
+    path = str(tmp_path / "log.db")
+    rules = RuleSet(name="own", kernel="ln", reference="uniform")
+    commands: list[AnyCommand] = [choices(), contest(rules=rules), entry(question="colour")]
+    early, late = {"red": "0.5", "green": "0.5", "blue": 0}, {"green": "0.25", "blue": "0.5", "violet": "0.25"}
+    commands += [
+        forecast("colour", participant="ada", at=day(10), probabilities=early),
+        forecast("colour", participant="bob", at=day(10), probabilities=early),
+        removal(at=day(11)),
+        addition(at=day(12), grace_ends_at=day(15)),
+        forecast("colour", participant="ada", at=day(13), probabilities=late),
+    ]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.with_ids([*commands, resolution("colour", outcome="violet")]))
+    found = {who: score(LogSource(path), "cup", "colour", who).parts for who in ("ada", "bob")}
+    assert [(part["forecast"], part["ended"], part["probability"]) for part in found["ada"]] == [
+        (4, "outcomes removed by #6", "0.001"),
+        (6, "replaced by #8", "0.5"),
+        (8, "end of the grace period", "0.75"),
+        (8, "close", "0.25"),
+    ]
+    assert [(part["forecast"], part["ended"]) for part in found["bob"]] == [
+        (5, "outcomes removed by #6"),
+        (6, "end of the grace period, #7"),
+    ]
 
 
 def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None:

@@ -142,6 +142,27 @@ def test_the_oracle_has_the_answer_that_stands(
     assert sum(found.left_out.values()) == left_out
 
 
+def test_a_question_whose_outcomes_changed_is_left_out_and_counted(tmp_path: Path) -> None:
+    """Even if as many outcomes were added as were removed, so that the forecasts look like those of the opening."""
+    sky = {"question": "sky", "at": "2026-03-02T00:00:00Z"}
+    ada = {"type": "submit_forecast", "participant": "ada"}
+    log = rain(
+        tmp_path / "log.db",
+        {"type": "open_question", "question": "sky", "kind": "multiple_choice", "outcomes": ["blue", "grey", "other"]},
+        sky | ada | {"probabilities": {"blue": 1, "grey": 0, "other": 0}},
+        sky | {"type": "change_outcomes", "remove": ["grey"]},
+        sky | {"type": "change_outcomes", "add": ["red"], "grace_ends_at": "2026-03-03T00:00:00Z"},
+        sky | ada | {"at": "2026-03-04T00:00:00Z", "probabilities": {"blue": 0, "other": 0, "red": 1}},
+        sky | {"type": "resolve_question", "at": "2026-03-09T00:00:00Z", "outcome": "red"},
+    )
+    found = export_hub(log, tmp_path / "hub")
+    assert not rows(tmp_path / "hub", "target-data/oracle-output.csv")
+    assert found.left_out == {
+        "a forecast on a question whose outcomes changed": 1,
+        "an answer to a question whose outcomes changed": 1,
+    }
+
+
 def test_participants_have_names_that_a_hub_takes(tmp_path: Path) -> None:
     """TEAM-MODEL, each once; the metadata says who it is; no name leads out of the folder."""
     names = ["../../etc", "a b", "a_b", "team-model", "ü", "x: y", "ledger-a_b"]

@@ -9,7 +9,10 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import GENESIS, Recorded
 from forecast_ledger.replay.audit import browse
 from forecast_ledger.replay.reading import event_text
+from forecast_ledger.replay.reading.outcome_names import OutcomeNames
 from tests.ledger.model.test_log import EVENTS
+from tests.support import oracle
+from tests.support.given import OPENS, addition, choices, day, forecast, removal, resolution
 
 OF: dict[str, Any] = {"at": 0, "contest": "week", "participant": "ada"}
 ENDED: dict[str, Any] = {**OF, "question": "rain", "position": 1, "outcome": 0}
@@ -132,3 +135,32 @@ def test_an_event_without_a_sentence_of_its_own_is_described_by_its_fields(monke
     added = events.QuestionAdded(at=0, contest="week", question="rain", weight=500_000, spot_at=0)
     expected = "contest='week' question='rain' weight=0.5 spot_at=1970-01-01T00:00:00Z"
     assert event_text.sentence(added) == expected
+
+
+def test_outcomes_that_are_added_have_names_and_no_number_has_that_of_another() -> None:
+    """A forecast without removed outcomes has fewer numbers than there are names, and is printed without names."""
+    names, said = OutcomeNames(), list[str]()
+    thirds = {"red": "0.5", "green": "0.25", "blue": "0.25"}
+    log = oracle.history(
+        choices(),
+        forecast("colour", probabilities=thirds, at=OPENS),
+        addition(at=day(11), grace_ends_at=day(12)),
+        forecast("colour", probabilities=thirds | {"violet": 0}, at=day(12)),
+        removal(at=day(13)),
+        forecast("colour", probabilities={"green": "0.5", "blue": "0.5", "violet": 0}, at=day(14)),
+        resolution("colour", outcome="violet"),
+    )
+    for recorded in log:
+        names.learn(recorded.event)
+        said.append(event_text.sentence(recorded.event, names.of))
+    assert said[1:] == [
+        "ada on colour: red 0.5, green 0.25, blue 0.25",
+        "colour, added violet",
+        "ada on colour: red 0.5, green 0.25, blue 0.25, violet 0",
+        "colour, removed red",
+        "ada on colour: 0.5, 0.5, 0",
+        "colour: violet, known at 2026-03-20T00:00:00Z",
+    ]
+    late = OutcomeNames(recorded.event for recorded in log[:3])
+    late.learn(log[4].event)
+    assert late.of("colour") == ("red", "green", "blue", "violet")

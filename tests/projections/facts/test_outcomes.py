@@ -1,0 +1,147 @@
+"""Forecasts on questions whose outcomes changed: their numbers, and the rows in which they count."""
+
+from typing import Any
+
+import numpy as np
+
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.facts.columns import Facts, Forecasts
+from forecast_ledger.projections.facts.outcomes import as_counted, missing
+from tests.support import oracle
+from tests.support.given import (
+    BEFORE,
+    OPENS,
+    addition,
+    choices,
+    contest,
+    day,
+    entry,
+    finalization,
+    forecast,
+    micros,
+    opened,
+    removal,
+    resolution,
+    revocation,
+    withdrawal,
+)
+
+TENTH = 10**8
+FIRST = {"red": "0.2", "green": "0.1", "blue": "0.7"}
+NONE = missing(2)  # whose probability is in blue, the last of the three
+
+
+def read(*commands: AnyCommand) -> Facts:
+    """The facts of a log that opens a question and has these commands about it."""
+    return oracle.facts_in(oracle.history(choices(), *commands))
+
+
+def made(at: str = OPENS, who: str = "ada", **fields: Any) -> AnyCommand:
+    """A forecast on colour."""
+    return forecast("colour", participant=who, **({"at": at, "probabilities": FIRST} | fields))
+
+
+def table(facts: Facts, forecasts: Forecasts) -> list[tuple[int, int, bool, list[int]]]:
+    """Log position, day of March, whether it is a forecast, and the numbers of each row."""
+    width = len(facts.questions[0].outcomes)
+    return [
+        (
+            int(position),
+            (int(at) - micros(1)) // (micros(2) - micros(1)) + 1,
+            bool(is_made),
+            forecasts.chances[start : start + width].tolist() if is_made else [],
+        )
+        for position, at, is_made, start in zip(
+            forecasts.position, forecasts.at, forecasts.made, forecasts.start, strict=True
+        )
+    ]
+
+
+def tenths(*each: int) -> list[int]:
+    """Numbers in 1e-9; NONE where a forecast has none."""
+    return [number if number < 0 else number * TENTH for number in each]
+
+
+def test_a_forecast_has_a_number_for_every_outcome_that_there_ever_was() -> None:
+    """Where it gives none, the number says that the last outcome of the opening has the probability."""
+    late = {"green": "0.2", "blue": "0.3", "violet": "0.5"}
+    facts = read(made(), removal(at=day(12)), addition(at=day(13)), made(day(14), probabilities=late))
+    assert table(facts, facts.forecasts) == [
+        (2, 10, True, tenths(2, 1, 7, NONE)),
+        (5, 14, True, tenths(NONE, 2, 3, 5)),
+    ]
+    both = np.array([0, 1])
+    none = np.zeros(2, np.int64)
+    for outcome, chances in ((0, [2, 3]), (1, [1, 2]), (2, [7, 3]), (3, [7, 5])):
+        found = facts.forecasts.chance(both, np.full(2, outcome), none)
+        assert found.tolist() == [10 * TENTH * each for each in chances]
+
+
+def test_changes_add_rows_at_their_log_positions() -> None:
+    """A removal replaces each standing forecast, the end of a grace period ends it, and one made in it has two rows."""
+    late = {"green": "0.2", "blue": "0.3", "violet": "0.5"}
+    facts = read(
+        made(),
+        made(who="bob", at=day(11)),
+        withdrawal("colour", participant="bob", at=day(11)),
+        removal(at=day(12)),
+        addition(at=day(13), grace_ends_at=day(15)),
+        made(day(14), probabilities=late),
+    )
+    assert table(facts, as_counted(facts.forecasts, facts.changed)) == [
+        (2, 10, True, tenths(2, 1, 7, NONE)),
+        (3, 11, True, tenths(2, 1, 7, NONE)),
+        (4, 11, False, []),
+        (5, 12, True, tenths(NONE, 1, 9, NONE)),
+        (6, 15, False, []),
+        (7, 14, True, tenths(NONE, 2, 8, NONE)),
+        (7, 15, True, tenths(NONE, 2, 3, 5)),
+    ]
+
+
+def test_questions_whose_outcomes_never_change_keep_their_rows() -> None:
+    """They are the same object, so that nothing is copied."""
+    facts = read(made())
+    assert as_counted(facts.forecasts, facts.changed) is facts.forecasts
+
+
+def test_other_questions_keep_their_rows_beside_one_that_changes() -> None:
+    """A forecast on another question counts as it was made."""
+    facts = read(made(), opened(), forecast(at=day(11), probability="0.6"), removal(at=day(12)))
+    counted = as_counted(facts.forecasts, facts.changed)
+    rain = np.flatnonzero(counted.question == 1)
+    assert counted.at[rain].tolist() == [micros(11)]
+    assert counted.chance(rain, np.zeros(1, np.int64), np.zeros(1, np.int64)).tolist() == [6 * 10**9]
+
+
+def scored(*commands: AnyCommand, **fields: Any) -> dict[str, str]:
+    """Scores by participant, under the logarithm."""
+    rules = RuleSet(name="own", kernel="ln", **fields)
+    said = [choices(), contest(rules=rules), entry(question="colour"), *commands, resolution("colour", outcome="blue")]
+    return {row["participant"]: row["score"] for row in oracle.projected(*said).table("scores").rows()}
+
+
+def test_a_forecast_from_before_the_opening_does_not_begin_to_stand_by_a_removal() -> None:
+    """Under rules by which it never stands."""
+    early = [made(BEFORE), removal(at=day(12))]
+    assert scored(*early, early_forecasts=False) == {}
+    assert scored(*early).keys() == {"ada"}
+
+
+def test_a_board_that_is_sealed_before_a_change_keeps_its_numbers() -> None:
+    """Scores, and the exact fractions, are those of the log without the change."""
+    sealed: list[AnyCommand] = [
+        choices(),
+        contest(rules="baseline"),
+        entry(question="colour"),
+        made(),
+        resolution("colour", outcome="red"),
+        finalization("cup"),
+    ]
+    reopened: list[AnyCommand] = [revocation("colour"), removal("green", at=day(13)), addition(at=day(14))]
+    before, after = (oracle.projected(*commands) for commands in (sealed, [*sealed, *reopened]))
+    for name in ("scores", "score_parts", "leaderboard"):
+        rows = list(before.table(name).rows())
+        assert rows == list(after.table(name).rows())
+        assert rows
