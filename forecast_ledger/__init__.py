@@ -66,11 +66,11 @@ if not os.path.isdir(f"{_HERE}/ledger"):  # noqa: PTH112 - a checkout without li
     __path__.append(os.path.dirname(_HERE))  # noqa: PTH120
 
 if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED has them for the running program
+    from forecast_ledger.ledger.batching.receipt import Receipt
     from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
     from forecast_ledger.ledger.model import commands, events, rules
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-    from forecast_ledger.ledger.storing.receipt import Receipt
     from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.projections.catalogue.projection import Projections
@@ -96,7 +96,7 @@ else:  # so that a type checker reports a name that is not offered
         "Ledger": ("ledger.storing.writer", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
         "Projections": ("projections.catalogue.projection", "Projections"),
-        "Receipt": ("ledger.storing.receipt", "Receipt"),
+        "Receipt": ("ledger.batching.receipt", "Receipt"),
         "Recorded": ("ledger.model.log", "Recorded"),
         "Refused": ("ledger.core.errors", "Refused"),
         "Replay": ("replay.reading.replay", "Replay"),

@@ -26,6 +26,7 @@ from eventsourcing.persistence import ApplicationRecorder, StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 from msgspec import json, structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY, format_instant
@@ -50,7 +51,6 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -247,6 +247,18 @@ def million(log: str) -> None:
             handle_all(ledger, commands)
 
 
+def held_bytes(log: str) -> float:
+    """The bytes that a writer holds for a command of a log whose questions are resolved."""
+    tracemalloc.start()
+    with Ledger.open(log) as ledger:
+        before, _ = tracemalloc.get_traced_memory()
+        count = ledger.head().position
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return (after - before) / count
+
+
 def using(folder: Path) -> dict[str, float]:
     """Measure the work of auditors, researchers and backends on a million events against reading the rows."""
     log, model, seconds = str(folder / "million.db"), str(folder / "model.db"), dict[str, list[float]]()
@@ -288,9 +300,10 @@ def using(folder: Path) -> dict[str, float]:
     aims = {"verify": 2, "replay of every table, with its digest": 2.5, "explain of one score, with a read model": 0.05}
     aims["refresh of a read model after one event"] = 0.01
     aim = {name: f" (aim {aims[name]})" if name in aims else "" for name in seconds}
-    return {
+    ratios = {
         f"1,000,000 events, {name}: ratio to reading{aim[name]}": median(runs) / read for name, runs in seconds.items()
     }
+    return ratios | {"1,000,000 events, bytes that a writer holds for an old command (aim 16)": held_bytes(log)}
 
 
 def scored(facts: Facts, names: tuple[str, ...]) -> float:

@@ -43,7 +43,7 @@ class ForecastCheck:
         question = state.questions.get(event.question)
         if question is None or question.settled or question.has_changed or not FIRST_INSTANT <= at < question.closed_at:
             return None
-        last = state.standing.get((event.question, event.participant))
+        last = state.standing_on(event.question).get(event.participant)
         if event.attestation is not None or event.until is not None or (last is not None and at < last[0]):
             return None
         question_id, form = self._forms.get(event.question) or self._form(event.question, question)

@@ -266,7 +266,9 @@ def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None
     """Raise ValueError unless the whole pool, in payable units, goes to participants who forecast in the contest."""
     _, pool, unit, *_ = state.contests[contest]
     questions = [question for contest_of, question in state.entries if contest_of == contest]
-    strangers = [winner for winner in prizes if not any((question, winner) in state.standing for question in questions)]
+    strangers = {*prizes}
+    for question in questions:
+        strangers = strangers and strangers - state.peek_standing(question).keys()
     payable = all(type(amount) is int and amount > 0 and amount % unit == 0 for amount in prizes.values())
     if strangers or not payable or sum(prizes.values()) != pool:
         raise ValueError(f"contest {contest!r}: no leaderboard can give these prizes: {dict(prizes)!r}")

@@ -41,7 +41,7 @@ def change_outcomes(command: commands.ChangeOutcomes, state: State) -> events.Ou
     if at < earliest:
         detail = f"the last change of the outcomes is complete at {values.format_instant(earliest)}"
         raise Refused("out_of_order", "at", command.at, detail, remedy="use that instant or a later one")
-    latest = max((made for (on, _), (made, _) in state.standing.items() if on == command.question), default=at)
+    latest = max((made for made, _ in state.standing_on(command.question).values()), default=at)
     if at < latest:
         detail = f"a forecast on it was made or withdrawn at {values.format_instant(latest)}"
         raise Refused("out_of_order", "at", command.at, detail, remedy="use that instant or a later one")

@@ -77,7 +77,7 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
         raise Refused(
             "wrong_order_of_instants", "until", command.until, "a forecast ends after it is made", remedy=remedy
         )
-    last = state.standing.get((command.question, command.participant))
+    last = state.standing_on(command.question).get(command.participant)
     if at < question.changed_at or (last is not None and at < last[0]):
         raise Refused("out_of_order", "at", command.at)
     return events.ForecastMade(
@@ -98,7 +98,7 @@ def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> event
     """
     question = state.question(command.question)
     at = _open_at(command, question)
-    last = state.standing.get((command.question, command.participant))
+    last = state.standing_on(command.question).get(command.participant)
     if at < question.changed_at or (last is not None and at < last[0]):
         raise Refused("out_of_order", "at", command.at)
     if last is None or at >= last[1]:
@@ -282,21 +282,20 @@ def question_opened(event: events.QuestionOpened, state: State, _: int) -> tuple
         annulled=False,
         catch_all=event.outcomes[-1] if event.outcomes else "",
     )
-    return ((state.questions, event.question, question),)
+    return ((state.questions, event.question, question), (state.standing, event.question, {}))
 
 
 def forecast_made(event: events.ForecastMade, state: State, _: int) -> tuple[Write, ...]:
     """Mark that a forecast stands."""
-    state.questions[event.question]
     ends = values.NEVER if event.until is None else event.until
-    return ((state.standing, (event.question, event.participant), (event.at, ends)),)
+    return ((state.standing_on(event.question), event.participant, (event.at, ends)),)
 
 
 def forecast_withdrawn(event: events.ForecastWithdrawn, state: State, _: int) -> tuple[Write, ...]:
     """Mark that no forecast stands."""
-    key = (event.question, event.participant)
-    state.standing[key]
-    return ((state.standing, key, (event.at, event.at)),)
+    standing = state.standing_on(event.question)
+    standing[event.participant]
+    return ((standing, event.participant, (event.at, event.at)),)
 
 
 def question_closed(event: events.QuestionClosed, state: State, _: int) -> tuple[Write, ...]:
@@ -313,7 +312,9 @@ def question_settled(
         question = question._replace(settled=True, annulled=False, resolution=event)
     else:
         question = question._replace(settled=True, annulled=True)
-    return ((state.questions, event.question, question),)
+    standing = state.standing[event.question]
+    kept = state.unload(standing) if isinstance(standing, dict) else standing
+    return ((state.questions, event.question, question), (state.standing, event.question, kept))
 
 
 def resolution_revoked(event: events.ResolutionRevoked, state: State, _: int) -> tuple[Write, ...]:

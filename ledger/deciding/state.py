@@ -1,7 +1,7 @@
 """The state that commands are decided against."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import NEVER
@@ -136,6 +136,19 @@ class PositionState(NamedTuple):
 # Instants, µs: of a participant's last forecast or withdrawal; at which that forecast ends by itself. A withdrawal ends
 # at its own instant, so that nothing stands after it.
 Standing = tuple[int, int]
+StandingOf = dict[str, Standing]  # by participant, on one question
+
+
+class Unloaded(Protocol):
+    """What stands on a question that is resolved or annulled, kept elsewhere."""
+
+    def load(self) -> StandingOf:
+        """Return it; the caller may change what it gets."""
+
+
+def keep_loaded(standing: StandingOf) -> StandingOf:
+    """Return what stands on a question as it is."""
+    return standing
 
 
 class State:
@@ -145,11 +158,13 @@ class State:
     there is none. Like the clock, it is an input of a decision. It may read the whole log, so it is called last.
     null_lists: whether a reply may have null lists. It is False only while an audit decides a reply that is recorded
     as unreadable, because earlier versions did not read such replies.
+    unload: what keeps elsewhere what stands on a question that is resolved or annulled, because no command needs it
+    before the resolution is revoked.
     """
 
     def __init__(self) -> None:
         self.questions: dict[str, QuestionState] = {}
-        self.standing: dict[tuple[str, str], Standing] = {}
+        self.standing: dict[str, StandingOf | Unloaded] = {}  # by question; see `standing_on`
         self.contests: dict[str, ContestState] = {}
         self.entries: dict[tuple[str, str], EntryState] = {}  # by contest and question
         self.paid: dict[tuple[str, str], int] = {}  # prizes by contest and winner, 1e-6
@@ -166,6 +181,7 @@ class State:
         self.texts: dict[str, bool] = {}  # digest -> True, of each text in the log
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
         self.null_lists = True
+        self.unload: Callable[[StandingOf], StandingOf | Unloaded] = keep_loaded
 
     def question(self, name: str) -> QuestionState:
         """Return the question of this id. Refuses: unknown_question."""
@@ -173,6 +189,18 @@ class State:
         if question is None:
             raise Refused("unknown_question", "question", name)
         return question
+
+    def standing_on(self, question: str) -> StandingOf:
+        """Return what stands on a question. Raises KeyError: it was never opened."""
+        standing = self.standing[question]
+        if type(standing) is not dict:
+            standing = self.standing[question] = self.peek_standing(question)
+        return standing
+
+    def peek_standing(self, question: str) -> StandingOf:
+        """Return what stands on a question, only to be looked at now. Raises KeyError: it was never opened."""
+        standing = self.standing[question]
+        return standing if isinstance(standing, dict) else standing.load()
 
     def contest(self, name: str) -> ContestState:
         """Return the contest of this id, finalized or not. Refuses: unknown_contest."""

@@ -15,8 +15,8 @@ from forecast_ledger.ledger.core.errors import Refused
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
+    from forecast_ledger.ledger.batching.receipt import Receipt
     from forecast_ledger.ledger.model.commands import AnyCommand
-    from forecast_ledger.ledger.storing.receipt import Receipt
 
 # Names that a log record has, or that logging interprets: a field with one of these names would be an error.
 _RESERVED = {*vars(logging.makeLogRecord({})), "message", "asctime", "exc_info", "stack_info", "stacklevel"}

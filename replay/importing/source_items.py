@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import ID_LENGTH, format_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
@@ -37,7 +38,6 @@ from forecast_ledger.ledger.model.events import (
     ResolutionRevoked,
 )
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.projections.facts.schedules import rescheduled
 from forecast_ledger.replay.writing.append import InputPlace, Outcome, ReadCommand
 

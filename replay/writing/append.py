@@ -9,10 +9,10 @@ from typing import IO, Any, NamedTuple, get_args
 import msgspec
 from msgspec import structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, read
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 
 LARGEST_BATCH = 10_000  # most commands per transaction; other writers wait for each

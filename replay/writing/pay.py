@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import Instant
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import PayPrizes
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts

@@ -283,8 +283,12 @@ def ran(*story: AnyCommand) -> list[AnyEvent]:
 
 def remembered(ledger: Ledger) -> dict[str, Any]:
     """All that the writer knows of the past: every table of its state, the commands and the attempts at decisions."""
-    known = vars(ledger._state) | {"commands": ledger._commands, "recorded attempts": ledger._attempts}
-    return deepcopy({name: table for name, table in known.items() if name != "prizes"})
+    known = ledger._known
+    ids = list({recorded.command_id: None for page in ledger.read() for recorded in page})
+    tables: dict[str, Any] = {name: table for name, table in vars(known.state).items() if isinstance(table, dict)}
+    tables["standing"] = {question: known.state.peek_standing(question) for question in known.state.standing}
+    tables["commands"] = known.commands.recent | known.commands.older(ids, ledger._store.read)
+    return deepcopy(tables | {"recorded attempts": known.attempts, "head": known.head})
 
 
 class Then:

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec import structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.ledger.deciding.test_accounts import CASH
 from tests.support.effort import times
@@ -174,7 +174,7 @@ class AccountsMachine(RuleBasedStateMachine):
     def everything_adds_up(self) -> None:
         """Cash, shares, cost and the counts of a contest, each from the events alone; and what is sealed stays so."""
         happened = [cast("Any", recorded.event) for page in self.ledger.read() for recorded in page]
-        state = self.ledger._state
+        state = self.ledger._known.state
         assert {key: account.cash for key, account in state.accounts.items()} == cash_of(happened)
         held = holdings(happened)
         assert {key: (of.shares, of.cost, of.ended > 0) for key, of in state.positions.items()} == held

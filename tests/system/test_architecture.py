@@ -17,7 +17,11 @@ STORES = {
     "ledger.storing.sqlite",
     "ledger.storing.postgres",
 }  # know the library that keeps rows
-SHELL = {"ledger.core.gc_pause", "ledger.storing"}  # what of the ledger reads a clock, waits, or talks to a store
+SHELL = {
+    "ledger.core.gc_pause",
+    "ledger.batching",
+    "ledger.storing",
+}  # what of the ledger reads a clock, waits, or talks to a store
 # What projections may see of the ledger.
 PURE = {f"ledger.core.{name}" for name in ("errors", "exact", "hints", "lazy_fractions", "values")} | {
     f"ledger.model.{name}"

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from eventsourcing.sqlite import SQLiteConnection
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, Uncertain
 from forecast_ledger.ledger.deciding.decider import evolve
 from forecast_ledger.ledger.deciding.state import State, Write
@@ -23,7 +24,6 @@ from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import Store, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import read
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table

@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands as said
 from forecast_ledger.ledger.model import events
@@ -21,7 +22,6 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.facts.from_log import facts

@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrices, read
 from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.incremental import incremental_scores

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import trading_readings as readings
 from tests.support.trading_model import Book

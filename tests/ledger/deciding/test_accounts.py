@@ -236,7 +236,7 @@ def cash(*story: AnyCommand, who: str = "ada") -> Fraction:
             for recorded in page
             if type(recorded.event) in CASH and _account_of(recorded.event) == ("week", who)
         ]
-        assert ledger._state.accounts["week", who].cash == sum(moved)
+        assert ledger._known.state.accounts["week", who].cash == sum(moved)
         return Fraction(sum(moved), MONEY)
 
 

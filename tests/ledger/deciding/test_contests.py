@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT
 from forecast_ledger.ledger.deciding import contests
@@ -14,7 +15,6 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Spot
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support.given import (

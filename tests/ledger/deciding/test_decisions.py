@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding import decisions
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, RecordDecision
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import (
     AFTER,

@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 from psycopg import sql
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing import database, store
 from forecast_ledger.ledger.storing.database import Rows
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import Store, TakenError, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE

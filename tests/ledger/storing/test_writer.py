@@ -22,12 +22,12 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log

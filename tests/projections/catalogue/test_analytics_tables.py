@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from msgspec import structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import FINE, main

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE, main
 from forecast_ledger.replay.writing.lazy_store import open_lazily as to_append

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid
 from forecast_ledger.ledger.model.log import Recorded, seal
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections

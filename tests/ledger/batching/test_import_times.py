@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET, structs
 
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks, verify
 from forecast_ledger.replay.files.export import export

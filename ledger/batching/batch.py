@@ -1,0 +1,156 @@
+"""A batch of commands that are decided together, each against the state after the one before it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from forecast_ledger.ledger.batching.command_index import ReadRows, RecordedCommand
+from forecast_ledger.ledger.batching.import_times import fault_of
+from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.writer_state import WriterState, attempt_key
+from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
+from forecast_ledger.ledger.deciding.decider import decide, evolve
+from forecast_ledger.ledger.deciding.state import Write
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent
+from forecast_ledger.ledger.model.log import Recorded
+
+_Request = tuple[str, AnyCommand]  # a command and its id
+_MISSING = object()
+
+
+class Batch:
+    """Commands decided together: the rows to append, and the changes of the state, to undo them.
+
+    read: reads rows of the log. now: by the ledger's clock, µs; never before the newest row. times: of receipt of
+    each command, if imported.
+    """
+
+    def __init__(self, known: WriterState, read: ReadRows, now: int, times: Sequence[int] | None = None) -> None:
+        self.state, self.commands, self.attempts = known.state, known.commands, known.attempts
+        self._read = read
+        self._older: Mapping[str, RecordedCommand] = {}  # those of the commands that are recorded, and not recent
+        self._now, self._times, self._in_use = now, times, not known.is_imported
+        self._began_at = self.recorded_at = now if times is None else known.recorded_at
+        self.head = known.head
+        self.position, self.digest = self.head
+        self.rows: list[tuple[int, str, bytes]] = []
+        self._undo: list[Write] = []
+
+    def receipts(
+        self, requests: Sequence[_Request], fingerprints: Sequence[str | Refused]
+    ) -> list[Receipt | Refused] | None:
+        """Return the receipts of commands that are all recorded; None if one is not, or has other content."""
+        receipts: list[Receipt | Refused] = []
+        for part in slice(1), slice(1, None):  # mostly, the first one is new
+            self._look_up(requests[part], fingerprints[part])
+            for (command_id, _), fingerprint in zip(requests[part], fingerprints[part], strict=True):
+                command = None if isinstance(fingerprint, Refused) else self._recorded(command_id)
+                if command is None or command.fingerprint != fingerprint:
+                    return None
+                receipts.append(Receipt(command_id, command.first, command.last, duplicate=True))
+        return receipts
+
+    def decide_all(
+        self, requests: Sequence[_Request], fingerprints: Sequence[str | Refused], *, atomic: bool
+    ) -> list[Receipt | Refused]:
+        """Return the outcome of each command; if atomic, one refusal refuses all."""
+        times: Sequence[int | None] = self._times or [None] * len(requests)
+        self._look_up(requests, fingerprints)
+        outcomes = [
+            fingerprint if isinstance(fingerprint, Refused) else self._outcome(command_id, command, fingerprint, time)
+            for (command_id, command), fingerprint, time in zip(requests, fingerprints, times, strict=True)
+        ]
+        if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
+            self.undo()
+            return [
+                Refused("batch_refused", "id", outcome.command_id)
+                if isinstance(outcome, Receipt) and outcome.last > self.position
+                else outcome
+                for outcome in outcomes
+            ]
+        return outcomes
+
+    def undo(self) -> None:
+        """Restore the state from before the batch."""
+        for table, key, value in reversed(self._undo):
+            if value is _MISSING:
+                del table[key]
+            else:
+                table[key] = value
+        self._undo.clear()
+        self.rows.clear()
+        self.position, self.digest = self.head
+        self.recorded_at = self._began_at
+
+    def pages(self) -> list[list[bytes]]:
+        """Return the rows so far as a page of the log; no page if there are none."""
+        return [[row for _, _, row in self.rows]] if self.rows else []
+
+    def _look_up(self, requests: Sequence[_Request], fingerprints: Sequence[str | Refused]) -> None:
+        """Look up the commands that are recorded, and not recent. The id of a refused one may not even be a text."""
+        ids = [request[0] for request, known in zip(requests, fingerprints, strict=True) if type(known) is str]
+        self._older = self.commands.older(ids, self._read)
+
+    def _recorded(self, command_id: str) -> RecordedCommand | None:
+        return self.commands.recent.get(command_id) or self._older.get(command_id)
+
+    def _outcome(self, command_id: str, command: AnyCommand, fingerprint: str, time: int | None) -> Receipt | Refused:
+        if (entry := self._recorded(command_id)) is not None:
+            recorded, first, last = entry
+            if recorded != fingerprint:
+                return Refused("command_id_reused", "id", command_id)
+            return Receipt(command_id, first, last, duplicate=True)
+        if type(command) is RecordDecision and (earlier := self.attempts.get(attempt_key(command))) is not None:
+            recorded, first, last = (
+                self.commands.recent.get(earlier) or self.commands.older([earlier], self._read)[earlier]
+            )
+            if recorded != fingerprint:
+                detail = f"command {earlier!r} has recorded this attempt, with other content"
+                return Refused("decision_taken", "attempt", command.attempt, detail)
+            return Receipt(command_id, first, last, duplicate=True)
+        try:
+            events = self._decide(command, time)
+        except Refused as refused:
+            return refused
+        first = self.position + 1
+        for event in events:
+            self._record(command_id, fingerprint, event)
+        self._write(self.commands.recent, command_id, RecordedCommand(fingerprint, first, self.position))
+        if type(command) is RecordDecision:
+            self._write(self.attempts, attempt_key(command), command_id)
+        return Receipt(command_id, first, self.position)
+
+    def _decide(self, command: AnyCommand, time: int | None) -> Sequence[AnyEvent]:
+        """Decide a command; a time of receipt is then the time of its rows. Raises Refused."""
+        fault = None if time is None else fault_of(time, self.recorded_at, self._now, in_use=self._in_use)
+        try:
+            events = decide(command, self.state)
+        except Refused as refused:
+            raise first_by_precedence([refused, fault] if fault else [refused]) from None
+        if fault is not None:
+            raise fault
+        self.recorded_at = self.recorded_at if time is None else time
+        return events
+
+    def _record(self, command_id: str, fingerprint: str, event: AnyEvent) -> None:
+        self.position = position = self.position + 1
+        recorded = Recorded(
+            position=position,
+            recorded_at=self.recorded_at,
+            imported=UNSET if self._times is None else True,
+            command_id=command_id,
+            command=fingerprint,
+            previous=self.digest,
+            event=event,
+        )
+        row, self.digest = log.seal(recorded)
+        self.rows.append((position, TAGS[type(event)], row))
+        for write in evolve(event, self.state, position):
+            self._write(*write)
+
+    def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        self._undo.append((table, key, table.get(key, _MISSING)))
+        table[key] = value

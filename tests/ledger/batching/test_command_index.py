@@ -1,0 +1,146 @@
+"""The index of recorded commands: what it finds is what a dictionary of the log would hold."""
+
+import random
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from forecast_ledger.ledger.batching import command_index
+from forecast_ledger.ledger.batching.command_index import CommandIndex, RecordedCommand
+from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.core.errors import Corrupt, Refused
+from forecast_ledger.ledger.model.commands import Prices
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.given import DAY, NOW, day, forecast, market, opened, quotes, remembered
+
+MARKETS = [f"market {number}" for number in range(9)]
+
+
+class SameHash(str):
+    """An id that has the hash of every other one."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other)
+
+
+@pytest.fixture(autouse=True)
+def _few_are_recent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three commands are recent, and two rows are read at once, so that short logs have all cases."""
+    monkeypatch.setattr(command_index, "RECENT", 3)
+    monkeypatch.setattr(command_index, "PAGE", 2)
+
+
+def in_the_log(ledger: Ledger) -> dict[str, RecordedCommand]:
+    """The commands of a log, from all its rows."""
+    found: dict[str, RecordedCommand] = {}
+    for recorded in (recorded for page in ledger.read() for recorded in page):
+        first = found[recorded.command_id].first if recorded.command_id in found else recorded.position
+        found[recorded.command_id] = RecordedCommand(recorded.command, first, recorded.position)
+    return found
+
+
+def commands_of_a_history(dice: random.Random) -> Iterator[object]:
+    """Commands with one event and with many, some of them refused."""
+    yield from (opened(), *(market(name) for name in MARKETS))
+    for number in count():
+        yield dice.choice(
+            [
+                forecast(participant=f"p{number % 4}", at=day(1)),
+                quotes(
+                    *(Prices(question=dice.choice(MARKETS), prices={"yes": "0.5"}) for _ in range(dice.randrange(1, 7)))
+                ),
+            ]
+        )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_command_is_found_after_every_step_and_no_other(seed: int) -> None:
+    """Whatever the order and the size of batches; and a retry has the receipt of the first time."""
+    dice = random.Random(seed)
+    source, ids = commands_of_a_history(dice), count()
+    with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as ledger:
+        sent: list[Any] = []
+        for _ in range(25):
+            batch = [structs.replace(next(source), id=f"c{next(ids)}") for _ in range(dice.randrange(1, 4))]  # type: ignore[type-var]
+            batch += dice.choices(sent, k=dice.randrange(3)) if sent else []
+            dice.shuffle(batch)
+            before = in_the_log(ledger)
+            for command, outcome in zip(batch, ledger.handle_many(batch), strict=True):  # type: ignore[arg-type]
+                recorded = in_the_log(ledger).get(command.id)  # type: ignore[attr-defined]
+                assert (recorded is None) == isinstance(outcome, Refused)
+                if isinstance(outcome, Receipt):
+                    assert (outcome.first, outcome.last) == recorded[1:]  # type: ignore[index]
+                    assert outcome.duplicate or outcome.command_id not in before
+            sent += batch
+            assert remembered(ledger)["commands"] == in_the_log(ledger)
+            known = ledger._known.commands
+            assert known.older(["unknown", *in_the_log(ledger)], ledger._store.read).keys().isdisjoint(known.recent)
+        assert len(known.recent) <= 3 + 12
+        assert len(in_the_log(ledger)) > 20
+
+
+def test_ids_of_one_hash_are_told_apart_by_the_log() -> None:
+    """A hash only says where to look."""
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "question")
+        for number in range(9):
+            ledger.handle(forecast(participant=f"p{number}", at=day(1)), f"c{number}")
+        index, known = CommandIndex(), in_the_log(ledger)
+        for command_id, command in known.items():
+            index.recent[SameHash(command_id)] = command
+            index.settle()
+        asked = [SameHash(command_id) for command_id in (*known, "another")]
+        found = index.recent | index.older(asked, ledger._store.read)
+        assert {str(command_id): command for command_id, command in found.items()} == known
+
+
+def test_other_content_under_an_older_id_is_refused() -> None:
+    """As it is under a recent one."""
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "question")
+        for number in range(9):
+            ledger.handle(forecast(participant=f"p{number}", at=day(1)), f"c{number}")
+        assert "c1" not in ledger._known.commands.recent
+        with pytest.raises(Refused, match="command_id_reused"):
+            ledger.handle(forecast(participant="p1", at=day(1), probability="0.9"), "c1")
+        assert ledger.handle(forecast(participant="p1", at=day(1)), "c1") == Receipt("c1", 3, 3, duplicate=True)
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing"])
+def test_damage_to_an_older_command_is_found_when_it_is_looked_up(damage: str) -> None:
+    """A receipt never comes from a row that is not what was sealed."""
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "question")
+        for number in range(9):
+            ledger.handle(forecast(participant=f"p{number}", at=day(1)), f"c{number}")
+        index, read = ledger._known.commands, ledger._store.read
+
+        def damaged(after: int, limit: int) -> list[bytes]:
+            rows = read(after, limit)
+            return [] if damage == "missing" else [row.replace(b'"c1"', b'"c7"') for row in rows]
+
+        with pytest.raises(Corrupt):
+            index.older(["c1"], damaged)
+
+
+def test_an_older_command_takes_twelve_bytes() -> None:
+    """Four of them for its log position, as long as it is below 2**32; there are few runs."""
+    index = CommandIndex()
+    for number in range(1, 2_000):
+        index.recent[f"c{number}"] = RecordedCommand("", number, number)
+        index.settle()
+    size = sum(hashes.nbytes + positions.nbytes for hashes, positions in index._runs)
+    assert size == 12 * (1_999 - len(index.recent))
+    assert len(index._runs) <= 10
+    index.recent.update({f"later {number}": RecordedCommand("", 2**32 + number, 2**32 + number) for number in range(5)})
+    index.settle()
+    assert [positions.dtype for _, positions in index._runs][-1] == "uint64"
+    assert index._runs[-1][1].max() == 2**32 + 3
