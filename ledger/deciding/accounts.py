@@ -157,8 +157,8 @@ def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[even
     yield from reversals(event, state)
     for key, position in _positions(event.question, state):
         if event.policy == "void_trades":
-            amount = position.paid - position.received
-            yield events.TradesVoided(**_position_fields(event, key, position), amount=amount)
+            amount = position.paid - position.received + position.fees
+            yield events.TradesVoided(**_position_fields(event, key, position), amount=amount, fee=position.fees)
         elif position.shares:
             yield events.PositionRefunded(**_position_fields(event, key, position))
 
@@ -309,11 +309,14 @@ def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Wri
     before = state.positions.get((*key, number))
     held = before or PositionState(event.question, event.outcome)
     after = held._replace(
-        shares=held.shares + event.shares, cost=held.cost + event.amount, paid=held.paid + event.amount
+        shares=held.shares + event.shares,
+        cost=held.cost + event.amount,
+        paid=held.paid + event.amount,
+        fees=held.fees + event.fee,
     )
     bought = account.bought + event.shares
     account = account._replace(
-        cash=account.cash - event.amount, positions=max(account.positions, number), bought=bought
+        cash=account.cash - event.amount - event.fee, positions=max(account.positions, number), bought=bought
     )
     writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, (*key, number), after))
     writes += _update_traded_at(event, state)
@@ -335,10 +338,13 @@ def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, 
     key = (event.contest, event.participant)
     account, held = state.accounts[key], state.positions[*key, event.position]
     after = held._replace(
-        shares=held.shares - event.shares, cost=held.cost - event.cost, received=held.received + event.proceeds
+        shares=held.shares - event.shares,
+        cost=held.cost - event.cost,
+        received=held.received + event.proceeds,
+        fees=held.fees + event.fee,
     )
     writes: tuple[Write, ...] = (
-        (state.accounts, key, account._replace(cash=account.cash + event.proceeds)),
+        (state.accounts, key, account._replace(cash=account.cash + event.proceeds - event.fee)),
         (state.positions, (*key, event.position), after),
         *_update_traded_at(event, state),
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.deciding.fees import trade_fee
 from forecast_ledger.ledger.deciding.state import AccountState, ContestState, PositionState, State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.replies import Reply
@@ -57,8 +58,9 @@ class _LegRun:
     def buy(self, bet: events.Bet, fields: dict[str, Any]) -> events.SharesBought:
         """Buy shares for an amount at the quoted price, rounded down; confidence is the amount / the largest bet.
 
+        The fee is paid on top of the amount, and limits of bets do not include it.
         Refuses, first that applies: unknown_market, unknown_side, market_closed, no_quote, quote_too_new, stale_quote,
-        no_price, above_cap, too_many_shares.
+        no_price, above_cap, not_enough_cash, too_many_shares.
 
         Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Position Mechanics".
         """
@@ -70,6 +72,9 @@ class _LegRun:
             raise _RefusedLegError("no_price")
         if bet.amount > most:
             raise _RefusedLegError("above_cap")
+        fee = trade_fee(self.trading, shares, price, -bet.amount)
+        if bet.amount + fee > self.account.cash:
+            raise _RefusedLegError("not_enough_cash")
         if self.account.bought + shares > values.LARGEST_HOLDING:
             raise _RefusedLegError("too_many_shares")
         number = self.open_position(bet.question, outcome)
@@ -85,9 +90,10 @@ class _LegRun:
             amount=bet.amount,
             shares=shares,
             confidence=half_even(bet.amount * values.PROBABILITY, most),
+            fee=fee,
         )
         self.account = self.account._replace(
-            cash=self.account.cash - bet.amount,
+            cash=self.account.cash - bet.amount - fee,
             positions=max(self.account.positions, number),
             bought=self.account.bought + shares,
         )
@@ -99,7 +105,7 @@ class _LegRun:
         """Sell a percentage of the shares held, at the quoted price; shares, cost and proceeds are rounded down.
 
         100 percent sells all. Refuses, first that applies: no_position, market_closed, no_quote, quote_too_new,
-        stale_quote, no_shares.
+        stale_quote, no_shares, not_enough_cash (a fee above the proceeds that the cash does not cover).
         """
         number = int(sale.position) if _NUMBER.fullmatch(sale.position) else 0
         held = self.position(number)
@@ -111,7 +117,10 @@ class _LegRun:
             raise _RefusedLegError("no_shares")
         cost = held.cost * shares // held.shares
         proceeds = shares * price // values.PROBABILITY
-        self.account = self.account._replace(cash=self.account.cash + proceeds)
+        fee = trade_fee(self.trading, shares, price, proceeds)
+        if fee > max(proceeds, proceeds + self.account.cash):
+            raise _RefusedLegError("not_enough_cash")
+        self.account = self.account._replace(cash=self.account.cash + proceeds - fee)
         self.positions[number] = held._replace(shares=held.shares - shares, cost=held.cost - cost)
         return events.SharesSold(
             **fields,
@@ -123,6 +132,7 @@ class _LegRun:
             shares=shares,
             cost=cost,
             proceeds=proceeds,
+            fee=fee,
         )
 
     def outcome(self, bet: events.Bet) -> int:

@@ -115,8 +115,8 @@ class AttemptCounts(NamedTuple):
 class PositionState(NamedTuple):
     """A position: the shares of one outcome that are held, 1e-6, and their cost, 1e-6.
 
-    paid, received: the sums of all its trades, 1e-6. ended: the log position of the event that settled, refunded or
-    voided it; 0 until then. brought: the cash of that event, 1e-6.
+    paid, received, fees: the sums of all its trades, 1e-6. ended: the log position of the event that settled,
+    refunded or voided it; 0 until then. brought: the cash of that event, 1e-6.
     """
 
     question: str
@@ -127,6 +127,7 @@ class PositionState(NamedTuple):
     received: int = 0
     ended: int = 0
     brought: int = 0
+    fees: int = 0
 
     def is_open(self) -> bool:
         """Return whether shares are held."""

@@ -328,6 +328,7 @@ class SharesBought(LegEvent, frozen=True, kw_only=True, tag="shares_bought.v1"):
     amount: int
     shares: int
     confidence: int
+    fee: int = 0
 
 
 class SharesSold(LegEvent, frozen=True, kw_only=True, tag="shares_sold.v1"):
@@ -341,6 +342,7 @@ class SharesSold(LegEvent, frozen=True, kw_only=True, tag="shares_sold.v1"):
     shares: int
     cost: int
     proceeds: int
+    fee: int = 0
 
 
 class LegRefused(LegEvent, frozen=True, kw_only=True, tag="leg_refused.v1"):
@@ -366,11 +368,12 @@ class PositionRefunded(PositionEvent, frozen=True, kw_only=True, tag="position_r
 
 
 class TradesVoided(PositionEvent, frozen=True, kw_only=True, tag="trades_voided.v1"):
-    """Undoes the trades of a position: refunds what was paid for it, less what was received."""
+    """Undoes the trades of a position: refunds what was paid for it, less what was received, and their fees."""
 
     shares: int
     cost: int
     amount: int
+    fee: int = 0
 
 
 class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settlement_reversed.v1"):

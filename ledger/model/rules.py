@@ -171,6 +171,7 @@ def inconsistency(rules: RuleSet) -> str:
         _broken_kernel_rules(rules, kernels)
         | _broken_limit_rules(rules, logarithms)
         | _broken_total_rules(rules, losses)
+        | _broken_trading_rules(rules.trading or Trading())
     )
     return next((rule for rule, is_broken in broken.items() if is_broken), "")
 
@@ -233,6 +234,15 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
         "a loss without a reference needs period covered, and a total that is a mean": bool(losses)
         and rules.reference == "none"
         and (rules.period != "covered" or rules.total in {"sum", "per_coverage", "per_question"}),
+    }
+
+
+def _broken_trading_rules(trading: Trading) -> dict[str, bool]:
+    """Return the rules about trading, each with whether it is broken."""
+    fee = (trading.fee_exponent, trading.fee_unit, trading.fee_rounding)
+    return {
+        "fee_exponent, fee_unit and fee_rounding need fee_rate_ppm above 0": not trading.fee_rate_ppm
+        and fee != (1, 1, "up"),
     }
 
 
@@ -335,6 +345,25 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
             _ARENA, name="arena-v2", trading=Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5)
         ),
         "Forecaster Arena, Methodology v1 and Scoring Methodology",
+    ),
+    # The first methodology, with the fees of an exchange. Kalshi's is that of an order that is filled at once, of an
+    # account that is kept in cents; some series have another rate or none. Polymarket's is that of economics, culture
+    # and weather; other categories have 0, 0.03, 0.04 or 0.07.
+    (
+        structs.replace(
+            _ARENA,
+            name="arena-v1-kalshi",
+            trading=Trading(fee_rate_ppm=70_000, fee_unit=10_000, fee_rounding="cash"),
+        ),
+        'Kalshi, Fee Schedule, "General Trading Fees", and API documentation, "Fee Rounding"',
+    ),
+    (
+        structs.replace(
+            _ARENA,
+            name="arena-v1-polymarket",
+            trading=Trading(fee_rate_ppm=50_000, fee_unit=10, fee_rounding="down"),
+        ),
+        'Polymarket, documentation, "Fees", "Fee Structure" and "Fee Precision"',
     ),
     # Raw Brier scores, without the adjustment for the difficulty of questions.
     (

@@ -38,12 +38,14 @@ LEG_CODES = {
     "no_price": "the price is 0, at which nothing can be bought",
     "above_cap": "the bet is more than the cap of the cash that the earlier legs left",
     "no_shares": "the amount or the percentage is less than 0.000001 shares",
+    "not_enough_cash": "the cash does not cover the bet and its fee, or a fee of a sale that exceeds its proceeds",
     "too_many_shares": "the account would have bought more shares than the limit of an account",
     "sibling_refused": "another leg was refused, and the rules carry out all legs or none",
 }
 
 Seconds = Annotated[int, Meta(ge=0, le=10**9)]
 Replies = Literal["strict", "lenient"]
+FeeRounding = Literal["up", "half_even", "down", "cash"]
 
 
 class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,10 +72,14 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     closed_marks: Literal["prior", "last"] = "prior"
     replies: Replies = "strict"
     completed_by: Literal["all", "shown"] = "all"
+    fee_rate_ppm: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    fee_exponent: Annotated[int, Meta(ge=1, le=4)] = 1
+    fee_unit: Annotated[int, Meta(ge=1, le=10**9)] = 1
+    fee_rounding: FeeRounding = "up"
 
 
 # Fields that were added later. They are left out of the log at their defaults, as LATER_FIELDS of a rule set are.
-LATER_TRADING_FIELDS = ("replies", "completed_by")
+LATER_TRADING_FIELDS = ("replies", "completed_by", "fee_rate_ppm", "fee_exponent", "fee_unit", "fee_rounding")
 _DEFAULTS = structs.asdict(Trading())
 
 

@@ -76,6 +76,19 @@ def cash_values(analysis: Analysis) -> list[Values]:
     return columns_of_rows(rows, "id id count instant text id count money money text")
 
 
+def fees_values(analysis: Analysis) -> list[Values]:
+    """One row for each movement of an account that has a fee."""
+    totals: dict[AccountKey, int] = {}
+    rows = []
+    for movement in analysis.facts.books.movements:
+        if movement.fee:
+            total = totals[movement.key] = totals.get(movement.key, 0) + movement.fee
+            place = (*movement.key, movement.position, movement.at, movement.kind)
+            question = analysis.facts.questions[movement.question].question
+            rows.append([*place, question, movement.number, movement.fee, total])
+    return columns_of_rows(rows, "id id count instant text id count money money")
+
+
 def accounts_values(analysis: Analysis) -> list[Values]:
     """One row for each account, at the latest instant in the log."""
     rows = []

@@ -10,7 +10,7 @@ _POSITION = Column("position", "count", "number of the position: 1, 2, 3 … for
 _OUTCOME = Column("outcome", "id", "the outcome")
 _PERIOD = Column("period", "count", "number of the decision period")
 _ATTEMPT = Column("attempt", "count", "number of the attempt at the decision")
-_REALISED = Column("realised", "money", "realised profit or loss")
+_REALISED = Column("realised", "money", "realised profit or loss, after fees")
 _UNREALISED = Column("unrealised", "money", "value - cost of open positions")
 _F_YES = Column("f_yes", "share", "implied probability of yes; binary questions only")
 _O_YES = Column("o_yes", "share", "payout of a share of yes")
@@ -109,6 +109,26 @@ TRADING: dict[str, Projection] = {
         division="account_entries",
         final=True,
     ),
+    "fees": Projection(
+        1,
+        "every fee of a trade, paid or given back",
+        ("contest", "participant", "log_position"),
+        (
+            CONTEST,
+            _TRADER,
+            _LOG_POSITION,
+            Column("at", "instant", "when it takes effect, as in the table `cash`"),
+            Column("movement", "text", "bought or sold; voided if the trades of the position are undone; or reversed"),
+            QUESTION,
+            _POSITION,
+            Column("fee", "money", "fee paid, of the movement's amount; negative if it is given back"),
+            Column("fees", "money", "fees paid in the account so far, less those given back"),
+        ),
+        account_tables.fees_values,
+        reads=("own_account",),
+        division="account_entries",
+        final=True,
+    ),
     "portfolio_snapshots": Projection(
         2,
         "every portfolio at each tick of its contest and after each of its movements",
@@ -155,10 +175,10 @@ TRADING: dict[str, Projection] = {
             Column("quote", "count", "log position of the quote"),
             Column("quoted_at", "instant", "when the price was quoted"),
             Column("source", "text", "source of the quote"),
-            Column("amount", "money", "amount paid or received"),
+            Column("amount", "money", "amount paid or received, without the fee"),
             Column("shares", "money", "shares bought or sold, rounded down"),
             Column("cost", "money", "cost of those shares"),
-            Column("realised", "money", "amount - cost of a sale"),
+            Column("realised", "money", "amount - cost of a sale, before its fee"),
             Column("cap", "money", "the largest bet allowed at that time"),
             Column("confidence", "share", "amount / cap"),
             _F_YES,
@@ -323,7 +343,7 @@ TRADING: dict[str, Projection] = {
         ("log_position", "account", "contest", "participant"),
         (
             _LOG_POSITION,
-            Column("account", "id", "cash, positions (at cost), prizes, house, external, prize_pool or rounding"),
+            Column("account", "id", "cash, positions (at cost), prizes, house, external, prize_pool, fees or rounding"),
             CONTEST,
             Column("participant", "id", "owner of the account; empty for accounts without one"),
             Column("amount", "fine_money", "amount added to the account"),

@@ -107,10 +107,10 @@ def _traded(facts: Facts, position: int, event: events.SharesBought | events.Sha
     """Enter a trade: its question and quote, and the changes to shares, cost and cash."""
     code, bought = facts.question_codes.codes[event.question], isinstance(event, events.SharesBought)
     if isinstance(event, events.SharesBought):
-        shares, cost, cash = event.shares, event.amount, -event.amount
+        shares, cost, cash = event.shares, event.amount, -event.amount - event.fee
         price, cap = None, bet_cap(facts.trading(event.contest), event.cash)
     else:
-        shares, cost, cash = -event.shares, -event.cost, event.proceeds
+        shares, cost, cash = -event.shares, -event.cost, event.proceeds - event.fee
         price, cap = event.price, 0
     books, number = facts.books, event.position
     account, quote = books.accounts[event.contest, event.participant], books.quotes[code][-1]
@@ -125,7 +125,7 @@ def _traded(facts: Facts, position: int, event: events.SharesBought | events.Sha
     if not holding.shares:
         holding.status = "closed"
         books.progress(event.contest).count_positions(-_completes(facts, event), event.at)
-    change = (code, holding.outcome, number, cash, shares, cost, price)
+    change = (code, holding.outcome, number, cash, shares, cost, price, event.fee)
     facts.books.enter(position, event, "bought" if bought else "sold", change, quote.known_from)
 
 
@@ -160,16 +160,16 @@ def _rescheduled(facts: Facts, _: int, event: events.QuestionRescheduled) -> Non
 
 def _ended(facts: Facts, position: int, event: EndingEvent) -> None:
     holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
-    price = None
+    price, fee = None, 0
     if isinstance(event, events.PositionSettled):
         kind, cash, price = "settled", event.proceeds, event.payout
     elif isinstance(event, events.PositionRefunded):
         kind, cash = "refunded", event.cost
     else:
-        kind, cash = "voided", event.amount
+        kind, cash, fee = "voided", event.amount, -event.fee
     facts.books.progress(event.contest).count_positions(-holding.is_open() * _completes(facts, event), event.at)
     holding.status = kind
-    change = (holding.question, holding.outcome, event.position, cash, -event.shares, -event.cost, price)
+    change = (holding.question, holding.outcome, event.position, cash, -event.shares, -event.cost, price, fee)
     facts.books.enter(position, event, kind, change)
 
 
@@ -178,13 +178,13 @@ def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> 
     settlement = facts.books.ends[event.reverses]
     holding.status = "open" if holding.shares else "closed"
     facts.books.progress(event.contest).count_positions(holding.is_open() * _completes(facts, event), event.at)
-    change = (-event.amount, -settlement.shares, -settlement.cost, settlement.price)
+    change = (-event.amount, -settlement.shares, -settlement.cost, settlement.price, -settlement.fee)
     facts.books.enter(position, event, "reversed", (holding.question, holding.outcome, event.position, *change))
 
 
 def _move(facts: Facts, position: int, event: events.AccountEvent, kind: str, cash: int) -> None:
     facts.books.accounts[event.contest, event.participant].deposits += cash
-    facts.books.enter(position, event, kind, (-1, -1, 0, cash, 0, 0, None))
+    facts.books.enter(position, event, kind, (-1, -1, 0, cash, 0, 0, None, 0))
 
 
 _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {

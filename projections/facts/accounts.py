@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.mismatch import mismatch, money_text
 EXTERNAL_KINDS = frozenset({"granted", "deposited", "withdrawn"})
 ENDING_KINDS = frozenset({"settled", "refunded", "voided"})
 AccountKey = tuple[str, str]  # contest, participant
-AccountChange = tuple[int, int, int, int, int, int, int | None]  # the fields of a Movement from `question` on
+AccountChange = tuple[int, int, int, int, int, int, int | None, int]  # the fields of a Movement from `question` on
 LARGEST_SUM = 2**62  # 1e-6; no account that follows the rules reaches it
 FINE_PER_MICRO = PROBABILITY  # units of 1e-15, in which postings are counted, in one of 1e-6
 
@@ -37,7 +37,8 @@ class Movement(NamedTuple):
     at: the instant from which it counts, µs: the latest of the event's, of that of the account's movement before it,
     and of that from which the quote of a trade is known.
     number: of the position, 0 if none. question: code, -1 if none. cash, shares, cost: the change of each; cost is the
-    amount paid for the shares held. price: of a share, 1e-9, if shares were sold or settled, else None.
+    amount paid for the shares held, without fees. price: of a share, 1e-9, if shares were sold or settled, else None.
+    fee: the part of the cash that is a fee, above 0 if it was paid and below 0 if it was given back.
     """
 
     position: int
@@ -51,10 +52,11 @@ class Movement(NamedTuple):
     shares: int
     cost: int
     price: int | None
+    fee: int = 0
 
     @property
     def realised(self) -> int:
-        """The realised profit, 1e-6; 0 for cash that is granted, deposited or withdrawn."""
+        """The realised profit after fees, 1e-6; 0 for cash that is granted, deposited or withdrawn."""
         return 0 if self.kind in EXTERNAL_KINDS else self.cash + self.cost
 
 
@@ -216,13 +218,15 @@ def postings(movement: Movement) -> Iterator[Posting]:
     """
     contest, participant = movement.key
     cash, cost = movement.cash * FINE_PER_MICRO, movement.cost * FINE_PER_MICRO
-    exact = cash if movement.price is None else -movement.shares * movement.price
+    fee = movement.fee * FINE_PER_MICRO
+    exact = cash + fee if movement.price is None else -movement.shares * movement.price
     counterparty = "external" if movement.kind in EXTERNAL_KINDS else "house"
     for account, owner, amount in (
         ("cash", participant, cash),
         (counterparty, "", -cost - exact),
         ("positions", participant, cost),
-        ("rounding", "", exact - cash),
+        ("fees", "", fee),
+        ("rounding", "", exact - cash - fee),
     ):
         if amount:
             yield Posting(movement.position, account, contest, owner, amount)

@@ -160,12 +160,21 @@ def _decision(event: events.DecisionRecorded) -> str:
 
 def _purchase(event: events.SharesBought, outcomes: Outcomes) -> str:
     shares, price = money_text(event.shares), probability_text(event.price)
-    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.amount)}"
+    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.amount)}{_fee(event)}"
 
 
 def _sale(event: events.SharesSold, outcomes: Outcomes) -> str:
     shares, price = money_text(event.shares), probability_text(event.price)
-    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.proceeds)}"
+    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.proceeds)}{_fee(event)}"
+
+
+def _voiding(event: events.TradesVoided, outcomes: Outcomes) -> str:
+    returned = f", of which {money_text(event.fee)} are fees" if event.fee else ""
+    return f"{_holding(event, outcomes)}, for {money_text(event.amount)}{returned}"
+
+
+def _fee(event: events.SharesBought | events.SharesSold) -> str:
+    return f", fee {money_text(event.fee)}" if event.fee else ""
 
 
 # The types whose sentence depends on the event alone.
@@ -206,7 +215,7 @@ _NAMED: dict[type, Callable[[Any, Outcomes], str]] = {
         f"{_holding(event, outcomes)}, at {probability_text(event.payout)} for {money_text(event.proceeds)}"
     ),
     events.PositionRefunded: _holding,
-    events.TradesVoided: lambda event, outcomes: f"{_holding(event, outcomes)}, for {money_text(event.amount)}",
+    events.TradesVoided: _voiding,
     events.SettlementReversed: lambda event, outcomes: (
         f"{_position(event, outcomes)}: {money_text(-event.amount)}, log position {event.reverses}"
     ),

@@ -31,6 +31,8 @@ FIELDS: dict[str, str] = {
     "proceeds": "the proceeds of the sale, 1e-6 of the currency",
     "price": "the price of one share, 1e-9",
     "quote": "the log position of the quote",
+    "fee": "the fee of the trade, 1e-6 of the currency, on top of the amount or out of the proceeds",
+    "trades_voided.fee": "the part of the amount that gives back fees, 1e-6 of the currency",
     "prompt": "the prompt: in a command its text, which is stored once; in an event its SHA-256",
     "response": "the reply: in a command its text, which is stored once; in an event its SHA-256",
     "reasoning": "the reasoning, for people; a decision needs one",

@@ -185,6 +185,11 @@ TRADING_MECHANICS = _paragraphs("""
   cost. Its confidence is amount / largest bet.
 - A sale is a percentage of the shares held at that time, with the same percentage of their cost. A sale of 100 closes
   the position at exactly 0; a later bet opens a position with a new number.
+- Fees: with `fee_rate_ppm`, every purchase and sale has a fee. Limits of bets do not include it; a bet is refused if
+  the cash does not cover its amount and its fee. The cost of a position has no fees in it: a fee lowers the realised
+  profit when it is paid. It is booked as `fees` in `journal` and listed in the table `fees`. Settlements and refunds
+  are free. `void_trades` gives fees back, `refund_cost` does not. `arena-v1-kalshi` and `arena-v1-polymarket` have the
+  fees of these exchanges for orders that are filled at once. A contest has one rate.
 - A resolution settles every open position in its own transaction: 1 a share of the outcome, or its part of `payouts`.
   If there are payouts, no outcome is known, and forecasts are not scored. `cancel_market` annuls the question and
   gives back what open positions cost (`refund_cost`, as `annul_question` does), or undoes all trades (`void_trades`).

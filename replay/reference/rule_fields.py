@@ -92,6 +92,13 @@ RULES: dict[str, str] = {
     "recapitalisation": "whether cash may be deposited and withdrawn",
     "closed_marks": "the price at which positions in a closed question are valued until it is resolved",
     "replies": "how the text of a reply is read",
+    "fee_rate_ppm": (
+        "the rate of the fee of a trade, 1e-6; 0 for no fee. The fee is rate x shares x (price x (1 - price)) to the "
+        "power of `fee_exponent`. A purchase costs it on top of the amount, a sale brings it less"
+    ),
+    "fee_exponent": "the exponent of price x (1 - price) in the fee",
+    "fee_unit": "the unit to which a fee is rounded; 1e-6 of the currency, so that 10000 is a cent",
+    "fee_rounding": "how a fee is rounded",
     "completed_by": "the participants whose decisions and open positions a contest waits for before it is complete",
 }
 VALUES: dict[str, str] = {
@@ -203,6 +210,12 @@ VALUES: dict[str, str] = {
     "closed_marks.last": "the last quote",
     "completed_by.all": "all",
     "completed_by.shown": "all but those who are excluded as `hidden`",
+    "fee_rounding.up": "up, to a multiple of `fee_unit`",
+    "fee_rounding.half_even": "to the nearest multiple of `fee_unit`, of two to the even one",
+    "fee_rounding.down": "down, to a multiple of `fee_unit`",
+    "fee_rounding.cash": (
+        "up, until the change of cash, amount and fee together, is a multiple of `fee_unit`, as on Kalshi"
+    ),
     "replies.strict": "the text is one JSON object",
     "replies.lenient": (
         "like Forecaster Arena's parser: the object may be in a code fence or in quotes, in an array, or after other "

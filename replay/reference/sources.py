@@ -52,6 +52,18 @@ SOURCES = (
         "cohorts, decisions, positions, snapshots: `arena-v1`",
     ),
     Source(
+        "Kalshi, Fee Schedule",
+        'Kalshi, "Fee Schedule", "General Trading Fees"; and Kalshi, API documentation, "Fee Rounding"',
+        "https://kalshi.com/docs/kalshi-fee-schedule.pdf; https://docs.kalshi.com/getting_started/fee_rounding",
+        "fees of trades: `arena-v1-kalshi`",
+    ),
+    Source(
+        "Polymarket, documentation",
+        'Polymarket, documentation, "Fees", "Fee Structure" and "Fee Precision"',
+        "https://docs.polymarket.com/trading/fees",
+        "fees of trades: `arena-v1-polymarket`",
+    ),
+    Source(
         "Forecaster Arena's published code",
         "Forecaster Arena, source code",
         "https://github.com/setrf/forecasterarena",

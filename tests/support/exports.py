@@ -1,6 +1,7 @@
 """A log to export: two stories, texts that files trip over, and helpers that several test modules need."""
 
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def export_commands() -> list[AnyCommand]:
     peers += [forecast("formula", who, probability=chance) for who, chance in (("=x", "0.9"), ("-y", "0.1"))]
     own: list[AnyCommand] = [*odd, *paid, *peers, resolution("formula"), finalization("peers")]
     renumbered = [structs.replace(command, id=f"told {number}") for number, command in enumerate(own)]
-    return [*commands_of("metaculus-2022"), *commands_of("arena-week"), *renumbered]
+    stories = (commands_of(name) for name in ("metaculus-2022", "arena-week", "exchange-fees"))
+    return [*chain.from_iterable(stories), *renumbered]
 
 
 def rows(location: str, name: str = "main") -> list[bytes]:

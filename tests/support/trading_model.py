@@ -31,6 +31,7 @@ from tests.support.trading_parts import (
     canonical,
     defaulted,
     digest,
+    fee_of,
     half_even,
     micros,
     midnight,
@@ -409,10 +410,12 @@ class Book:
             return priced
         price, quote = priced
         shares = leg["amount"] * ONE // price if price else 0
+        fee = fee_of(self._rules(keys["contest"]), shares, price, -leg["amount"])
         wrong = {
             "no_price": not price,
             "above_cap": leg["amount"] > cap,
             "no_shares": not shares,
+            "not_enough_cash": leg["amount"] + fee > account.cash,
             "too_many_shares": account.shares_bought + shares > LARGEST_HOLDING,
         }
         if code := next((code for code, applies in wrong.items() if applies), None):
@@ -421,7 +424,7 @@ class Book:
         number = held.number if held else len(account.positions) + 1
         confidence = half_even(Fraction(leg["amount"] * ONE, cap))
         fields = {"question": question, "outcome": outcome, "position": number, "price": price, "quote": quote}
-        paid = {"cash": account.cash, "amount": leg["amount"], "shares": shares, "confidence": confidence}
+        paid = {"cash": account.cash, "amount": leg["amount"], "shares": shares, "confidence": confidence, "fee": fee}
         return _event("shares_bought", at, **keys, **fields, **paid)
 
     def _sale(self, at: int, keys: dict[str, Any], leg: dict[str, Any], account: Account) -> Event | str:
@@ -439,7 +442,11 @@ class Book:
             return "no_shares"
         cost = position.cost if everything else position.cost * sold // position.shares
         fields = {"question": position.question, "outcome": position.outcome, "position": position.number}
-        got = {"price": price, "quote": quote, "shares": sold, "cost": cost, "proceeds": sold * price // ONE}
+        proceeds = sold * price // ONE
+        fee = fee_of(self._rules(keys["contest"]), sold, price, proceeds)
+        if fee > proceeds and account.cash + proceeds - fee < 0:
+            return "not_enough_cash"
+        got = {"price": price, "quote": quote, "shares": sold, "cost": cost, "proceeds": proceeds, "fee": fee}
         return _event("shares_sold", at, **keys, **fields, **got)
 
     def _price(self, at: int, contest: str, question: str, outcome: str) -> tuple[int, int] | str:
@@ -522,8 +529,8 @@ class Book:
         for keys, position in self._positions(question):
             held = {"shares": position.shares, "cost": position.cost}
             if policy == "void_trades":
-                amount = position.paid - position.received
-                self._recorded(_event("trades_voided", at, **keys, **held, amount=amount))
+                amount = position.paid - position.received + position.fees
+                self._recorded(_event("trades_voided", at, **keys, **held, amount=amount, fee=position.fees))
             elif position.status == "open":
                 self._recorded(_event("position_refunded", at, **keys, **held))
         return self.log[first - 1 :]

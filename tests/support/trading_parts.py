@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
+from math import ceil, floor
 from typing import Any, NamedTuple
 
 Event = dict[str, Any]  # its type, its instant, its fields; its place in the log is its log position
@@ -37,6 +38,10 @@ DEFAULTS: dict[str, Any] = {
     "closed_marks": "prior",
     "replies": "strict",
     "completed_by": "all",
+    "fee_rate_ppm": 0,
+    "fee_exponent": 1,
+    "fee_unit": 1,
+    "fee_rounding": "up",
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "arena-v1": DEFAULTS,
@@ -102,6 +107,24 @@ def micros(value: Any, unit: int) -> int:
     return half_even(number * unit)
 
 
+def fee_of(rules: Mapping[str, Any], shares: int, price: int, change: int) -> int:
+    """The fee of a trade, in 1e-6: the rate of shares times (p (1 - p))^e, in whole units.
+
+    Source: Kalshi, Fee Schedule, "General Trading Fees"; Polymarket, documentation, "Fees".
+    """
+    chance = Fraction(price, ONE)
+    rate = Fraction(rules["fee_rate_ppm"], 10**6)
+    exact: Fraction = rate * shares * (chance * (1 - chance)) ** int(rules["fee_exponent"])
+    unit = int(rules["fee_unit"])
+    if not rate:
+        return 0
+    if rules["fee_rounding"] == "cash":  # what is left in whole units, which is the most that is
+        return change - floor((change - exact) / unit) * unit
+    parts = exact / unit
+    rounded = {"up": ceil(parts), "down": floor(parts), "half_even": half_even(parts)}
+    return rounded[str(rules["fee_rounding"])] * unit
+
+
 def digest(text: str) -> str:
     """The name under which a text is kept; none for none."""
     return sha256(text.encode()).hexdigest() if text else ""
@@ -128,7 +151,7 @@ def midnight(at: int) -> int:
 
 @dataclass
 class Position:
-    """A participant's shares of one outcome, and what it has paid and received for them."""
+    """A participant's shares of one outcome, and what it has paid and received for them, and in fees."""
 
     number: int
     question: str
@@ -137,6 +160,7 @@ class Position:
     cost: int = 0
     paid: int = 0
     received: int = 0
+    fees: int = 0
     realised: int = 0
     status: str = "open"
     before: "Position | None" = None  # its settlement, of which a reversal gives it back
@@ -188,6 +212,7 @@ class Account:
         assert position.status == "open"
         assert event["cash"] == self.cash
         self.cash -= event["amount"]
+        self._charged(position, event)
         self.bought += event["amount"]
         self.shares_bought += event["shares"]
         position.paid += event["amount"]
@@ -197,12 +222,18 @@ class Account:
     def _sold(self, position: Position, event: Event) -> None:
         assert position.status == "open"
         self.cash += event["proceeds"]
+        self._charged(position, event)
         self.sold += event["proceeds"]
         position.received += event["proceeds"]
         position.realised += event["proceeds"] - event["cost"]
         position.cost -= event["cost"]
         position.shares -= event["shares"]
         position.status = "open" if position.shares else "closed"
+
+    def _charged(self, position: Position, event: Event) -> None:
+        self.cash -= event["fee"]
+        position.fees += event["fee"]
+        position.realised -= event["fee"]
 
     def _settled(self, position: Position, kind: str, event: Event) -> None:
         assert (position.shares, position.cost) == (event["shares"], event["cost"])

@@ -34,21 +34,23 @@ def postings(book: Book, number: int) -> list[Posting]:
 
 def _moves(kind: str, event: Event) -> dict[str, int]:
     """Account and amount in 1e-15; money is 1e-6, a share of 1e-6 at a price of 1e-9 is 1e-15."""
-    money = {name: event[name] * ONE for name in ("amount", "cost", "proceeds") if name in event}
+    money = {name: event[name] * ONE for name in ("amount", "cost", "proceeds", "fee") if name in event}
     if kind in {"granted", "deposited"}:
         return {"external": -money["amount"], "cash": money["amount"]}
     if kind == "withdrawn":
         return {"cash": -money["amount"], "external": money["amount"]}
     if kind == "bought":
-        return {"cash": -money["amount"], "positions": money["amount"]}
+        return {"cash": -money["amount"] - money["fee"], "positions": money["amount"], "fees": money["fee"]}
     cost = money["cost"]
     if kind == "refunded":
         return {"cash": cost, "positions": -cost}
     if kind == "voided":
-        return {"cash": money["amount"], "positions": -cost, "house": cost - money["amount"]}
+        fee = money["fee"]
+        return {"cash": money["amount"], "positions": -cost, "house": cost - money["amount"] + fee, "fees": -fee}
     worth = event["shares"] * event["price" if kind == "sold" else "payout"]
-    proceeds = money["proceeds"]
-    return {"cash": proceeds, "positions": -cost, "house": cost - worth, "rounding": worth - proceeds}
+    proceeds, fee = money["proceeds"], money.get("fee", 0)
+    moves = {"cash": proceeds - fee, "positions": -cost, "house": cost - worth, "rounding": worth - proceeds}
+    return moves | {"fees": fee}
 
 
 def _posted(contest: str, participant: str, **moves: int) -> list[Posting]:

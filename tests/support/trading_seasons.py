@@ -84,6 +84,14 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "recapitalisation": (False, True, True),
     "closed_marks": ("prior", "last"),
 }
+FEES: tuple[Told, ...] = (
+    {},
+    {"fee_rate_ppm": 70_000, "fee_unit": 10_000, "fee_rounding": "cash"},
+    {"fee_rate_ppm": 70_000, "fee_unit": 10_000, "fee_rounding": "up"},
+    {"fee_rate_ppm": 50_000, "fee_unit": 10, "fee_rounding": "down"},
+    {"fee_rate_ppm": 1_000_000, "fee_unit": 10**8, "fee_rounding": "up"},
+    {"fee_rate_ppm": 250_000, "fee_exponent": 2, "fee_unit": 1_000, "fee_rounding": "half_even"},
+)
 
 
 # --- one command told to the model
@@ -166,10 +174,10 @@ def plain(number: int, unit: int = MONEY) -> int | float:
 
 
 class Season:
-    """Commands drawn from seeded random numbers, each with what the model answered."""
+    """Commands drawn from seeded random numbers, each with what the model answered; fees: some rules have them."""
 
-    def __init__(self, seed: int, steps: int = 120) -> None:
-        self.random = Random(seed)
+    def __init__(self, seed: int, steps: int = 120, *, fees: bool = False) -> None:
+        self.random, self.fees = Random(seed), fees
         self.book = Book()
         self.now = SUNDAY + self.random.choice([0, 5 * 60 * SECOND, 3 * DAY + HOUR])
         self.attempts: list[tuple[Told, Outcome]] = []
@@ -253,6 +261,8 @@ class Season:
         drawn = {name: self.random.choice(choices) for name, choices in CHOICES.items()}
         if drawn["cohorts"] == "weekly":
             drawn["deciding_cohorts"] = self.random.choice([0, 1, 1, 2])
+        if self.fees:
+            drawn |= Random(str(drawn)).choice(FEES)  # the other draws are as without fees
         return {"name": "drawn", **SCORED, "trading": drawn}
 
     def _contest(self, name: str, rules: str | Told) -> None:

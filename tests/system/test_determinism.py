@@ -24,7 +24,7 @@ from tests.support import oracle
 from tests.support.paths import ROOT
 
 STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
-TRADED = STORY.parent.parent / "arena-week" / "commands.jsonl"
+TRADED = [STORY.parent.parent / name / "commands.jsonl" for name in ("arena-week", "exchange-fees")]
 PEOPLE, QUESTIONS, FORECASTS = 60, 28, 2_400
 KINDS = ("binary", "multiple_choice", "numeric")
 RED, GREEN, BLUE = "red", "green", "blue"
@@ -166,7 +166,7 @@ def lines(seed: int) -> Iterator[dict[str, Any]]:
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file of commands: two worked examples but for seals, whose checkpoints have clocks in them; the season."""
     file = tmp_path_factory.mktemp("season") / "commands.jsonl"
-    stories = [*STORY.read_bytes().splitlines(keepends=True), *TRADED.read_bytes().splitlines(keepends=True)]
+    stories = [line for each in (STORY, *TRADED) for line in each.read_bytes().splitlines(keepends=True)]
     commands = b"".join(line for line in stories if b"finalize_contest" not in line) + b"".join(
         msgspec.json.encode({"id": f"s{number}"} | line) + b"\n" for number, line in enumerate(lines(seed=11))
     )

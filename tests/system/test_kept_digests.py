@@ -176,7 +176,9 @@ def test_every_reference_forecaster_has_a_score_that_is_kept_over_every_referenc
 
 def test_every_preset_and_every_value_that_a_season_of_trading_can_draw_has_trades_that_are_kept() -> None:
     """One by one; not all pairs of them."""
-    rule_sets = [rules for name in MARKETS for rules in traded(f"trading {name}")]
+    rule_sets = [
+        rules for name in ["exchange-fees", *(f"trading {seed}" for seed in MARKETS)] for rules in traded(name)
+    ]
     assert {rules.name for rules in rule_sets} - {"drawn"} == {name for name, each in PRESETS.items() if each.trading}
     for field, values in trading_seasons.CHOICES.items():
         assert {getattr(rules.trading, field) for rules in rule_sets} >= {*values}, field

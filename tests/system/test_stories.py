@@ -25,7 +25,7 @@ EXPECTED = [
     for path in sorted((DATA / story / "expected").glob("*.csv"))
     if path.stem in CATALOGUE
 ]
-ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHANGED = (
+ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHANGED, FEES = (
     "arena-week",
     "metaculus-2022",
     "metaculus-faq",
@@ -37,6 +37,7 @@ ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHA
     "board-rules",
     "moved-times",
     "changed-outcomes",
+    "exchange-fees",
 )
 DAY = 86_400 * 10**6  # µs
 
@@ -134,6 +135,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         BRIER: {"brier", "brier_overall", "calibration", "leaderboard", "scores"},
         SPOTS: {"leaderboard", "score_parts", "scores"},
         MOVED: {"leaderboard", "questions", "scores"},
+        FEES: {"arena_leaderboard", "cash", "fees", "journal", "positions"},
         CHANGED: {"consensus", "score_parts", "scores"},
         GROUPS: {"leaderboard", "leaderboard_by_group", "questions", "scores"},
         BOARDS: {"leaderboard", "scores"},

@@ -324,6 +324,11 @@ GREEN = [*TRADED, decision(bet(50, "green", "colour")), quote("colour", at=day(9
 OLD = {"at": "2026-03-02T01:00:00.000001Z"}  # an hour and a µs after the price
 CENT = "0.000000001"
 
+# Fees of whole thousands: 2,000 for 2,000 and for 2,500, and 1,000 for 400; a cash of 100 is left.
+COSTLY = [
+    *free(quote(prices={"yes": "0.4"}), fee_rate_ppm=10**6, fee_unit=10**9),
+    decision(bet(2_000), bet(2_500), bet(400)),
+]
 # Each code of a bet: the history, the bet, other fields of the decision.
 BETS: list[tuple[str, list[AnyCommand], Bet, dict[str, Any]]] = [
     ("unknown_market", TRADED, bet(market_id="hail"), {}),
@@ -345,6 +350,7 @@ BETS: list[tuple[str, list[AnyCommand], Bet, dict[str, Any]]] = [
     ("stale_quote", [*TRADED, quote(at=day(3), quoted_at=day(2))], bet(), {"at": day(3)}),
     ("no_price", TRADED, bet(50, "blue", "colour"), {}),
     ("no_price", [*TRADED, quote(prices={"yes": 1})], bet(50, "no"), {}),
+    ("not_enough_cash", free(quote(), fee_rate_ppm=1), bet(10_000), {}),
     ("too_many_shares", [*TRADED, quote(prices={"yes": CENT})], bet("1000.000001"), {}),
 ]
 SALES: list[tuple[str, list[AnyCommand], Sale, dict[str, Any]]] = [
@@ -358,6 +364,7 @@ SALES: list[tuple[str, list[AnyCommand], Sale, dict[str, Any]]] = [
     ("quote_too_new", [*BOUGHT, quote(at=day(10))], sale(), NEXT),
     ("stale_quote", BOUGHT, sale(), {"period": 2, "at": "2026-03-09T01:00:00.000001Z"}),
     ("no_shares", [*free(quote(prices={"yes": 1})), decision(bet("0.000001"))], sale(50), {"period": 2}),
+    ("not_enough_cash", COSTLY, sale(1), {"period": 2}),
 ]
 
 

@@ -541,6 +541,7 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
         "closed_marks": "last",
         "replies": "lenient",
         "completed_by": "shown",
+        "fee_rounding": "down",
     }
     other: Any = names.get(field, not value if isinstance(value, bool) else None)
     changed = msgspec.structs.replace(rules, **{field: value + 1 if other is None else other})

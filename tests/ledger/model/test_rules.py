@@ -81,6 +81,14 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "total": "mean",
         "trading": Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5),
     },
+    "arena-v1-kalshi": {
+        "kernel": "brier",
+        "trading": Trading(fee_rate_ppm=70_000, fee_exponent=1, fee_unit=10_000, fee_rounding="cash"),
+    },
+    "arena-v1-polymarket": {
+        "kernel": "brier",
+        "trading": Trading(fee_rate_ppm=50_000, fee_exponent=1, fee_unit=10, fee_rounding="down"),
+    },
     "forecastbench": {
         "kernel": "brier",
         "sampling": "time",
@@ -145,6 +153,7 @@ POINTS = {"quantile_kernel": "absolute", "period": "covered", "total": "mean"}
 SPHERICAL = {"kernel": "spherical"}
 OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
 # The message, the fields that contradict each other, and the field whose change corrects it.
+FEES: list[dict[str, Any]] = [{"fee_exponent": 2}, {"fee_unit": 100}, {"fee_rounding": "down"}]
 CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("the rule set has no kernel", {}, {"kernel": "ln"}),
     ("the rule set has no kernel", {"reference": "peers"}, {"quantile_kernel": "pinball"}),
@@ -154,6 +163,10 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         for kernel in ("kernel", "cdf_kernel")
         for base in ("ln", "log2")
         for floor in ("least_probability_ppm", "least_density_ppm", "open_end_ppm")
+    ],
+    *[
+        ("fee_exponent, fee_unit and", LOSS | {"trading": Trading(**fee)}, {"trading": Trading(fee_rate_ppm=1, **fee)})
+        for fee in FEES
     ],
     ("kernels must agree", LOSS | {"cdf_kernel": "ln"}, {"cdf_kernel": "crps"}),
     ("kernels must agree", LOSS | {"kernel": "spherical", "cdf_kernel": "crps"}, {"kernel": "brier"}),

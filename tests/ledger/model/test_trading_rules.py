@@ -43,6 +43,10 @@ PUBLISHED: dict[str, Any] = {
     "closed_marks": "prior",
     "replies": "strict",
     "completed_by": "all",
+    "fee_rate_ppm": 0,
+    "fee_exponent": 1,
+    "fee_unit": 1,
+    "fee_rounding": "up",
 }
 LIMITS: dict[str, tuple[int, int]] = {
     "starting_cash": (0, 10**15),
@@ -54,6 +58,9 @@ LIMITS: dict[str, tuple[int, int]] = {
     "snapshot_seconds": (60, 10**9),
     "period_days": (0, 36_525),
     "deciding_cohorts": (0, 1_000),
+    "fee_rate_ppm": (0, 10**6),
+    "fee_exponent": (1, 4),
+    "fee_unit": (1, 10**9),
 }
 HINTS = get_type_hints(Trading)
 CHOSEN = {field: get_args(hint) for field, hint in HINTS.items() if get_origin(hint) is Literal}

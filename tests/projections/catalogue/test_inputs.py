@@ -97,7 +97,7 @@ def late_events() -> list[Recorded]:
 
 def trading_story() -> list[AnyCommand]:
     """Trading, an early close recorded late, forecasts on the same questions, an exclusion and a resolution."""
-    rules = structs.replace(PRESETS["arena-v1"], trading=Trading(period_days=0))
+    rules = structs.replace(PRESETS["arena-v1"], trading=Trading(period_days=0, fee_rate_ppm=10_000))
     commands: list[AnyCommand] = [
         *trading_floor("ada", "bob", rules=rules),
         decision(bet()),

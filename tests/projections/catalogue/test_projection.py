@@ -31,7 +31,7 @@ from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
 STORIES = {"kind_means": "autocast-2022", "admissions": "autocast-2022", "leaderboard_by_group": "question-groups"}
-STORIES |= dict.fromkeys(TRADING, "arena-week")
+STORIES |= dict.fromkeys(TRADING, "arena-week") | {"fees": "exchange-fees"}
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
 KEYS = {name: projection.key for name, projection in CATALOGUE.items()}
 PROMISED = {  # at least these columns
@@ -56,6 +56,7 @@ PROMISED = {  # at least these columns
     "accounts": ("cash", "cap", "invested", "value", "total", "net_deposits", "profit", "state"),
     "positions": ("status", "shares", "average_entry", "cost", "realised", "pending_for"),
     "cash": ("movement", "amount", "balance", "debt"),
+    "fees": ("contest", "participant", "log_position", "movement", "fee", "fees"),
     "portfolio_snapshots": (
         "at", "cash", "positions_value", "total", "profit", "profit_percent", "brier", "resolved_bets", "realised",
         "unrealised", "stale_marks", "stale_age",

@@ -281,6 +281,13 @@ def a_share_too_many(path: Path) -> str:
     return forged(path, [*before, structs.replace(purchase, shares=purchase.shares + 1)])
 
 
+def a_fee_too_low(path: Path) -> str:
+    """By Kalshi's rules 500 at 0.40 cost 0.07 x 1,250 x 0.24 = 21; in the last row it is 1 less."""
+    *before, purchase = happened(*trading_floor(rules="arena-v1-kalshi"), decision(bet(500)))
+    assert isinstance(purchase, SharesBought)
+    return forged(path, [*before, structs.replace(purchase, fee=purchase.fee - 10**6)])
+
+
 def a_leg_without_a_decision(path: Path) -> str:
     """The purchase is there, the decision that it is a leg of is not."""
     *before, _, purchase = happened(*trading_floor(), decision(bet(500)))
@@ -472,6 +479,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
             15,
             "decision_recorded.v1: expected record_decision to be allowed; found cohort_not_deciding: contest = 'week'",
         ),
+        (a_fee_too_low, 11, "shares_bought.v1: expected fee 21.00; found 20.00"),
         (a_share_too_many, 11, "shares_bought.v1: expected shares 1250.00; found 1250.000001"),
         (
             a_leg_without_a_decision,
