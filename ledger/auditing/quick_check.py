@@ -13,12 +13,12 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import (
     CUMULATIVE,
-    FIRST_INSTANT,
     LARGEST_MEASURE,
     PROBABILITY,
     check_id,
     read_fixed,
 )
+from forecast_ledger.ledger.deciding.questions import accepting_question
 from forecast_ledger.ledger.deciding.state import QuestionState, State
 from forecast_ledger.ledger.model.canonical import shortest_text
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
@@ -39,12 +39,8 @@ class ForecastCheck:
     def content(self, recorded: Recorded) -> bytes | None:
         """Return the canonical content of the command of a forecast; None unless the decider certainly accepts it."""
         event: ForecastMade = recorded.event  # type: ignore[assignment]
-        state, at = self._state, event.at
-        question = state.questions.get(event.question)
-        if question is None or question.settled or question.has_changed or not FIRST_INSTANT <= at < question.closed_at:
-            return None
-        last = state.standing_on(event.question).get(event.participant)
-        if event.attestation is not None or event.until is not None or (last is not None and at < last[0]):
+        question = accepting_question(event.question, event.participant, event.at, self._state)
+        if question is None or event.attestation is not None or event.until is not None:
             return None
         question_id, form = self._forms.get(event.question) or self._form(event.question, question)
         numbers = form(event)
@@ -55,7 +51,7 @@ class ForecastCheck:
             participant = self._participants.get(event.participant) or self._participant(event.participant)
         except Refused:
             return None
-        return b'["submit_forecast",%b,%b,%d,%b]' % (question_id, participant, at, numbers)
+        return b'["submit_forecast",%b,%b,%d,%b]' % (question_id, participant, event.at, numbers)
 
     def _participant(self, participant: str) -> bytes:
         encoded = self._participants[participant] = _encode(check_id(participant, "participant"))

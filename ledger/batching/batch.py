@@ -7,17 +7,21 @@ from msgspec import UNSET
 
 from forecast_ledger.ledger.batching.command_index import ReadRows, RecordedCommand
 from forecast_ledger.ledger.batching.import_times import fault_of
+from forecast_ledger.ledger.batching.quick_forecasts import QuickForecast
 from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.requests import Request
 from forecast_ledger.ledger.batching.writer_state import WriterState, attempt_key
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
+from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.deciding.decider import decide, evolve
+from forecast_ledger.ledger.deciding.questions import accepting_question
 from forecast_ledger.ledger.deciding.state import Write
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
-from forecast_ledger.ledger.model.events import TAGS, AnyEvent
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastMade
 from forecast_ledger.ledger.model.log import Recorded
 
-_Request = tuple[str, AnyCommand]  # a command and its id
+_FORECAST = TAGS[ForecastMade]
 _MISSING = object()
 
 
@@ -39,30 +43,23 @@ class Batch:
         self.rows: list[tuple[int, str, bytes]] = []
         self._undo: list[Write] = []
 
-    def receipts(
-        self, requests: Sequence[_Request], fingerprints: Sequence[str | Refused]
-    ) -> list[Receipt | Refused] | None:
+    def receipts(self, requests: Sequence[Request]) -> list[Receipt | Refused] | None:
         """Return the receipts of commands that are all recorded; None if one is not, or has other content."""
         receipts: list[Receipt | Refused] = []
         for part in slice(1), slice(1, None):  # mostly, the first one is new
-            self._look_up(requests[part], fingerprints[part])
-            for (command_id, _), fingerprint in zip(requests[part], fingerprints[part], strict=True):
-                command = None if isinstance(fingerprint, Refused) else self._recorded(command_id)
-                if command is None or command.fingerprint != fingerprint:
+            self._look_up(requests[part])
+            for request in requests[part]:
+                command = None if isinstance(request.known_by, Refused) else self._recorded(request.id)
+                if command is None or command.fingerprint != request.known_by:
                     return None
-                receipts.append(Receipt(command_id, command.first, command.last, duplicate=True))
+                receipts.append(Receipt(request.id, command.first, command.last, duplicate=True))
         return receipts
 
-    def decide_all(
-        self, requests: Sequence[_Request], fingerprints: Sequence[str | Refused], *, atomic: bool
-    ) -> list[Receipt | Refused]:
+    def decide_all(self, requests: Sequence[Request], *, atomic: bool) -> list[Receipt | Refused]:
         """Return the outcome of each command; if atomic, one refusal refuses all."""
         times: Sequence[int | None] = self._times or [None] * len(requests)
-        self._look_up(requests, fingerprints)
-        outcomes = [
-            fingerprint if isinstance(fingerprint, Refused) else self._outcome(command_id, command, fingerprint, time)
-            for (command_id, command), fingerprint, time in zip(requests, fingerprints, times, strict=True)
-        ]
+        self._look_up(requests)
+        outcomes = [self._outcome(request, time) for request, time in zip(requests, times, strict=True)]
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             self.undo()
             return [
@@ -89,39 +86,51 @@ class Batch:
         """Return the rows so far as a page of the log; no page if there are none."""
         return [[row for _, _, row in self.rows]] if self.rows else []
 
-    def _look_up(self, requests: Sequence[_Request], fingerprints: Sequence[str | Refused]) -> None:
+    def _look_up(self, requests: Sequence[Request]) -> None:
         """Look up the commands that are recorded, and not recent. The id of a refused one may not even be a text."""
-        ids = [request[0] for request, known in zip(requests, fingerprints, strict=True) if type(known) is str]
+        ids = [request.id for request in requests if type(request.known_by) is str]
         self._older = self.commands.older(ids, self._read)
 
     def _recorded(self, command_id: str) -> RecordedCommand | None:
         return self.commands.recent.get(command_id) or self._older.get(command_id)
 
-    def _outcome(self, command_id: str, command: AnyCommand, fingerprint: str, time: int | None) -> Receipt | Refused:
-        if (entry := self._recorded(command_id)) is not None:
-            recorded, first, last = entry
-            if recorded != fingerprint:
-                return Refused("command_id_reused", "id", command_id)
-            return Receipt(command_id, first, last, duplicate=True)
-        if type(command) is RecordDecision and (earlier := self.attempts.get(attempt_key(command))) is not None:
-            recorded, first, last = (
-                self.commands.recent.get(earlier) or self.commands.older([earlier], self._read)[earlier]
-            )
-            if recorded != fingerprint:
-                detail = f"command {earlier!r} has recorded this attempt, with other content"
-                return Refused("decision_taken", "attempt", command.attempt, detail)
-            return Receipt(command_id, first, last, duplicate=True)
-        try:
-            events = self._decide(command, time)
-        except Refused as refused:
-            return refused
+    def _outcome(self, request: Request, time: int | None) -> Receipt | Refused:
+        """Return the outcome of a command; append its rows, and apply its events, if it is new and accepted."""
+        earlier = self._earlier_outcome(request)
+        if earlier is not None:
+            return earlier
+        command_id, command, fingerprint, quick = request
         first = self.position + 1
-        for event in events:
-            self._record(command_id, fingerprint, event)
-        self._write(self.commands.recent, command_id, RecordedCommand(fingerprint, first, self.position))
+        if quick is not None and time is None and self._is_accepted(quick):
+            self._record_quick(quick)
+        else:
+            try:
+                events = self._decide(command, time)
+            except Refused as refused:
+                return refused
+            for event in events:
+                self._record(command_id, str(fingerprint), event)
+        self._write(self.commands.recent, command_id, RecordedCommand(str(fingerprint), first, self.position))
         if type(command) is RecordDecision:
             self._write(self.attempts, attempt_key(command), command_id)
         return Receipt(command_id, first, self.position)
+
+    def _earlier_outcome(self, request: Request) -> Receipt | Refused | None:
+        """Return the outcome of a command that has a fault or is recorded; None if it is still to be decided."""
+        command_id, command, fingerprint, _ = request
+        if isinstance(fingerprint, Refused):
+            return fingerprint
+        if (recorded := self._recorded(command_id)) is not None:
+            if recorded.fingerprint != fingerprint:
+                return Refused("command_id_reused", "id", command_id)
+            return Receipt(command_id, recorded.first, recorded.last, duplicate=True)
+        if type(command) is not RecordDecision or (earlier := self.attempts.get(attempt_key(command))) is None:
+            return None
+        recorded = self.commands.recent.get(earlier) or self.commands.older([earlier], self._read)[earlier]
+        if recorded.fingerprint != fingerprint:
+            detail = f"command {earlier!r} has recorded this attempt, with other content"
+            return Refused("decision_taken", "attempt", command.attempt, detail)
+        return Receipt(command_id, recorded.first, recorded.last, duplicate=True)
 
     def _decide(self, command: AnyCommand, time: int | None) -> Sequence[AnyEvent]:
         """Decide a command; a time of receipt is then the time of its rows. Raises Refused."""
@@ -150,6 +159,21 @@ class Batch:
         self.rows.append((position, TAGS[type(event)], row))
         for write in evolve(event, self.state, position):
             self._write(*write)
+
+    def _is_accepted(self, forecast: QuickForecast) -> bool:
+        """Return whether the decider certainly accepts a forecast of a probability."""
+        question = accepting_question(forecast.question, forecast.participant, forecast.at, self.state)
+        return question is not None and question.kind == "binary"
+
+    def _record_quick(self, forecast: QuickForecast) -> None:
+        """Do what `_record` does with the event of a forecast."""
+        self.position = position = self.position + 1
+        row, self.digest = log.seal_bytes(
+            position, self.recorded_at, forecast.command_bytes, self.digest, forecast.event_bytes
+        )
+        self.rows.append((position, _FORECAST, row))
+        standing = self.state.standing_on(forecast.question)
+        self._write(standing, forecast.participant, (forecast.at, NEVER))
 
     def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         self._undo.append((table, key, table.get(key, _MISSING)))

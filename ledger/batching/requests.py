@@ -1,15 +1,39 @@
 """Requests to record a command: its id and its content, and the fingerprint by which a retry is known."""
 
+from typing import NamedTuple
+
+from forecast_ledger.ledger.batching.quick_forecasts import QuickForecast, read_quick_forecast
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import canonical_content
+from forecast_ledger.ledger.model.canonical import canonical_content, with_decimals
 from forecast_ledger.ledger.model.commands import AnyCommand
 
 MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its rows has at most MAX_ROW_BYTES
 
 
-def request_fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
+class Request(NamedTuple):
+    """A command to record, under an id. `known_by`: the fingerprint of its content, or the refusal of its fields.
+
+    quick: what `read_quick_forecast` returns for it.
+    """
+
+    id: str
+    command: AnyCommand
+    known_by: str | Refused
+    quick: QuickForecast | None = None
+
+
+def read_request(command_id: str, command: AnyCommand) -> Request:
+    """Return a request to record a command."""
+    quick = read_quick_forecast(command_id, command)
+    if quick is not None:
+        return Request(command_id, command, quick.fingerprint, quick)
+    command = with_decimals(command)
+    return Request(command_id, command, _fingerprint(command_id, command))
+
+
+def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
     """Return the fingerprint of a command's content, or the first refusal of its id and fields by precedence."""
     try:
         values.check_id(command_id, "id")

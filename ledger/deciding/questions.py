@@ -92,6 +92,18 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     )
 
 
+def accepting_question(name: str, participant: str, at: int, state: State) -> QuestionState | None:
+    """Return a question that takes a forecast of this participant at an instant; None if it may not take it.
+
+    Its distribution must still be checked. Also None if the outcomes of the question have changed.
+    """
+    question = state.questions.get(name)
+    if question is None or question.settled or question.has_changed or not at >= values.FIRST_INSTANT:
+        return None
+    last = state.standing_on(name).get(participant)
+    return question if at < question.closed_at and (last is None or at >= last[0]) else None
+
+
 def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> events.ForecastWithdrawn:
     """Refuses, first that applies: unknown_question, question_resolved, question_closed, out_of_order,
     nothing_standing (no forecast, or it was withdrawn or has ended by itself).

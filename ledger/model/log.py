@@ -100,6 +100,20 @@ def seal(recorded: Recorded) -> tuple[bytes, str]:
     return body + _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST, digest
 
 
+def seal_bytes(position: int, recorded_at: int, command: bytes, previous: str, event: bytes) -> tuple[bytes, str]:
+    """Return the row that `seal` returns, from bytes of `command_bytes` and of its event; its time is not imported."""
+    body = b'{"position":%d,"recorded_at":%d,%b,"previous":"%b","event":%b' % (
+        position, recorded_at, command, previous.encode(), event,
+    )  # fmt: skip
+    digest = sha256(body).hexdigest()
+    return body + _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST, digest
+
+
+def command_bytes(command_id: str, fingerprint: str) -> bytes:
+    """Return the bytes of a row that name its command."""
+    return b'"command_id":%b,"command":"%b"' % (_encode(command_id), fingerprint.encode())
+
+
 def encode_row(recorded: Recorded) -> bytes:
     """Return the bytes of a row with the digest that it states; a rule set has the fields of `recorded_fields`."""
     if type(recorded.event) is not ContestOpened:

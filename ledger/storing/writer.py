@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from forecast_ledger.ledger.batching.batch import Batch
 from forecast_ledger.ledger.batching.receipt import Receipt
-from forecast_ledger.ledger.batching.requests import request_fingerprint
+from forecast_ledger.ledger.batching.requests import Request, read_request
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Conflict, Refused
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import with_decimals
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
@@ -89,7 +88,9 @@ class Ledger:
         events may or may not be recorded).
         """
         begun = instrumentation.now_ns()
-        [outcome] = self._handle([(command.id if command_id is None else command_id, command)], atomic=False)
+        [outcome] = self._handle(
+            [read_request(command.id if command_id is None else command_id, command)], atomic=False
+        )
         fields = partial(instrumentation.command_fields, self._store.name, self._known.head.position, command, outcome)
         instrumentation.log_event(_logger, logging.DEBUG, "command handled", fields, begun)
         if isinstance(outcome, Refused):
@@ -110,7 +111,9 @@ class Ledger:
         """
         begun = instrumentation.now_ns()
         with gc_pause.paused():
-            outcomes = self._handle([(command.id, command) for command in commands], atomic=atomic, times=recorded_at)
+            outcomes = self._handle(
+                [read_request(command.id, command) for command in commands], atomic=atomic, times=recorded_at
+            )
         fields = partial(instrumentation.batch_fields, self._store.name, self._known.head.position, outcomes)
         instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
         return outcomes
@@ -163,19 +166,17 @@ class Ledger:
         self.close()
 
     def _handle(
-        self, requests: Sequence[tuple[str, AnyCommand]], *, atomic: bool, times: Sequence[int] | None = None
+        self, requests: Sequence[Request], *, atomic: bool, times: Sequence[int] | None = None
     ) -> list[Receipt | Refused]:
         from forecast_ledger.ledger.storing.store import TakenError  # noqa: PLC0415
 
-        requests = [(command_id, with_decimals(command)) for command_id, command in requests]
-        fingerprints = [request_fingerprint(command_id, command) for command_id, command in requests]
         with self._lock:
-            recorded = Batch(self._known, self._store.read, self._known.recorded_at).receipts(requests, fingerprints)
+            recorded = Batch(self._known, self._store.read, self._known.recorded_at).receipts(requests)
             if recorded is not None:  # then there is no need to wait for a turn
                 return recorded
             for _ in range(MAX_TRIES):
                 try:
-                    batch, outcomes = self._in_turn(requests, fingerprints, atomic=atomic, times=times)
+                    batch, outcomes = self._in_turn(requests, atomic=atomic, times=times)
                 except TakenError:
                     instrumentation.log_event(_logger, logging.DEBUG, "race lost", self._race_fields)
                     continue
@@ -190,8 +191,7 @@ class Ledger:
 
     def _in_turn(
         self,
-        requests: Sequence[tuple[str, AnyCommand]],
-        fingerprints: Sequence[str | Refused],
+        requests: Sequence[Request],
         *,
         atomic: bool,
         times: Sequence[int] | None,
@@ -205,7 +205,7 @@ class Ledger:
             with self._turn() as turn:
                 batch = Batch(self._known, turn.read, max(self._clock(), self._known.recorded_at), times)
                 self._known.state.prizes = partial(_board_prizes, self._prizes, turn, batch) if self._prizes else None
-                outcomes = batch.decide_all(requests, fingerprints, atomic=atomic)
+                outcomes = batch.decide_all(requests, atomic=atomic)
                 if batch.rows:
                     turn.append(batch.rows)
         except BaseException:

@@ -1,0 +1,117 @@
+"""The quick way of a forecast leaves the bytes and gives the outcomes of the long way."""
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from forecast_ledger.ledger.batching import requests
+from forecast_ledger.ledger.batching.quick_forecasts import read_quick_forecast
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.given import DAY, NOW, choices, closing, day, forecast, numeric, opened, resolution, revocation
+
+PROBABILITIES: list[Any] = [
+    *("0.5", "0.50", "0.000000000", "0.000000999", "0.000001", "0.00000100", "0.999999999", "0.123456789"),
+    *("0.1234567894", "0.1234567895", "0", "1", "0.0", "1.0", ".5", "0.", "-0.5", "+0.5", "5e-1", "0.5e0", "0_0.5"),
+    *(" 0.5", "0.5\n", "0.1_2", "0.\u0663", "\uff10.5", "0.5\u0660", "", "nan", "0.00000000000000001", "0.5000000000"),
+    *(Decimal("0.5"), Decimal("0.50"), Decimal("5E-1"), Decimal("1E-7"), Decimal("0.000001"), Decimal("0E-9")),
+    *(Decimal("NaN"), Decimal("0.12345678949999"), Decimal(1), 0.5, 0.1, 1, 0, True, None, [], b"0.5"),
+]
+INSTANTS: list[Any] = [
+    *("2026-03-02T00:00:00Z", "2026-03-02T01:00:00+01:00", "2026-03-02T00:00:00.0000015Z", "2026-03-02t00:00:00z"),
+    *("2026-03-02T00:00:00", "2026-03-02", "2026-02-30T00:00:00Z", "1600-01-01T00:00:00Z", "", None, 5, []),
+]
+IDS: list[Any] = [
+    "ada",
+    "é",
+    "e\u0301",
+    'a"b',
+    "a\\b",
+    "a/b",
+    "</script>",
+    " a",
+    "a\n",
+    "\ud800",
+    "x" * 201,
+    "",
+    None,
+    [],
+]
+
+
+def outcomes(commands: list[AnyCommand], size: int) -> tuple[list[str], list[bytes]]:
+    """The outcomes of commands that are sent in batches of a size, and all rows."""
+    with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as ledger:
+        batches = [commands[begin : begin + size] for begin in range(0, len(commands), size)]
+        said = [str(outcome) for batch in batches for outcome in ledger.handle_many(batch)]
+        return said, [row for page in ledger._store.pages() for row in page]
+
+
+def both_ways(commands: list[AnyCommand], size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """The same by the quick way, where it is taken, and by the long way."""
+    quick = outcomes(commands, size)
+    with monkeypatch.context() as patched:
+        patched.setattr(requests, "read_quick_forecast", lambda *_: None)
+        return quick, outcomes(commands, size)
+
+
+def test_every_way_to_write_a_forecast_has_the_same_outcome_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that are refused: with the same code, field and value."""
+    commands: list[Any] = [opened()]
+    commands += [forecast(participant=f"p{n}", at=day(1), probability=p) for n, p in enumerate(PROBABILITIES)]
+    commands += [forecast(participant=f"a{n}", at=at) for n, at in enumerate(INSTANTS)]
+    commands += [forecast(participant=who, at=day(1)) for who in IDS]
+    commands += [forecast(question=question, participant="q", at=day(1)) for question in IDS]
+    commands = [structs.replace(command, id=f"c{number}") for number, command in enumerate(commands)]
+    commands += [forecast(participant="i", at=day(1), id=command_id) for command_id in IDS]
+    quick, long = both_ways(commands, 1, monkeypatch)
+    assert quick == long
+    assert sum(read_quick_forecast(command.id, command) is not None for command in commands) > 20
+    assert sum("recorded" not in said and "Receipt" not in said for said in quick[0]) > 40
+
+
+def random_command(dice: random.Random) -> Any:
+    """A command on one of four questions; half of them are forecasts, many of them refused."""
+    name = f"q{dice.randrange(4)}"
+    if dice.random() < 0.6:
+        return forecast(
+            question=name,
+            participant=f"p{dice.randrange(3)}",
+            at=day(dice.randrange(-1, 9)),
+            probability=dice.choice(["0.25", Decimal("0.5"), "0.125", "1"]),
+            until=dice.choice([None, None, None, day(7)]),
+        )
+    others: list[Any] = [opened(question=name), choices(question=name), numeric(question=name)]
+    others += [closing(question=name, at=day(dice.randrange(2, 6))), resolution(question=name), revocation(name)]
+    return dice.choice(others)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_histories_have_the_same_rows_both_ways(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions of every kind that open, close, resolve and open again; forecasts out of order, early and late."""
+    dice = random.Random(seed)
+    history = [
+        structs.replace(random_command(dice), id=f"c{number if dice.random() < 0.9 else dice.randrange(number + 1)}")
+        for number in range(120)
+    ]
+    quick, long = both_ways(history, dice.choice([1, 7, 120]), monkeypatch)
+    assert quick == long
+
+
+def test_a_batch_taken_back_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does the long way."""
+    good = [forecast(participant=f"p{number}", at=day(1), id=f"f{number}") for number in range(3)]
+    again = [*good, forecast(participant="p0", at=day(0), id="late")]
+    for quick in (True, False):
+        with monkeypatch.context() as patched, Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+            if not quick:
+                patched.setattr(requests, "read_quick_forecast", lambda *_: None)
+            ledger.handle(opened(), "c1")
+            refused = ledger.handle_many([*again, opened(id="c2")], atomic=True)
+            assert all(isinstance(outcome, Refused) for outcome in refused)
+            assert ledger.head().position == 1
+            assert [outcome.last for outcome in ledger.handle_many(again[:3])] == [2, 3, 4]  # type: ignore[union-attr]
