@@ -23,7 +23,7 @@ from forecast_ledger.projections.core.column_values import (
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, AccountKey, Holding, Posting, Trade, postings
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading import arena
-from forecast_ledger.projections.trading.account_histories import check_tick_rows
+from forecast_ledger.projections.trading.account_histories import ALL, Selection, check_tick_rows
 from forecast_ledger.projections.trading.mark_prices import NO_PRICE
 from forecast_ledger.projections.trading.portfolios import Snapshots
 
@@ -116,17 +116,18 @@ def accounts_values(analysis: Analysis) -> list[Values]:
     return columns_of_rows(rows, "id id id id money money money money money money money money money text")
 
 
-def snapshots_values(analysis: Analysis) -> list[Values]:
-    """One row for each tick and each movement of every account. Raises Refused(out_of_range): too many ticks."""
-    check_tick_rows(analysis.facts, analysis.traded)
-    by_contest = [analysis.snapshots(name) for name in analysis.traded]
+def snapshots_values(analysis: Analysis, selection: Selection = ALL) -> list[Values]:
+    """One row for each selected tick and movement of every account. Raises Refused(out_of_range): too many ticks."""
+    contests = selection.contests(analysis.traded)
+    check_tick_rows(analysis.facts, contests, selection)
+    by_contest = [analysis.snapshots(name, selection) for name in contests]
     counts = [len(portfolios.at) for portfolios in by_contest]
     position = np.concatenate([portfolios.log_position for portfolios in by_contest] or [int64_array([])])
     columns = (
         "cash positions_value total profit profit_percent brier resolved_bets realised unrealised stale_marks stale_age"
     )
     return [
-        Ids(np.repeat(np.arange(len(by_contest)), counts), analysis.traded),
+        Ids(np.repeat(np.arange(len(by_contest)), counts), contests),
         _participants(by_contest),
         np.concatenate([portfolios.at for portfolios in by_contest] or [int64_array([])]),
         none_where_negative(position),

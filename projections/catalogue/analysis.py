@@ -20,6 +20,7 @@ from forecast_ledger.projections.facts.outcomes import as_counted
 from forecast_ledger.projections.facts.standing import Intervals, intervals
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.trading import arena, portfolios
+from forecast_ledger.projections.trading.account_histories import ALL, Selection
 from forecast_ledger.projections.trading.mark_prices import Marks
 
 
@@ -143,9 +144,9 @@ class Analysis:
             for group in self.sampled_groups:
                 self.cached.calibration = group.calibration() | self.cached.calibration
 
-    def snapshots(self, contest: str) -> portfolios.Snapshots:
+    def snapshots(self, contest: str, selection: Selection = ALL) -> portfolios.Snapshots:
         """Return the portfolios of a trading contest over time; not cached, because all may not fit in memory."""
-        return portfolios.snapshots(self.facts, self.marks, contest)
+        return portfolios.snapshots(self.facts, self.marks, contest, selection)
 
     @cached_property
     def records(self) -> dict[str, list[arena.TradingRecord]]:
@@ -165,6 +166,11 @@ class Analysis:
     def traded(self) -> list[str]:
         """The ids of the trading contests, in order."""
         return [name for name in self.contests if self.facts.contests[name].opened.rules.trading is not None]
+
+    @cached_property
+    def traders(self) -> list[str]:
+        """The ids of the participants with an account, in order."""
+        return sorted({participant for _, participant in self.facts.books.accounts})
 
     @cached_property
     def contests(self) -> list[str]:

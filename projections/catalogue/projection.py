@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 
 from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.core.values import Instant, read_instant
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.catalogue import score_tables
+from forecast_ledger.projections.catalogue import account_tables, score_tables
 from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import Values
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.trading.account_histories import Selection
 
 __all__ = ["CATALOGUE", "Projections"]
 
@@ -44,6 +46,44 @@ class Projections(Analysis):
             raise ValueError(f"no participant named {participant!r}; there are {listed(participant, names)}")
         owner = names.index(participant)
         return self._table("score_parts", score_tables.score_parts_values(self, owner))
+
+    def portfolio_snapshots(
+        self,
+        *,
+        contest: str | None = None,
+        participant: str | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+    ) -> Table:
+        """Return the rows of `portfolio_snapshots` of a contest, a participant, and the instants in [since, until).
+
+        Only what is asked for is computed. Raises, first that applies: ValueError (no such trading contest, or no
+        participant with an account; its message lists some that there are), Refused (not an instant; too many ticks).
+
+        >>> from forecast_ledger import Projections, commands, facts, open
+        >>> start = {"at": "2026-03-01T00:00:00Z", "contest": "week"}
+        >>> cohort = commands.OpenContest(**start, rules="arena-v1", series="arena", title="a week")
+        >>> ada = commands.EnrolParticipant(**start, participant="ada")
+        >>> with open(":memory:") as ledger:
+        ...     receipts = [ledger.handle(command, command_id=type(command).__name__) for command in (cohort, ada)]
+        ...     projections = Projections(facts(ledger.read()))
+        >>> rows = projections.portfolio_snapshots(participant="ada", until="2026-03-02T00:00:00Z").rows()
+        >>> [(row["at"], row["log_position"], row["total"]) for row in rows]
+        [('2026-03-01T00:00:00Z', 3, '10000.00'), ('2026-03-01T00:00:00Z', None, '10000.00')]
+        """
+        for kind, name, names in (
+            ("trading contest", contest, self.traded),
+            ("participant with an account", participant, self.traders),
+        ):
+            if name is not None and name not in names:
+                raise ValueError(f"no {kind} named {name!r}; there are {listed(name, names)}")
+        begin = None if since is None else read_instant(since, "since")
+        end = None if until is None else read_instant(until, "until")
+        return self.selected_portfolios(Selection(contest, participant, begin, end))
+
+    def selected_portfolios(self, selection: Selection) -> Table:
+        """Return the selected rows of `portfolio_snapshots`, perhaps none. Raises Refused: too many ticks."""
+        return self._table("portfolio_snapshots", account_tables.snapshots_values(self, selection))
 
     def _table(self, name: str, values: Iterable[Values]) -> Table:
         projection = CATALOGUE[name]

@@ -124,6 +124,16 @@ class Table:
         code = ids.labels.index(label) if label in ids.labels else -1
         return self.rows_at(np.flatnonzero(ids.codes == code))
 
+    def between(self, column: str, since: int | None, until: int | None) -> "Table":
+        """Return the rows with an instant in [since, until), µs, in this column; a limit that is None is not one."""
+        at = plain_values(self.numbers(column))
+        chosen = [
+            row
+            for row, instant in enumerate(at)
+            if instant is not None and (since is None or since <= instant) and (until is None or instant < until)
+        ]
+        return self.rows_at(np.array(chosen, np.int64))
+
     def by(self, column: str) -> dict[str, "Table"]:
         """Return the rows grouped by their id in this column; each group keeps the order of this table."""
         ids = self._ids(column)

@@ -1,7 +1,7 @@
 """The movements of the accounts of a contest, and the ticks at which their portfolios are valued."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -9,11 +9,43 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.facts.accounts import EXTERNAL_KINDS, Movement
+from forecast_ledger.projections.facts.accounts import EXTERNAL_KINDS, AccountKey, Movement
 from forecast_ledger.projections.facts.columns import Facts
 
 MOST_TICK_ROWS = 50_000_000  # in one table, all contests and participants together
 _LARGEST = 1 << 61  # largest sum of money, 1e-6: a few of them can be added in 64 bits
+
+
+class Selection(NamedTuple):
+    """The portfolios that are asked for: of a contest, of a participant, and at instants in [since, until), µs.
+
+    What is None is not limited.
+    """
+
+    contest: str | None = None
+    participant: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+    def has(self, key: AccountKey) -> bool:
+        """Return whether an account is selected."""
+        return self.contest in {None, key[0]} and self.participant in {None, key[1]}
+
+    def contests(self, names: Iterable[str]) -> list[str]:
+        """Return those of these contests that are selected."""
+        return [name for name in names if self.contest in {None, name}]
+
+    def instants(self, at: Int64Array) -> BoolArray:
+        """Return which of these instants are selected."""
+        selected = np.ones(len(at), bool)
+        if self.since is not None:
+            selected &= at >= self.since
+        if self.until is not None:
+            selected &= at < self.until
+        return selected
+
+
+ALL = Selection()
 
 
 class AccountHistories(NamedTuple):
@@ -50,11 +82,14 @@ class TickAxis(NamedTuple):
     moved: BoolArray
 
 
-def account_histories(facts: Facts, contest: str) -> AccountHistories:
-    """Return the accounts of a contest by participant. Raises OverflowError if one holds more than a log allows."""
+def account_histories(facts: Facts, contest: str, selection: Selection = ALL) -> AccountHistories:
+    """Return the selected accounts of a contest by participant, with their whole history.
+
+    Raises OverflowError if one holds more than a log allows.
+    """
     by_participant: dict[str, list[Movement]] = {}
     for move in facts.books.movements:
-        if move.key[0] == contest:
+        if move.key[0] == contest and selection.has(move.key):
             by_participant.setdefault(move.key[1], []).append(move)
     participants = sorted(by_participant)
     own = [by_participant[participant] for participant in participants]
@@ -80,18 +115,25 @@ def account_histories(facts: Facts, contest: str) -> AccountHistories:
     )
 
 
-def tick_axis(facts: Facts, contest: str, histories: AccountHistories, *, changes: bool = False) -> TickAxis:
-    """Return the ticks from the start of a contest to its completion or the latest instant in the log.
+def tick_axis(
+    facts: Facts, contest: str, histories: AccountHistories, selection: Selection = ALL, *, changes: bool = False
+) -> TickAxis:
+    """Return the selected ticks from the start of a contest to its completion or the latest instant in the log.
 
     changes: leave out ticks at which no account has another value than at the tick before.
     Raises Refused(out_of_range): too many rows, because an event claims an instant far in the future.
     """
     starts_at, step, count = _all_ticks(facts, contest)
-    numbers = _changed(facts, histories, starts_at, step, count) if changes else range(count)
+    every = _selected_ticks(facts, contest, selection)
+    numbers = _changed(facts, histories, starts_at, step, count) if changes else every
     if len(numbers) * len(histories.own) > MOST_TICK_ROWS:
         detail = f"contest {contest!r} would have {len(numbers):,} ticks for each of {len(histories.own):,} accounts"
         raise _too_many(facts, contest, detail)
-    ticks = starts_at + step * int64_array(list(numbers)) if changes else np.arange(count) * step + starts_at
+    ticks = (
+        starts_at + step * int64_array(list(numbers))
+        if changes
+        else np.arange(every.start, every.stop) * step + starts_at
+    )
     tick = np.searchsorted(ticks, histories.at)
     begins = tick[histories.first[:-1]]
     offsets = np.concatenate(([0], np.cumsum(len(ticks) - begins)))
@@ -101,10 +143,10 @@ def tick_axis(facts: Facts, contest: str, histories: AccountHistories, *, change
     return TickAxis(ticks, tick, number, moved)
 
 
-def check_tick_rows(facts: Facts, contests: Sequence[str]) -> None:
-    """Check that the rows at all ticks of these contests fit in one table. Raises Refused(out_of_range)."""
-    accounts = Counter(contest for contest, _ in {move.key for move in facts.books.movements})
-    tick_rows = {name: _all_ticks(facts, name)[-1] * accounts[name] for name in contests}
+def check_tick_rows(facts: Facts, contests: Sequence[str], selection: Selection = ALL) -> None:
+    """Check that the rows at the selected ticks of these contests fit in one table. Raises Refused(out_of_range)."""
+    accounts = Counter(key[0] for key in {move.key for move in facts.books.movements} if selection.has(key))
+    tick_rows = {name: len(_selected_ticks(facts, name, selection)) * accounts[name] for name in contests}
     total = sum(tick_rows.values())
     if total > MOST_TICK_ROWS:
         most = max(tick_rows, key=lambda name: tick_rows[name])
@@ -114,7 +156,10 @@ def check_tick_rows(facts: Facts, contests: Sequence[str]) -> None:
 
 def _too_many(facts: Facts, contest: str, detail: str) -> Refused:
     seconds = facts.trading(contest).snapshot_seconds
-    remedy = "read the log as of an instant before the event that claims an instant far in the future"
+    remedy = (
+        "read the log as of an instant before the event that claims an instant far in the future, or ask for the "
+        "portfolios of one contest or participant, or of a span of time"
+    )
     return Refused("out_of_range", "snapshot_seconds", seconds, detail, remedy=remedy)
 
 
@@ -124,6 +169,17 @@ def _all_ticks(facts: Facts, contest: str) -> tuple[int, int, int]:
     last = facts.books.clock if completed_at is None else completed_at
     step = facts.trading(contest).snapshot_seconds * 10**6
     return starts_at, step, max(last - starts_at, -step) // step + 1
+
+
+def _selected_ticks(facts: Facts, contest: str, selection: Selection) -> range:
+    """Return the numbers of the selected ticks of a contest."""
+    starts_at, step, count = _all_ticks(facts, contest)
+
+    def first_from(instant: int) -> int:
+        return min(max(-((starts_at - instant) // step), 0), count)
+
+    begin = 0 if selection.since is None else first_from(selection.since)
+    return range(begin, max(count if selection.until is None else first_from(selection.until), begin))
 
 
 def _changed(facts: Facts, histories: AccountHistories, starts_at: int, step: int, count: int) -> list[int]:

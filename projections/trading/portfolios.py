@@ -18,7 +18,9 @@ from forecast_ledger.projections.core.column_values import round_to_points
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, AccountKey, Ruling
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.account_histories import (
+    ALL,
     AccountHistories,
+    Selection,
     TickAxis,
     account_histories,
     instants,
@@ -95,17 +97,19 @@ class _Piece(NamedTuple):
     shares: int
 
 
-def snapshots(facts: Facts, marks: Marks, contest: str, *, changes: bool = False) -> Snapshots:
-    """Return the portfolios of a trading contest at every tick and movement.
+def snapshots(
+    facts: Facts, marks: Marks, contest: str, selection: Selection = ALL, *, changes: bool = False
+) -> Snapshots:
+    """Return the selected portfolios of a trading contest at every tick and movement.
 
     A row shows what is known at its instant: the movements in effect by then, and the last quote of each question known
     by then. Ticks come every `snapshot_seconds` from the start of the contest to its completion or the latest instant
     in the log. The row of a movement shows what was recorded up to its log position; later events do not change it.
-    changes: leave out ticks at which no account has another value than at the tick before.
+    changes: leave out ticks at which no account has another value than at the tick before; then no instant is selected.
     Raises KeyError if it is not a trading contest, OverflowError if an account holds more than a log allows.
     """
-    trading, histories = facts.trading(contest), account_histories(facts, contest)
-    axis = tick_axis(facts, contest, histories, changes=changes)
+    trading, histories = facts.trading(contest), account_histories(facts, contest, selection)
+    axis = tick_axis(facts, contest, histories, selection, changes=changes)
     latest = np.cumsum(axis.moved) - 1
     at, tick_at = np.empty(len(axis.moved), np.int64), instants(axis, histories)
     at[axis.moved], at[~axis.moved] = histories.at, tick_at
@@ -119,7 +123,7 @@ def snapshots(facts: Facts, marks: Marks, contest: str, *, changes: bool = False
         return rows
 
     oldest = in_row_order(tick_worth.oldest, move_worth.oldest)
-    return Snapshots(
+    whole = Snapshots(
         contest,
         histories.participants,
         participant=histories.account[latest],
@@ -136,6 +140,8 @@ def snapshots(facts: Facts, marks: Marks, contest: str, *, changes: bool = False
         stale_marks=in_row_order(tick_worth.stale, move_worth.stale),
         stale_age=np.where(oldest == _LAST, MISSING, at - oldest),
     )
+    rows = selection.instants(at)
+    return whole if rows.all() else Snapshots(contest, histories.participants, *(column[rows] for column in whole[2:]))
 
 
 def drawdowns(portfolios: Snapshots) -> dict[AccountKey, int]:

@@ -205,8 +205,15 @@ def checkpoint(log: str, as_of: str | None, name: str) -> None:
 @_about("question")
 @_about("participant")
 @_about("contest")
-@click.option("--from", "since", metavar="INSTANT", help="Only events recorded at this instant or later.")
-@click.option("--until", metavar="INSTANT", help="Only events recorded before this instant.")
+@click.option(
+    "--from",
+    "since",
+    metavar="INSTANT",
+    help="Only events recorded at this instant or later, or from this day on (UTC).",
+)
+@click.option(
+    "--until", metavar="INSTANT", help="Only events recorded before this instant, or up to the end of this day (UTC)."
+)
 @click.option(
     "--after", type=click.IntRange(0, _LAST), default=0, metavar="POSITION", help="Only events after this log position."
 )
@@ -235,7 +242,6 @@ def log_(
     joins; --columns prints them in a table. They are empty where an event has none, or can have several (quotes,
     decisions).
     """
-    from forecast_ledger.ledger.core import values
     from forecast_ledger.ledger.model.log import unseal_pages
     from forecast_ledger.replay.audit.browse import (
         EVENT_LIST_COLUMNS,
@@ -246,6 +252,7 @@ def log_(
         format_rows,
         unchecked_checkpoint,
     )
+    from forecast_ledger.replay.reading.cuts import read_span
     from forecast_ledger.replay.reading.outcome_names import OutcomeNames, openings
     from forecast_ledger.replay.reading.replay import open_store
 
@@ -256,8 +263,7 @@ def log_(
         from forecast_ledger.ledger.model.events import TAGS
 
         require_name("type of event", missing.args[0], list(TAGS.values()))
-    first = None if since is None else values.read_instant(since, "from")
-    end = None if until is None else values.read_instant(until, "until")
+    first, end = read_span(since, until)
     with open_store(log, name) as store:
         start = unchecked_checkpoint(store, after)
         filters = EventFilter(selected, question, participant, contest, first, end)

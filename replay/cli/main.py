@@ -22,12 +22,14 @@ from forecast_ledger.replay.console.shell import (
     as_of_option,
     emit,
     emit_table,
+    fail,
     log_argument,
     name_option,
     prepare_streams,
     replay_log,
     report_errors,
     require_columns,
+    require_name,
     require_projection,
     say,
     say_as_of,
@@ -35,6 +37,8 @@ from forecast_ledger.replay.console.shell import (
 from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
+    from forecast_ledger.projections.catalogue.projection import Projections
+    from forecast_ledger.projections.core.table import Table
     from forecast_ledger.replay.reading.replay import Replay
 
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
@@ -97,21 +101,60 @@ def leaderboard(log: str, contest: str, as_of: str | None, name: str, view: View
 @main.command(epilog="Example: forecast-ledger table season.db scores --format csv")
 @log_argument
 @click.argument("projection", shell_complete=completion.tables)
+@click.option(
+    "--from", "since", metavar="INSTANT", help="Only rows `at` this instant or later, or from this day on (UTC)."
+)
+@click.option(
+    "--until", metavar="INSTANT", help="Only rows `at` an instant before this, or up to the end of this day (UTC)."
+)
 @as_of_option
 @name_option
 @table_options
 @report_errors
-def table(log: str, projection: str, as_of: str | None, name: str, view: View) -> None:
+def table(
+    log: str, projection: str, since: str | None, until: str | None, as_of: str | None, name: str, view: View
+) -> None:
     """Print the table of a PROJECTION.
 
-    `forecast-ledger columns` lists the projections, and explains their columns.
+    `forecast-ledger columns` lists the projections, and explains their columns. --from and --until select rows by their
+    column `at`. Of portfolio_snapshots only the portfolios are computed that --from, --until, --where contest=… and
+    --where participant=… select.
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.replay.reading.cuts import read_span
 
-    require_columns(view, [column.name for column in CATALOGUE[require_projection(projection)].columns])
+    names = [column.name for column in CATALOGUE[require_projection(projection)].columns]
+    require_columns(view, names)
+    first, end = read_span(since, until)
+    if "at" not in names and (since is not None or until is not None):
+        fail(f"{projection} has no column `at`: leave out --from and --until", USAGE)
     season = replay_log(log, name, as_of)
-    emit_table(season.projections.table(projection), view)
+    if projection == "portfolio_snapshots":
+        built, view = _portfolios(season.projections, view, first, end)
+    else:
+        built = season.projections.table(projection)
+        if since is not None or until is not None:
+            built = built.between("at", first, end)
+    emit_table(built, view)
     say_as_of(season.checkpoint)
+
+
+def _portfolios(projections: "Projections", view: View, since: int | None, until: int | None) -> "tuple[Table, View]":
+    """Return the portfolios that a view and a span select, and the view with the conditions that are left to test."""
+    from forecast_ledger.projections.trading.account_histories import Selection
+
+    chosen: dict[str, str] = {}
+    left = []
+    for condition in view.where:
+        if condition.column in {"contest", "participant"} and not (condition.negated or condition.column in chosen):
+            chosen[condition.column] = condition.value
+        else:
+            left.append(condition)
+    names = {"contest": projections.traded, "participant": projections.traders}
+    for column, label in chosen.items():
+        require_name(f"{column} with accounts", label, names[column])
+    selection = Selection(chosen.get("contest"), chosen.get("participant"), since, until)
+    return projections.selected_portfolios(selection), view._replace(where=tuple(left))
 
 
 @main.command(epilog="Example: forecast-ledger columns leaderboard")
