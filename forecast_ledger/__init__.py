@@ -57,6 +57,7 @@ __all__ = [
     "replay",
     "restore",
     "rules",
+    "seal",
     "under_rules",
     "verify",
 ]
@@ -81,6 +82,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.explain.what_if import under_rules
     from forecast_ledger.replay.files.export import export
     from forecast_ledger.replay.files.restore import restore
+    from forecast_ledger.replay.files.seal import seal
     from forecast_ledger.replay.reading.replay import Replay, replay
     from forecast_ledger.replay.readmodel.runner import Runner
     from forecast_ledger.replay.writing.append import append_lines as append
@@ -115,6 +117,7 @@ else:  # so that a type checker reports a name that is not offered
         "replay": ("replay", ""),  # the package, which can be called as the function: both have this name
         "restore": ("replay.files.restore", "restore"),
         "rules": ("ledger.model.rules", ""),
+        "seal": ("replay.files.seal", "seal"),
         "under_rules": ("replay.explain.what_if", "under_rules"),
         "verify": ("replay.audit.verify", "verify"),
     }

@@ -26,6 +26,7 @@ from forecast_ledger.ledger.storing.database import (
     TakenError,
     Transaction,
 )
+from forecast_ledger.ledger.storing.segment_rows import READ_ONLY, SegmentRows
 from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
 
 __all__ = ["MAX_ROW_BYTES", "PAGE", "Store", "TakenError", "Turn", "is_started", "redacted", "rows_at"]
@@ -58,7 +59,7 @@ class Store:
 
     @classmethod
     def open(cls, location: str | PathLike[str], name: str, *, read_only: bool = False) -> Self:
-        """Open a store; a file is created unless read_only.
+        """Open a store; a file is created unless read_only. A folder of segments can only be read.
 
         An SQLite file must have no other tables than a ledger's; any other file is left unchanged. A PostgreSQL
         database may have other tables. Raises Unavailable, Corrupt.
@@ -218,6 +219,10 @@ def rows_at(location: str, name: str, *, read_only: bool = False) -> Rows:
 def _rows(location: str, name: str, *, read_only: bool) -> Rows:
     path = _path(location)
     if path is not None:
+        if _is_folder(path):
+            if not read_only:
+                raise Unavailable(f"{path}: {READ_ONLY}")
+            return SegmentRows(Path(path), name)
         if path != MEMORY:
             _check_path(path, read_only=read_only)
         return SQLite(path, name, read_only=read_only)
@@ -265,6 +270,14 @@ def _path(location: str) -> str | None:
             f"{redacted(location)}: {scheme}:// is not supported; give a file path or a postgresql:// URL"
         )
     return None
+
+
+def _is_folder(path: str) -> bool:
+    """Return whether a path is that of a folder; one that no file can have is not."""
+    try:
+        return bool(path) and path != MEMORY and Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def _address(location: str) -> tuple[str, str, int, str, str]:

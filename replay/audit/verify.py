@@ -22,7 +22,7 @@ CHECKS = {
     "digests": "each row matches its digest and follows the row before",
     "schemas": "each row is an event of a known type, in canonical bytes",
     "clock": "recorded_at never decreases",
-    "store": "an SQLite file passes SQLite's own integrity_check, and its column of types agrees with the events",
+    "store": "the store's files are as they were written, and its column of types agrees with the events",
     "decided": "each command, rebuilt from its events and decided again, leads to the same events, and occurs once",
     "payouts": "each prize paid is the amount on the contest's sealed board, and every winner is paid",
 }

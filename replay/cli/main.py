@@ -66,7 +66,8 @@ def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
 def main() -> None:
     """Record forecasts in an event-sourced log, and compute exact scores, ranks and prizes from it.
 
-    LOG is an SQLite file or a postgresql:// URL. Data goes to stdout, everything else to stderr.
+    LOG is an SQLite file, a postgresql:// URL, or a folder that `seal` made. Data goes to stdout, everything else to
+    stderr.
 
     \b
     forecast-ledger demo
@@ -304,6 +305,6 @@ main.groups = {
     "Record": ("append", "import-from", "pay", "import"),
     "Read": ("leaderboard", "table", "columns", "rules", "log", "show"),
     "Audit": ("verify", "checkpoint", "replay", "compare"),
-    "Research": ("explain", "diff", "blame", "what-if", "export"),
+    "Research": ("explain", "diff", "blame", "what-if", "export", "seal"),
     "Operate": ("follow", "schema", "help", "completion", "demo"),
 }

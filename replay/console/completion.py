@@ -94,7 +94,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     suggested: dict[str, None] = {}
     given = ctx.params.get("log") or next(iter(ctx.args), "")  # the latter if an option is being completed
     log, name = str(given).removeprefix("sqlite:///"), str(ctx.params.get("name") or "main")
-    if not Path(log).is_file():
+    if not (Path(log).is_file() or Path(log, "segments.json").is_file()):
         return []
 
     def read() -> None:

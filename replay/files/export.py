@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.catalogue import EXPORTED
@@ -21,7 +22,7 @@ from forecast_ledger.replay.files.manifest import (
     ManifestEntry,
     read_manifest,
 )
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, open_regular
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES
 from forecast_ledger.replay.reading.replay import AsOf, Watch, open_store, replay
 from forecast_ledger.replay.reading.version import code_version
 

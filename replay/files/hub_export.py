@@ -18,12 +18,13 @@ from typing import NamedTuple
 import msgspec
 
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.facts.schedules import rescheduled
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.hub_tasks import HubTask, hub_task, tasks_config
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, open_regular
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store
 
 ADMIN = "hub-config/admin.json"

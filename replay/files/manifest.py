@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, ROW_BYTES, open_regular
+from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, ROW_BYTES
 
 MANIFEST_FILE = "manifest.json"
 EXPORT_VERSION = 1  # of the layout of an export

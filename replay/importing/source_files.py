@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.reading.input_files import open_regular
+from forecast_ledger.ledger.core.regular_files import open_regular
 
 MOST_FILES = 200_000
 MOST_BYTES = 2**34  # of a source, unpacked

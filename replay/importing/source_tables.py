@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.regular_files import check_packed
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.replay.importing.hub_config import MISSING, text_of
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.reading.input_files import check_packed
 from forecast_ledger.replay.writing.append import InputPlace
 from forecast_ledger.replay.writing.csv_reader import read_records
 

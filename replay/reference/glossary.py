@@ -59,6 +59,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("log position", "the number of a row of the log: 1, 2, 3 … without gaps"),
     ("digest", "a SHA-256, of a row of the log or of a table; the digest of a row covers all rows before it"),
     ("checkpoint", "a log position and the digest of its row: all that is needed to check a log up to there"),
+    ("segment", "consecutive rows of a log as Parquet files; to *seal* a log is to write it as segments"),
     ("as of", "the log position or the instant up to which a log is read"),
     ("projection", "a named, versioned pure function from the log to a table"),
     ("replay", "running projections over a log as of a log position or an instant"),

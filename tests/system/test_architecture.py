@@ -17,16 +17,28 @@ STORES = {
     "ledger.storing.sqlite",
     "ledger.storing.postgres",
 }  # know the library that keeps rows
-SHELL = {
-    "ledger.core.gc_pause",
-    "ledger.batching",
-    "ledger.storing",
-}  # what of the ledger reads a clock, waits, or talks to a store
-# What projections may see of the ledger.
-PURE = {f"ledger.core.{name}" for name in ("errors", "exact", "hints", "lazy_fractions", "values")} | {
-    f"ledger.model.{name}"
-    for name in ("answers", "events", "log", "mismatch", "publication_stamps", "rules", "scorability", "trading_rules")
+# What of the ledger reads a clock, waits, has files, or talks to a store.
+SHELL = {"ledger.core.gc_pause", "ledger.core.regular_files", "ledger.batching", "ledger.storing"} | {
+    f"ledger.segments.{name}" for name in ("sealing", "segment_files", "segment_manifest")
 }
+# What projections may see of the ledger.
+PURE = (
+    {"ledger.segments.segment_columns"}
+    | {f"ledger.core.{name}" for name in ("errors", "exact", "hints", "lazy_fractions", "values")}
+    | {
+        f"ledger.model.{name}"
+        for name in (
+            "answers",
+            "events",
+            "log",
+            "mismatch",
+            "publication_stamps",
+            "rules",
+            "scorability",
+            "trading_rules",
+        )
+    }
+)
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
 INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out
 WRITERS = {

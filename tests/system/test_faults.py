@@ -603,6 +603,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["blame", log, "leaderboard", "plain", "A"],
         ["export", log, str(folder / "out"), "--format", "jsonl"],
         ["import", str(folder / "out"), str(folder / "copy.db")],
+        ["seal", log, str(folder / "segments")],
         ["follow", log, str(folder / "tables.db"), "--once"],
         ["what-if", log, str(commands), "--show", "standing"],
         ["help"],

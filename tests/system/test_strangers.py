@@ -20,13 +20,14 @@ from click.testing import CliRunner
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.console.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES, open_regular
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_json, as_table, as_terminal_csv
 from forecast_ledger.replay.writing.csv_mapping import parse_map
 from tests.support.exports import FORMS, resealed, rows, written

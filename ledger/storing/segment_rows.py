@@ -1,0 +1,147 @@
+"""The rows of a folder of segments, for all that reads a log: rebuilt from the columns, a page at a time."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from pathlib import Path
+from typing import Never
+
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.events import TAGS
+from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, rebuild
+from forecast_ledger.ledger.segments.segment_files import read_columns
+from forecast_ledger.ledger.segments.segment_manifest import MARKED, Segment, check_file, read_manifest
+from forecast_ledger.ledger.storing.database import Fault
+
+READ_ONLY = "segments cannot be appended to; `forecast-ledger import FOLDER LOG` copies them into a ledger"
+Page = Sequence[tuple[int, bytes]]
+
+
+class SegmentRows:
+    """The rows of the log that a folder of segments holds; it implements `Rows`, and cannot be appended to."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Open a folder. Raises Absent (it has no segments, or those of another ledger), Unavailable, Corrupt."""
+        self.location, self._folder = str(folder), folder
+        manifest = read_manifest(folder)
+        if manifest.ledger != name:
+            raise Absent(f"{folder}: its segments are of the ledger {manifest.ledger!r}; name it with --name")
+        self._manifest, self._segments = manifest, manifest.segments
+        self._ends = [segment.last for segment in self._segments]
+        self._columns = lru_cache(maxsize=1)(self._read_columns)
+        self._page: tuple[int, list[bytes]] = 1, []  # the log position of its first row, and rows rebuilt last
+        self._following = iter(list[list[bytes]]())  # the pages after it
+
+    def select(self, after: int, limit: int) -> Page:
+        """See `Rows`. Raises Corrupt: a file of a segment is damaged."""
+        rows: list[bytes] = []
+        first = max(after, 0) + 1
+        while len(rows) < limit and first + len(rows) <= self.newest():
+            rows += self._rows_from(first + len(rows), limit - len(rows))
+        return [*enumerate(rows, first)]
+
+    def _rows_from(self, position: int, limit: int) -> list[bytes]:
+        """Return rows from a position on, at least one; they come from one page."""
+        first, rows = self._page
+        if not rows or not first <= position <= first + len(rows):
+            self._following, first, rows = self._rebuilt_from(position), self._start_of(position), []
+        while position >= first + len(rows):
+            first, rows = first + len(rows), next(self._following)
+            self._page = first, rows
+        return rows[position - first : position - first + limit]
+
+    def select_at(self, positions: Sequence[int]) -> Page:
+        """See `Rows`."""
+        return [row for position in sorted({*positions}) for row in self.select(position - 1, 1)]
+
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+        """See `Rows`; the type of an event is that in the row."""
+        rows = self.select(after, limit)
+        return [(position, row, TAGS[type(log.decode_row(row, position).event)].encode()) for position, row in rows]
+
+    def newest(self) -> int:
+        """Return the last log position; 0 if there are no rows."""
+        return self._ends[-1] if self._ends else 0
+
+    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
+        """Return False: there is no index."""
+        return False
+
+    def faults(self) -> Iterator[Fault]:
+        """Return the files that are not those of the manifest."""
+        for segment in self._segments:
+            for file in segment.files:
+                try:
+                    check_file(self._folder, file, segment.first)
+                except Corrupt as damage:
+                    self._check_current()
+                    yield Fault(damage.position, str(damage.args[1]))
+
+    def turn(self) -> AbstractContextManager[Never]:
+        """Raise Unavailable."""
+        raise Unavailable(f"{self.location}: {READ_ONLY}")
+
+    def close(self) -> None:
+        """Forget the columns."""
+        self._columns.cache_clear()
+        self._page, self._following = (1, []), iter(())
+
+    def _read_columns(self, segment: Segment) -> SegmentColumns:
+        """Return the columns of a segment. Raises Corrupt, Unavailable."""
+        try:
+            return read_columns(self._folder, segment)
+        except Corrupt:
+            self._check_current()
+            raise
+
+    def _check_current(self) -> None:
+        """Raise Unavailable if more was sealed since the folder was opened: its last segment may be replaced."""
+        if read_manifest(self._folder) != self._manifest:
+            raise Unavailable(f"{self.location}: more rows were sealed while it was read; try again")
+
+    def _start_of(self, position: int) -> int:
+        """Return the first position after the last mark before a position; marks do not go across segments."""
+        segment = self._segments[bisect_left(self._ends, position)]
+        return max(segment.first, (position - 1) // MARKED * MARKED + 1)
+
+    def _rebuilt_from(self, position: int) -> Iterator[list[bytes]]:
+        """Yield pages of rows, the first from `_start_of(position)` on. Raises Corrupt."""
+        number, start = bisect_left(self._ends, position), self._start_of(position)
+        for segment in self._segments[number:]:
+            columns, before = self._columns(segment), segment.before
+            if start > segment.first:
+                columns, before = _after(columns, start - 1), _mark(segment, start - 1)
+            yield from _checked(rebuild(columns, before), segment, before)
+            start = segment.last + 1
+
+
+def _mark(segment: Segment, position: int) -> Checkpoint:
+    """Return the checkpoint at a multiple of MARKED within a segment."""
+    first = -(-segment.first // MARKED) * MARKED
+    return Checkpoint(position, segment.marks[(position - first) // MARKED])
+
+
+def _after(columns: SegmentColumns, position: int) -> SegmentColumns:
+    """Return the rows after a log position."""
+    return SegmentColumns(*(table.filter(pyarrow().compute.field("position") > position) for table in columns))
+
+
+def _checked(pages: Iterator[list[bytes]], segment: Segment, before: Checkpoint) -> Iterator[list[bytes]]:
+    """Yield pages whose rows at marks, and the last row, have the digests that the manifest states. Raises Corrupt."""
+    position = before.position
+    for rows in pages:
+        trusted = position
+        for row in rows:
+            position += 1
+            if position % MARKED == 0 or position == segment.last:
+                stated = segment.digest if position == segment.last else _mark(segment, position).digest
+                if log.stated_digest(row) != stated:
+                    fault = f"the columns of the segment up to {segment.last} were changed here or soon after"
+                    raise Corrupt(trusted + 1, fault, "store")
+                trusted = position
+        yield rows
+    if position != segment.last:
+        raise Corrupt(position + 1, f"the segment up to {segment.last} has no such row", "store")

@@ -1,0 +1,55 @@
+"""Seal a log: its rows as Parquet files, from which the log can be read, checked and imported."""
+
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.errors import Absent
+from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
+from forecast_ledger.ledger.segments.segment_manifest import MOST_ROWS
+from forecast_ledger.replay.reading.replay import Watch, open_store
+
+
+class Sealed(NamedTuple):
+    """What a folder of segments holds: the checkpoint of its last row, the number of segments, the bytes of files."""
+
+    checkpoint: Checkpoint
+    segments: int
+    bytes: int
+
+
+def seal(
+    log: str | PathLike[str],
+    folder: str | PathLike[str],
+    name: str = "main",
+    rows: int = SEGMENT_ROWS,
+    watch: Watch = lambda _: None,
+) -> Sealed:
+    """Seal the rows of a log that a folder does not have yet; the folder is created if there is none.
+
+    log, name: as in `replay`. rows: of a segment, 1 to 16,777,216; the last segment may have fewer, and is replaced
+    when there are more. Every segment is read back and compared with the log before the folder lists it, so that an
+    interrupted sealing leaves what was sealed before. The log is not changed.
+    Raises, first that applies: ValueError (rows is out of range), Refused (the name is not an id), Absent (the log has
+    no rows), Unavailable (no pyarrow; the folder is another log's, has other files, or cannot be written), Corrupt,
+    OSError.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import commands, open, replay, seal
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     sealed = seal(f"{folder}/season.db", f"{folder}/segments")
+    ...     replay(f"{folder}/segments").checkpoint == sealed.checkpoint
+    True
+    """
+    if not 1 <= rows <= MOST_ROWS:
+        raise ValueError(f"rows = {rows}: a segment has 1 to {MOST_ROWS:,} rows")
+    with open_store(log, name) as store:
+        if not store.newest():
+            raise Absent(f"{log} has no ledger named {name!r}, or it has no events yet; nothing was sealed")
+        manifest = sealing.seal(store.pages, name, Path(folder), rows, watch)
+    files = [file.bytes for segment in manifest.segments for file in segment.files]
+    return Sealed(manifest.end, len(manifest.segments), sum(files))

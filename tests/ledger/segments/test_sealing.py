@@ -1,0 +1,255 @@
+"""Sealing: what is listed is whole and checked, whatever happens; a folder takes the rows of one log only."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.log import START, Checkpoint
+from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.segments.sealing import seal
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, rebuild
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, read_manifest
+from forecast_ledger.ledger.storing.store import Store
+from tests.support.effort import times
+from tests.support.exports import export_commands, rows, written
+from tests.support.given import opened
+
+SIZE = 60  # rows of a segment
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The log of the stories."""
+    return written(tmp_path_factory.mktemp("sealing") / "log.db", export_commands())
+
+
+@pytest.fixture(scope="module")
+def every(path: str) -> list[bytes]:
+    """Its rows."""
+    return rows(path)
+
+
+@pytest.fixture
+def folder(every: list[bytes], tmp_path: Path) -> Path:
+    """The whole log as segments."""
+    seal(pages(every), "main", tmp_path / "segments", SIZE)
+    return tmp_path / "segments"
+
+
+def pages(these: list[bytes], size: int = 7) -> Callable[[int], Iterator[list[bytes]]]:
+    """Rows as a log gives them, page by page."""
+    return lambda after: (these[begin : begin + size] for begin in range(after, len(these), size))
+
+
+def end_of(these: list[bytes]) -> Checkpoint:
+    """The checkpoint of the last of these rows of a log."""
+    return Checkpoint(len(these), log.stated_digest(these[-1])) if these else START
+
+
+def test_a_log_is_sealed_to_its_last_row(folder: Path, every: list[bytes]) -> None:
+    """Segments have the size that was asked for, the last one what is left; the folder has no other files."""
+    manifest = read_manifest(folder)
+    assert manifest.end == end_of(every)
+    assert [segment.last - segment.first + 1 for segment in manifest.segments[:-1]] == [SIZE] * (len(every) // SIZE)
+    assert {file.name for file in folder.iterdir()} == manifest.names()
+    assert rows(str(folder)) == every
+
+
+@pytest.mark.parametrize("size", [5, 39, 40, 41, 10**6])
+def test_segments_of_every_size_have_the_rows(every: list[bytes], tmp_path: Path, size: int) -> None:
+    """As many as are asked for, one, or all in one."""
+    some = every[:80]
+    assert seal(pages(some), "main", tmp_path / "s", size).end == end_of(some)
+    assert len(read_manifest(tmp_path / "s").segments) == -(-len(some) // size)
+    assert rows(str(tmp_path / "s")) == some
+
+
+def test_sealing_continues_wherever_it_ended(every: list[bytes], tmp_path: Path) -> None:
+    """After each row more, the folder has all rows so far; only the last segment is written again."""
+    folder, random, there = tmp_path / "s", Random(1), 0
+    while there < len(every):
+        there = min(len(every), there + random.choice([0, 1, 2, SIZE - 1, SIZE, SIZE + 1, 3 * SIZE]))
+        before = {file: file.stat().st_mtime_ns for file in folder.glob("*.parquet")} if folder.exists() else {}
+        assert seal(pages(every[:there]), "main", folder, SIZE).end == end_of(every[:there])
+        if there:
+            manifest = read_manifest(folder)
+            assert {file.name for file in folder.iterdir()} == manifest.names()
+            assert len(manifest.segments) == -(-there // SIZE)
+            assert rows(str(folder)) == every[:there]
+        full = {file for file in before if there and int(file.name[13:25]) % SIZE == 0}
+        assert all(file.stat().st_mtime_ns == before[file] for file in full)
+
+
+def test_the_folder_of_another_log_is_refused(folder: Path, every: list[bytes], tmp_path: Path) -> None:
+    """Also a log that is an older copy; the folder is left as it is."""
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    other = rows(written(tmp_path / "other.db", [opened("first", id="first"), *export_commands()]))
+    for these, says in ((other, "of another log"), (every[:-1], "an older copy"), ([], "an older copy")):
+        with pytest.raises(Unavailable, match=says):
+            seal(pages(these), "main", folder, SIZE)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_a_ledger_of_another_name_is_refused(folder: Path, every: list[bytes]) -> None:
+    """For sealing and for reading."""
+    with pytest.raises(Unavailable, match="ledger 'main'"):
+        seal(pages(every), "other", folder, SIZE)
+    with pytest.raises(Absent, match="ledger 'main'"):
+        Store.open(folder, "other", read_only=True)
+
+
+def test_a_second_sealer_is_refused_while_the_first_is_at_work(every: list[bytes], tmp_path: Path) -> None:
+    """It is told what to do; afterwards it may seal."""
+    refusals = []
+
+    def meanwhile(_: int) -> None:
+        with pytest.raises(Unavailable, match="another process seals into it; wait"):
+            seal(pages(every), "main", tmp_path / "s", SIZE)
+        refusals.append(1)
+
+    seal(pages(every[:SIZE]), "main", tmp_path / "s", SIZE, meanwhile)
+    assert refusals
+    assert seal(pages(every), "main", tmp_path / "s", SIZE).end == end_of(every)
+
+
+def test_a_folder_of_something_else_is_refused(every: list[bytes], tmp_path: Path) -> None:
+    """Nothing is written beside files that are not segments, into a file, or where no folder can be made."""
+    (tmp_path / "notes.txt").write_text("mine")
+    for folder, says in ((tmp_path, "other files, such as 'notes.txt'"), (tmp_path / "notes.txt", "File exists")):
+        with pytest.raises(Unavailable, match=says):
+            seal(pages(every), "main", folder, SIZE)
+    with pytest.raises(Unavailable, match="No such file"):
+        seal(pages(every), "main", tmp_path / "a" / "b", SIZE)
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
+def test_a_folder_that_cannot_be_written_is_left_as_it_is(folder: Path, every: list[bytes]) -> None:
+    """Reading it works."""
+    folder.chmod(0o500)
+    with pytest.raises((Unavailable, OSError), match="ermission"):
+        seal(pages([*every, *every]), "main", folder, SIZE)
+    assert rows(str(folder)) == every
+
+
+def test_a_link_in_the_folder_is_not_written_through(every: list[bytes], tmp_path: Path) -> None:
+    """What a name of a segment or of the manifest links to stays as it is."""
+    folder, mine = tmp_path / "s", tmp_path / "mine"
+    folder.mkdir()
+    mine.write_text("mine")
+    for name in ("segments.json.part", f"{1:012}-{SIZE:012}.forecasts.parquet"):
+        (folder / name).symlink_to(mine)
+    seal(pages(every), "main", folder, SIZE)
+    assert mine.read_text() == "mine"
+    assert rows(str(folder)) == every
+
+
+def test_a_row_that_does_not_come_back_is_not_listed(
+    every: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message has its log position; the segments before it are listed."""
+
+    def forgetful(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]]:
+        for page in rebuild(columns, before):
+            yield [row.replace(b'"told 3"', b'"told 2"') for row in page]
+
+    monkeypatch.setattr(sealing, "rebuild", lambda *of: rechained(forgetful(*of)))
+    bad = next(place for place, row in enumerate(every, 1) if b'"told 3"' in row)
+    with pytest.raises(Corrupt, match="cannot be sealed") as corrupt:
+        seal(pages(every), "main", tmp_path / "s", SIZE)
+    assert corrupt.value.position == bad
+    assert read_manifest(tmp_path / "s").end.position == (bad - 1) // SIZE * SIZE
+
+
+def rechained(pages: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+    """Rows whose digests are those of their bytes."""
+    for page in pages:
+        yield [log.digested_bytes(row) + b',"digest":"' + log.compute_digest(row).encode() + b'"}' for row in page]
+
+
+def test_files_of_others_stay(folder: Path, every: list[bytes]) -> None:
+    """Only files with names of segments that no manifest lists are removed."""
+    mine, left = folder / "notes.txt", folder / "000000000001-000000000002.forecasts.parquet"
+    mine.write_text("mine")
+    left.write_text("left by a sealing that was killed")
+    seal(pages(every), "main", folder, SIZE)
+    assert (mine.exists(), left.exists()) == (True, False)
+
+
+STEPS: list[tuple[object, str]] = [
+    *((sealing, name) for name in ("write_table", "describe_file", "_check_written", "_write_manifest", "sync_folder")),
+    (os, "fsync"),
+    (Path, "replace"),
+]
+
+
+@pytest.mark.parametrize(("place", "step"), STEPS, ids=[name for _, name in STEPS])
+def test_a_sealing_that_fails_at_any_step_leaves_what_was_listed(
+    every: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: object, step: str
+) -> None:
+    """At every one of its calls in turn; sealing again then completes the folder."""
+    folder, whole = tmp_path / "s", getattr(place, step)
+    seal(pages(every[: SIZE + 3]), "main", folder, SIZE)
+    for call in range(2):
+        calls = iter(range(100))
+
+        def failing(*arguments: object) -> object:
+            if next(calls) == call:  # noqa: B023 - used within the turn
+                raise OSError("the disk is full")
+            return whole(*arguments)
+
+        monkeypatch.setattr(place, step, failing)
+        with pytest.raises(OSError, match="full"):
+            seal(pages(every), "main", folder, SIZE)
+        found = rows(str(folder))
+        assert found == every[: len(found)]
+        assert len(found) >= SIZE + 3
+        shutil.rmtree(folder)
+        monkeypatch.setattr(place, step, whole)
+        seal(pages(every[: SIZE + 3]), "main", folder, SIZE)
+    assert seal(pages(every), "main", folder, SIZE).end == end_of(every)
+    assert rows(str(folder)) == every
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from forecast_ledger.ledger.segments.sealing import seal
+from forecast_ledger.ledger.storing.store import Store
+store = Store.open(sys.argv[1], "main", read_only=True)
+print("begins", flush=True)
+while True:
+    seal(store.pages, "main", Path(sys.argv[2]), int(sys.argv[3]))
+    for file in Path(sys.argv[2]).iterdir():
+        file.unlink()
+"""
+
+
+def test_a_sealing_killed_at_any_moment_leaves_whole_segments(path: str, every: list[bytes], tmp_path: Path) -> None:
+    """The folder has a beginning of the log, or nothing yet; the next sealing completes it."""
+    random = Random(7)
+    for turn in range(times(3)):
+        folder = tmp_path / f"s{turn}"
+        command = [sys.executable, "-c", KILLED, path, str(folder), "9"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as sealer:
+            assert sealer.stdout is not None
+            sealer.stdout.readline()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                sealer.wait(random.uniform(0, 0.3))
+            sealer.send_signal(signal.SIGKILL)
+        if (folder / MANIFEST).exists():
+            found = rows(str(folder))
+            assert found == every[: len(found)]
+        assert seal(pages(every), "main", folder, 9).end == end_of(every)
+        assert rows(str(folder)) == every
+        assert {file.name for file in folder.iterdir()} == read_manifest(folder).names()

@@ -1,0 +1,89 @@
+"""Rows become columns and come back byte for byte, whatever the rows are."""
+
+from itertools import chain
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.events import ContestFinalized
+from forecast_ledger.ledger.model.log import START, Recorded
+from forecast_ledger.ledger.segments import segment_columns
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, rebuild, to_columns
+from tests.support import oracle
+from tests.support.effort import times
+from tests.support.exports import export_commands
+from tests.support.given import forecast, opened
+from tests.support.trading_seasons import Season as TradingSeason
+
+
+def sealed(records: list[Recorded]) -> list[bytes]:
+    """The rows of recorded events."""
+    return [log.seal(recorded)[0] for recorded in records]
+
+
+def columns_of(rows: list[bytes]) -> SegmentColumns:
+    """The columns of the rows of a log from its beginning."""
+    return to_columns(rows, log.unseal(rows, START))
+
+
+def comes_back(records: list[Recorded]) -> bool:
+    """Whether the rows come back from their columns, byte for byte."""
+    rows = sealed(records)
+    return [*chain.from_iterable(rebuild(columns_of(rows), START))] == rows
+
+
+@given(oracle.logs())
+@settings(max_examples=times(30), deadline=None)
+def test_the_rows_of_any_log_come_back(commands: list[AnyCommand]) -> None:
+    """Forecasts of every kind, withdrawals, and all other events."""
+    assert comes_back(oracle.attempted(commands)[0])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_rows_of_a_season_of_trading_come_back(seed: int) -> None:
+    """Quotes, decisions, corrections, kept texts."""
+    commands = [read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed, 40).attempts]
+    assert comes_back(oracle.attempted(commands)[0])
+
+
+def test_the_rows_of_stories_come_back_however_many_are_rebuilt_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Odd texts, attestations, forecasts that end by themselves; pages of one row, of seven, of all."""
+    name = '"\\\x7f\u2028é🌧'
+    odd: list[AnyCommand] = [opened(name), forecast(name, 'a"b', probability="0.1", until="2026-03-11T00:00:00Z")]
+    records = oracle.attempted([*export_commands(), *odd])[0]
+    for size in (1, 7, 1 << 16):
+        monkeypatch.setattr(segment_columns, "AT_ONCE", size)
+        assert comes_back(records)
+
+
+def test_no_row_and_no_digest_is_kept() -> None:
+    """Except the digest of a row that seals a contest, which its board states."""
+    records = oracle.attempted(export_commands())[0]
+    columns = columns_of(sealed(records))
+    ends = [bytes.fromhex(each.digest) for each in records if type(each.event) is ContestFinalized]
+    assert ends
+    assert [digest for digest in columns.others["digest"].to_pylist() if digest is not None] == ends
+    assert "digest" not in columns.forecasts.schema.names
+
+
+def test_forecasts_are_in_order_of_their_question() -> None:
+    """Each question's in log order, so that a question can be read without the others."""
+    forecasts = columns_of(sealed(oracle.attempted(export_commands())[0])).forecasts
+    rows = [*zip(forecasts["question"].to_pylist(), forecasts["position"].to_pylist(), strict=True)]
+    names = [*dict.fromkeys(name for name, _ in rows)]
+    assert rows == sorted(rows, key=lambda row: (names.index(row[0]), row[1]))
+
+
+def test_a_forecast_in_another_form_is_kept_as_its_json() -> None:
+    """Another program may have written it with other spaces; the row comes back as it was."""
+    records = oracle.attempted([opened(), forecast()])[0]
+    rows = sealed(records)
+    body = log.digested_bytes(rows[1]).replace(b'"question":', b'"question": ')
+    digest = log.compute_digest(body + b',"digest":"' + b"0" * 64 + b'"}').encode()
+    rows[1] = body + b',"digest":"' + digest + b'"}'
+    columns = columns_of(rows)
+    assert (len(columns.forecasts), len(columns.others)) == (0, 2)
+    assert [*chain.from_iterable(rebuild(columns, START))] == rows
