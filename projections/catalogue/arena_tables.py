@@ -12,6 +12,8 @@ from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.arena import Stake, TradingRecord
 
+_GROUP_KINDS = "count count count money points count points points points points points share text"  # from rank on
+
 
 def bet_brier_values(analysis: Analysis) -> list[Values]:
     """One row for each purchase on a resolved question."""
@@ -41,10 +43,8 @@ def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
             by_profit, by_brier = bisect_left(places, -record.profit) + 1, _place(record.brier, scored)
             ranks = (None, None) if level == "no_rank" else (by_profit, by_brier)
             rows.append([contest, ranks[0], *_row(record, ranks[1]), level])
-    kinds = (
-        "id count id id id money money points count points count points points share points share count count text text"
-    )
-    return columns_of_rows(rows, kinds)
+    kinds = "id count id id id money money money points text count points count points points share"
+    return columns_of_rows(rows, f"{kinds} points share count count text text")
 
 
 def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
@@ -61,7 +61,9 @@ def _row(record: TradingRecord, by_brier: int | None) -> list[Any]:
         account.enrolled.release,
         half_even(record.profit + deposits, FINE_PER_MICRO),
         half_even(record.profit, FINE_PER_MICRO),
+        account.fees,
         _percent(record.profit, account.deposits),
+        _return_words([record]),
         *record.scores[:2],
         by_brier,
         *record.scores[2:],
@@ -81,8 +83,8 @@ def _percent(profit: int, deposits: int) -> int | None:
 def arena_overall_values(analysis: Analysis) -> list[Values]:
     """One row for each family and each release, over all trading contests."""
     records = [record for contest in analysis.traded for record in analysis.records.get(contest, [])]
-    rows = [row for by in ("family", "release") for row, _ in _grouped(records, by)]
-    return columns_of_rows(rows, "id id count count count money points count points points points points points share")
+    rows = [row for by in ("family", "release") for row in _grouped(records, by)]
+    return columns_of_rows(rows, f"id id {_GROUP_KINDS}")
 
 
 def arena_series_values(analysis: Analysis) -> list[Values]:
@@ -93,24 +95,23 @@ def arena_series_values(analysis: Analysis) -> list[Values]:
         shown = (each for each in analysis.records.get(name, []) if contest.levels.get(each.key[1]) != "hidden")
         by_series.setdefault(contest.opened.series, []).extend(shown)
     rows = [
-        [series, *row, _return_words(group)]
+        [series, *row]
         for series, records in by_series.items()
         for by in ("family", "release", "participant")
-        for row, group in _grouped(records, by)
+        for row in _grouped(records, by)
     ]
-    kinds = "id id id count count count money points count points points points points points share text"
-    return columns_of_rows(rows, kinds)
+    return columns_of_rows(rows, f"id id id {_GROUP_KINDS}")
 
 
-def _grouped(records: list[TradingRecord], by: str) -> Iterator[tuple[list[Any], list[TradingRecord]]]:
-    """Yield the row of each family, release or participant, ranked by profit, and its records."""
+def _grouped(records: list[TradingRecord], by: str) -> Iterator[list[Any]]:
+    """Yield the row of each family, release or participant, ranked by profit."""
     groups: dict[str, list[TradingRecord]] = {}
     for record in records:
         groups.setdefault(getattr(record.account.enrolled, by), []).append(record)
     groups.pop("", None)
     profits = sorted(-_profit(group) for group in groups.values())
     for name, group in groups.items():
-        yield [by, name, bisect_left(profits, -_profit(group)) + 1, *_group_columns(group)], group
+        yield [by, name, bisect_left(profits, -_profit(group)) + 1, *_group_columns(group)]
 
 
 def _return_words(group: list[TradingRecord]) -> str:
@@ -147,4 +148,5 @@ def _group_columns(group: list[TradingRecord]) -> list[Any]:
         None if mean_of_means is None else round_to_points(mean_of_means),
         None if not pooled else round_to_points(_stake_weighted(pooled)),
         *others,
+        _return_words(group),
     ]

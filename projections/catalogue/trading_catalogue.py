@@ -19,6 +19,8 @@ _BSS_EVEN = Column("skill_against_even_odds", "points", "1 - brier / 0.25")
 _BSS_MARKET = Column("skill_against_market", "points", "1 - brier / mean Brier score of the purchase prices")
 _WIN_RATE = Column("win_rate", "share", "purchases whose outcome happened / n")
 
+_RETURN_WORDS = Column("interpretation", "text", "the return in words; empty unless the net deposits are positive")
+
 _GROUPED = (
     Column("contests", "count", "number of contests it took part in"),
     Column("participants", "count", "number of its accounts"),
@@ -31,6 +33,7 @@ _GROUPED = (
     _BSS_EVEN,
     _BSS_MARKET,
     _WIN_RATE,
+    _RETURN_WORDS,
 )
 
 TRADING: dict[str, Projection] = {
@@ -211,7 +214,7 @@ TRADING: dict[str, Projection] = {
         division="account_entries",
     ),
     "arena_leaderboard": Projection(
-        2,
+        3,
         "the leaderboard of each trading contest, largest profit first",
         ("contest", "participant"),
         (
@@ -222,7 +225,9 @@ TRADING: dict[str, Projection] = {
             Column("release", "id", "the exact version of the competitor"),
             Column("total", "money", "cash + value of the open positions"),
             Column("profit", "money", "total - net deposits"),
+            Column("fees", "money", "fees paid, less those given back"),
             Column("return_percent", "points", "100 x profit / net deposits"),
+            _RETURN_WORDS,
             Column("n", "count", "number of purchases on resolved questions"),
             Column("brier", "points", "mean Brier score of these purchases"),
             Column("brier_rank", "count", "rank by Brier score, lowest first"),
@@ -242,7 +247,7 @@ TRADING: dict[str, Projection] = {
         as_built=True,
     ),
     "arena_overall": Projection(
-        1,
+        2,
         "results of families and releases over all trading contests",
         ("by", "name"),
         (
@@ -265,7 +270,6 @@ TRADING: dict[str, Projection] = {
             Column("name", "id", "name of the family, release or participant"),
             Column("rank", "count", "rank by profit in the series, among families, releases or participants"),
             *_GROUPED,
-            Column("interpretation", "text", "the return in words; empty unless the net deposits are positive"),
         ),
         arena_tables.arena_series_values,
         reads=("accounts", "quotes", "questions", "resolutions", "contests"),

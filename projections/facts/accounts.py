@@ -97,6 +97,7 @@ class Account:
     cash: int = 0
     deposits: int = 0  # less withdrawals
     realised: int = 0
+    fees: int = 0  # less those given back
     counts_from: int = -(2**63)  # µs, the instant of its last movement
     decided: int = 0  # number of decisions
     holdings: dict[int, Holding] = field(default_factory=dict)
@@ -189,6 +190,7 @@ class Books:
         movement = Movement(position, account.counts_from, (event.contest, event.participant), kind, *change)
         account.cash += movement.cash
         account.realised += movement.realised
+        account.fees += movement.fee
         if movement.number:
             account.holdings[movement.number].realised += movement.realised
         if kind in ENDING_KINDS:

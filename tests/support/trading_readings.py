@@ -267,6 +267,8 @@ def figures(book: Book, contest: str, participant: str) -> dict[str, Any]:
         "total": now.total,
         "profit": now.profit,
         "return_percent": now.profit_percent,
+        "fees": sum(Fraction(amount, ONE) for amount in fee_postings(book, contest, participant)),
+        "interpretation": "" if now.profit_percent is None or account.net_deposits <= 0 else words(now.profit_percent),
         "n": len(rows),
         "brier": score,
         "skill_against_even_odds": None if score is None else 1 - score / Fraction(1, 4),
@@ -278,6 +280,19 @@ def figures(book: Book, contest: str, participant: str) -> dict[str, Any]:
         "defaulted": sum((each["contest"], each["participant"]) == (contest, participant) for each in events),
         "state": state(account, rules),
     }
+
+
+def fee_postings(book: Book, contest: str, participant: str) -> Iterator[int]:
+    """What each movement of an account adds to the fees, in 1e-15."""
+    for number, _, _ in book.movements(contest, participant):
+        yield from (amount for name, _, _, amount in postings(book, number) if name == "fees")
+
+
+def words(percent: Fraction) -> str:
+    """The word for a return. Source: Forecaster Arena, Scoring Methodology, "Appendix B: Reference Values"."""
+    if percent > 5:
+        return "Exceptional" if percent > 50 else "Excellent" if percent > 20 else "Good"
+    return "Neutral" if percent > -5 else "Poor" if percent >= -20 else "Very Poor"
 
 
 def drawdown(rows: list[Snapshot]) -> Fraction:

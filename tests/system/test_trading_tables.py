@@ -35,7 +35,7 @@ NAMES: tuple[str, ...] = (
     "skill_against_even_odds",
     "skill_against_market",
 )
-NAMES += ("win_rate", "turnover", "drawdown", "decided", "defaulted", "state")
+NAMES += ("fees", "interpretation", "win_rate", "turnover", "drawdown", "decided", "defaulted", "state")
 Row = dict[str, Any]
 
 
@@ -149,7 +149,7 @@ def test_boards(seed: int) -> None:
         for row in rows:
             line = lines[row["participant"]]
             printed = {name: points(line[name]) if isinstance(line[name], Fraction) else line[name] for name in NAMES}
-            printed |= {"total": money(line["total"]), "profit": money(line["profit"])}
+            printed |= {name: money(line[name]) for name in ("total", "profit", "fees")}
             assert {name: row[name] for name in NAMES} == printed
 
 

@@ -1,10 +1,11 @@
-"""Tests of the boards by series, and of the words for returns."""
+"""Tests of the boards by series, and of the words for returns on every board."""
 
 from fractions import Fraction
 
 import pytest
+from msgspec import structs
 
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, EnrolParticipant
 from forecast_ledger.projections.trading.arena import return_words
 from tests.support import oracle
 from tests.support.given import (
@@ -71,3 +72,25 @@ def test_each_series_has_a_board_of_its_own() -> None:
         ("x", "participant", "ada", 1, 1, 1, "0.00", "0.000000000", "Neutral"),
     ]
     assert day(8) > SUNDAY
+
+
+def test_every_board_has_the_word_for_a_return() -> None:
+    """The board of a contest says the same of the return as that over all contests.
+
+    Ada's 2,500 shares for 1,000 pay 2,500: 15 percent of 10,000. Bob loses 2,500: -25 percent.
+    """
+    story: list[AnyCommand] = [
+        *trading_floor("ada", "bob"),
+        decision(bet(1_000)),
+        decision(bet(2_500, "NO"), participant="bob"),
+        resolution(at=day(9)),
+    ]
+    story = [
+        structs.replace(each, family=each.participant) if isinstance(each, EnrolParticipant) else each for each in story
+    ]
+    projections = oracle.projected(*story)
+    words = [("ada", "Good"), ("bob", "Very Poor")]
+    board = projections.table("arena_leaderboard").rows()
+    assert [(row["participant"], row["interpretation"]) for row in board] == words
+    families = projections.table("arena_overall").only("by", "family").rows()
+    assert [(row["name"], row["interpretation"]) for row in families] == words

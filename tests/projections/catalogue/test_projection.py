@@ -68,7 +68,7 @@ PROMISED = {  # at least these columns
         "turnover", "drawdown",
     ),
     "arena_series": ("series", "by", "name", "rank", "contests", "participants", "profit", "interpretation"),
-    "arena_overall": ("by", "name", "pooled_brier", "mean_of_contest_means", "stake_weighted_brier"),
+    "arena_overall": ("by", "name", "interpretation", "pooled_brier", "mean_of_contest_means", "stake_weighted_brier"),
     "decisions": ("period", "attempt", "outcome", "fault", "legs", "executed", "prompt", "response", "reasoning"),
     "refused_legs": ("leg", "code"),
     "model_calls": ("input_tokens", "output_tokens", "cost", "latency", "settings", "shown"),
