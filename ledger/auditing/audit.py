@@ -26,6 +26,7 @@ class Audit:
 
     text: returns the text_kept event at a log position, when a later command has the same text again. If it is left
     out, the audit keeps all texts in memory.
+    is_cut: whether the log ends within its last command, which is allowed if `pages` has cut.
     lossy_commands: the number of commands whose digest cannot be rebuilt, because their events do not record all of
     their content.
     """
@@ -33,6 +34,7 @@ class Audit:
     def __init__(self, text: Callable[[int], TextKept] | None = None) -> None:
         self.state = State()
         self.lossy_commands = 0
+        self.is_cut = False  # whether the log ends within its last command
         self._texts: dict[int, TextKept] = {}  # by log position
         self._text = text or self._texts.__getitem__
         self._keeps_texts = text is None
@@ -104,6 +106,7 @@ class Audit:
         )
         if main == len(rows):
             if cut:
+                self.is_cut = True
                 return
             raise self._missing(rows, after, "the decision that has the text")
         readings = rebuilt_commands(recorded_events[main], self.state, lambda digest: self._text_of(digest, texts))
@@ -202,8 +205,10 @@ class Audit:
         if len(rows) > len(decided):
             what = mismatch(f"no more events of command {short_repr(rows[0].command_id)}", "one more")
             raise _corrupt(rows[len(decided)], what)
-        if len(rows) < len(decided) and not cut:
-            raise self._missing(rows, after, TAGS[type(decided[len(rows)])])
+        if len(rows) < len(decided):
+            if not cut:
+                raise self._missing(rows, after, TAGS[type(decided[len(rows)])])
+            self.is_cut = True
 
     def _difference(self, expected: AnyEvent, actual: AnyEvent) -> str:
         if type(expected) is not type(actual):

@@ -12,10 +12,9 @@ from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST
 from forecast_ledger.ledger.storing.store import PAGE, redacted
 from forecast_ledger.projections.facts import from_log
-from forecast_ledger.replay.files.manifest import Manifest, read_manifest
+from forecast_ledger.replay.files.manifest import Manifest, is_segments, read_manifest
 from forecast_ledger.replay.files.restore import exported_pages as exported
 from forecast_ledger.replay.reading.input_files import ROW_BYTES
 from forecast_ledger.replay.reading.outcome_names import OutcomeNames, Outcomes, unnamed
@@ -154,7 +153,7 @@ def _rows(compared: ComparedLog) -> Iterator[Iterator[Sequence[bytes]]]:
 def _manifest(path: Path) -> Manifest | None:
     """Return the manifest of an export, or None for a store. Raises Unavailable: another folder or a FIFO."""
     if path.is_dir():
-        return None if (path / MANIFEST).exists() else read_manifest(path)
+        return None if is_segments(path) else read_manifest(path)
     if path.exists() and not path.is_file():
         raise Unavailable(f"{path}: not a regular file")
     try:

@@ -25,8 +25,8 @@ from forecast_ledger.replay.console.view import View, table_options
 _ALWAYS_WRITTEN = ("events", "contests", "questions", "participants", "data_dictionary")
 IMPORTED = ["appended", "log_position", "digest"]
 SEALED = ["segments", "bytes", "log_position", "digest"]
-_HUB = "hub"
-_FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", _HUB]
+_HUB, SEGMENTS = "hub", "segments"
+_FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB]
 
 
 @click.command(epilog="Example: forecast-ledger export season.db season-csv --format csv")
@@ -54,7 +54,7 @@ def export(
     rows than the log; they are written only if --tables names them.
 
     With --format hub, OUT is a folder in the layout of a hubverse hub instead: model output, oracle output and the
-    configuration, without tables.
+    configuration, without tables. With --format segments, it is the log alone, as `seal` writes it.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.export import export as exported
@@ -62,6 +62,8 @@ def export(
     if form == _HUB:
         _export_hub(log, out, tables, View(wide=wide), as_of, name, force=force)
         return
+    if form == SEGMENTS and tables is not None:
+        fail("--tables does not go with --format segments: they have the log alone", USAGE)
     names = None if tables is None else _table_names(tables)
     try:
         with progress("read") as watch:
@@ -71,6 +73,8 @@ def export(
     except OSError as error:
         fail(f"{out}: {error.strerror or error}", UNREADABLE)
     rows = [{"table": name, "rows": part.rows, "digest": part.digest} for name, part in manifest.tables.items()]
+    if form == SEGMENTS:
+        rows = [{"table": "events", "rows": manifest.log_position, "digest": manifest.log_digest}]
     emit(["table", "rows", "digest"], rows, View(wide=wide))
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
 
@@ -82,7 +86,7 @@ def export(
 @table_options
 @report_errors
 def restore(exported: Path, log: str, name: str, view: View) -> None:
-    """Copy the log in EXPORT into a new ledger.
+    """Copy the log in EXPORT, which may be a folder that `seal` made, into a new ledger.
 
     Rows, instants, ids and digests stay the same. If the ledger is not empty, its log must be the beginning of the
     exported log; the rest is appended. All of EXPORT is checked before anything is written.

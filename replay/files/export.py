@@ -1,14 +1,18 @@
 """Export a log and its tables to files: for spreadsheets, data frames and SQL, and for import into another ledger."""
 
 import os
+from collections import deque
 from collections.abc import Iterable, Sequence
 from hashlib import file_digest
 from os import PathLike
 from pathlib import Path
 
-from forecast_ledger.ledger.core.errors import Unavailable
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.segments import sealing, segment_manifest
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.catalogue import EXPORTED
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
@@ -17,13 +21,14 @@ from forecast_ledger.replay.files.formats import FILE_FORMATS
 from forecast_ledger.replay.files.manifest import (
     EXPORT_VERSION,
     MANIFEST_FILE,
+    SEGMENTS,
     SQLITE,
     Manifest,
     ManifestEntry,
     read_manifest,
 )
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES
-from forecast_ledger.replay.reading.replay import AsOf, Watch, open_store, replay
+from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store, replay
 from forecast_ledger.replay.reading.version import code_version
 
 METADATA = ".metadata.json"  # suffix of the file beside an SQLite file that datasette reads
@@ -51,11 +56,12 @@ def export(  # noqa: PLR0913 - what has a default is named
 ) -> Manifest:
     """Export a log to a folder, or to one SQLite file with its metadata beside it; the same log gives the same bytes.
 
-    log, name, as_of: as in `replay`. form: csv, jsonl, parquet, arrow or sqlite. tables: projections by name; if None,
-    the default ones. force: replace an existing export.
+    log, name, as_of: as in `replay`. form: csv, jsonl, parquet, arrow, sqlite, or segments, which has the log alone, as
+    `seal` writes it. tables: projections by name; if None, the default ones. force: replace an existing export.
 
     The output gets its name only when it is complete; what interrupted exports to the same path left is removed.
-    Raises, first that applies: KeyError (no such format or projection), FileExistsError (the path exists and may not be
+    Raises, first that applies: ValueError (segments have no tables), KeyError (no such format or projection),
+    FileExistsError (the path exists and may not be
     replaced), Refused (as_of; a number too large for the format), Unavailable, Corrupt, OSError.
 
     >>> from pathlib import Path
@@ -70,6 +76,14 @@ def export(  # noqa: PLR0913 - what has a default is named
     out = Path(os.path.abspath(out))  # noqa: PTH100 - links are not followed: a link at OUT is replaced itself
     clear_leftovers(out)
     _check_free(out, form, force=force)
+    if form == SEGMENTS:
+        if names and tables is not None:
+            raise ValueError(f"segments have no tables, such as {names[0]}: leave tables out")
+        with scratch_folder(out) as part, open_store(log, name) as store:
+            manifest = _write_segments(part / form, store, as_of, watch)
+            _check_free(out, form, force=force)
+            move_into_place(part / form, out)
+            return manifest
     season = replay(log, name, as_of, watch)
     with scratch_folder(out) as part, open_store(log, name) as store:
         whole, code = _is_whole(store, season.checkpoint.position), code_version()
@@ -89,6 +103,18 @@ def export(  # noqa: PLR0913 - what has a default is named
             _check_free(out, form, force=force)
             move_into_place(part / form, out)
     return manifest
+
+
+def _write_segments(folder: Path, store: Store, as_of: AsOf, watch: Watch) -> Manifest:
+    """Write the log up to a cut as segments. Raises Absent: it has no events."""
+    cut, position = Cut(as_of), store.newest()
+    if as_of is not None:
+        deque(cut.pages(log.unseal_pages(store.pages()), watch), maxlen=0)
+        position = cut.reached().position
+    if not position:
+        raise Absent(f"there are no events in the ledger {store.name!r} up to there; nothing was written")
+    sealing.seal(lambda after: log.pages_up_to(store.pages(after), position - after), store.name, folder, watch=watch)
+    return structs.replace(read_manifest(folder), whole=_is_whole(store, position), code=code_version())
 
 
 def _check_free(out: Path, form: str, *, force: bool) -> None:
@@ -113,9 +139,11 @@ def _is_export(path: Path) -> bool:
     """Return whether a path is an export. Raises FileExistsError: the folder has other files too."""
     try:
         manifest = read_manifest(path)
-    except Unavailable:
+    except (Unavailable, Corrupt):
         return False
     written = {MANIFEST_FILE, *(part.file for part in manifest.tables.values())}
+    if manifest.format == SEGMENTS:
+        written = segment_manifest.read_manifest(path).names()
     others = sorted({file.name for file in path.iterdir()} - written) if path.is_dir() else []
     if others:
         raise FileExistsError(f"{path / others[0]}: is not part of the export there; nothing is replaced")

@@ -13,11 +13,12 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.segments import segment_manifest
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, ROW_BYTES
 
 MANIFEST_FILE = "manifest.json"
 EXPORT_VERSION = 1  # of the layout of an export
-SQLITE = "sqlite"
+SQLITE, SEGMENTS = "sqlite", "segments"
 _NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _STEPS, _STEPS_PER_BYTE, _PAUSE = 10**7, 100, 10**5  # of SQLite's virtual machine; it takes about ten per cell
 
@@ -56,7 +57,13 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_manifest(export: Path) -> Manifest:
-    """Read the manifest of a folder or an SQLite file. Raises Unavailable: not a complete export of this version."""
+    """Read the manifest of a folder or an SQLite file.
+
+    A folder of segments has no tables, and does not say whether it is whole. Raises Unavailable: not a complete export
+    of this version; Corrupt: the manifest of segments was changed.
+    """
+    if is_segments(export):
+        return _of_segments(export)
     try:
         text = _read_folder(export) if export.is_dir() else _read_database(export)
         manifest = msgspec.json.decode(text, type=Manifest)
@@ -74,6 +81,16 @@ def read_manifest(export: Path) -> Manifest:
     if "events" not in manifest.tables or manifest.log_position != manifest.tables["events"].rows:
         raise Unavailable(f"{export}: not a complete export: the number of events differs from the log position")
     return manifest
+
+
+def is_segments(export: Path) -> bool:
+    """Return whether an export is a folder of segments."""
+    return export.is_dir() and os.path.lexists(export / segment_manifest.MANIFEST)
+
+
+def _of_segments(folder: Path) -> Manifest:
+    found = segment_manifest.read_manifest(folder)
+    return Manifest(EXPORT_VERSION, SEGMENTS, found.ledger, *found.end, whole=False, code="", tables={})
 
 
 def open_table(export: Path, part: ManifestEntry) -> BufferedReader:

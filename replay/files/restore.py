@@ -24,6 +24,7 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.files.export_tables import export_tables
 from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS
 from forecast_ledger.replay.files.manifest import (
+    SEGMENTS,
     SQLITE,
     Manifest,
     check_ordinary,
@@ -42,7 +43,7 @@ def restore(
     name: str = "main",
     watch: Watch = lambda _: None,
 ) -> int:
-    """Append the rows of an export that a ledger does not have, and return their number.
+    """Append the rows of an export, or of a folder of segments, that a ledger does not have; return their number.
 
     The whole export is checked before anything is written, and each command is decided again, as in `verify`. An
     interrupted import can be run again. Raises, first that applies: Refused (the name is not an id), Unavailable (the
@@ -64,12 +65,12 @@ def restore(
     if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - location may be a URL
         raise FileExistsError("this is the export itself; name another file for the ledger")
     with closing(_check_rows(export, manifest)) as checked:
-        facts = from_log.facts(Audit().pages(checked, cut=not manifest.whole))
+        audit = Audit()
+        facts = from_log.facts(audit.pages(checked, cut=not manifest.whole))
     _check_files(export, manifest, facts)
-    if not manifest.whole:
-        raise Unavailable(
-            f"{export}: the export ends in the middle of a command; export the log as of an earlier position"
-        )
+    if not manifest.whole and (audit.is_cut or manifest.format != SEGMENTS):
+        remedy = "seal the log again" if manifest.format == SEGMENTS else "export the log as of an earlier position"
+        raise Unavailable(f"{export}: the export ends in the middle of a command; {remedy}")
     with closing(Store.open(location, name)) as store:
         with closing(exported_pages(export, manifest)) as read:
             there = last = _check_beginning(read, store)
@@ -117,6 +118,10 @@ def _check_files(export: Path, manifest: Manifest, facts: Facts) -> None:
     if manifest.format == SQLITE:
         _check_database(export, manifest, facts)
         return
+    if manifest.format == SEGMENTS:
+        with closing(Store.open(export, manifest.ledger, read_only=True)) as segments:
+            for fault in segments.faults():
+                raise Corrupt(fault.position or 1, fault.message, "store")
     for part in manifest.tables.values():
         try:
             with open_table(export, part) as file:
@@ -197,6 +202,10 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
 
 def exported_pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
     """Return the rows of the log in an export, page by page. Raises Unavailable: they cannot be read."""
+    if manifest.format == SEGMENTS:
+        with closing(Store.open(export, manifest.ledger, read_only=True)) as segments:
+            yield from segments.pages()
+        return
     if manifest.format != SQLITE and manifest.format not in FILE_FORMATS:
         raise Unavailable(f"{export}: this version cannot read the format {manifest.format!r}")
     faults = _read_errors(manifest.format)

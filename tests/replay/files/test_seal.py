@@ -1,16 +1,20 @@
 """`seal`: a log as a folder of segments, in Python and on the command line."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from forecast_ledger.ledger.core.errors import Absent, Refused
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.model import log
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
+from forecast_ledger.replay.files.export import export
+from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.files.seal import seal
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
-from tests.support.exports import commands_of, written
+from tests.support.exports import DATA, commands_of, export_commands, rows, written
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +34,9 @@ def test_a_log_is_sealed_in_segments(path: str, tmp_path: Path) -> None:
 
 def test_what_cannot_be_sealed_leaves_no_folder(path: str, tmp_path: Path) -> None:
     """A size out of range, a name that is no id, a ledger without events, a log that is not there."""
-    for rows in (0, -1, 2**24 + 1):
+    for size in (0, -1, 2**24 + 1):
         with pytest.raises(ValueError, match="1 to 16,777,216"):
-            seal(path, tmp_path / "s", rows=rows)
+            seal(path, tmp_path / "s", rows=size)
     with pytest.raises(Refused):
         seal(path, tmp_path / "s", name="\0")
     with pytest.raises(Absent, match="no ledger named 'other'"):
@@ -103,3 +107,74 @@ def test_a_damaged_folder_is_told_with_its_file_and_a_remedy(path: str, tmp_path
     assert "log position 11" in found.stderr
     assert file.name in found.stderr
     assert "restore the folder from a copy" in found.stderr
+
+
+def test_a_new_ledger_goes_on_where_a_folder_ends(path: str, tmp_path: Path) -> None:
+    """The rows are those of the log; what is appended follows them, and the folder takes it."""
+    seal(path, tmp_path / "s", rows=10)
+    assert restore(tmp_path / "s", tmp_path / "copy.db") == 34
+    assert rows(str(tmp_path / "copy.db")) == rows(path)
+    assert restore(tmp_path / "s", tmp_path / "copy.db") == 0
+    assert run("append", str(tmp_path / "copy.db"), str(DATA / "metaculus-2022" / "sealed.jsonl")).exit_code == FINE
+    assert seal(tmp_path / "copy.db", tmp_path / "s", rows=10).checkpoint.position == 35
+    assert rows(str(tmp_path / "s")) == rows(str(tmp_path / "copy.db"))
+    with pytest.raises(FileExistsError, match="more rows than the export"):
+        restore(sealed_up_to(path, tmp_path, 20), tmp_path / "copy.db")
+
+
+def sealed_up_to(path: str, tmp_path: Path, position: int) -> Path:
+    """The beginning of a log as segments."""
+    export(path, tmp_path / f"to {position}", "segments", as_of=position)
+    return tmp_path / f"to {position}"
+
+
+def test_a_damaged_folder_is_not_imported(path: str, tmp_path: Path) -> None:
+    """Also if a byte that no row is made from is another one; no ledger is left."""
+    seal(path, tmp_path / "s")
+    for file in (tmp_path / "s").glob("*.parquet"):
+        whole = file.read_bytes()
+        for place in (1, len(whole) // 2, len(whole) - 1):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            with pytest.raises(Corrupt):
+                restore(tmp_path / "s", tmp_path / "copy.db")
+        file.write_bytes(whole)
+    with pytest.raises(FileExistsError, match="the export itself"):
+        restore(tmp_path / "s", tmp_path / "s")
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_an_export_of_segments_is_what_seal_writes(path: str, tmp_path: Path) -> None:
+    """The same bytes; as of any cut, in its place only when complete, and replaced only by force."""
+    seal(path, tmp_path / "s")
+    manifest = export(path, tmp_path / "out", "segments")
+    assert (manifest.log_position, manifest.whole) == (34, True)
+    files = {file.name: file.read_bytes() for file in (tmp_path / "s").iterdir()}
+    assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == files
+    for as_of in (1, 20, 33, "2030-01-01T00:00:00Z"):
+        with pytest.raises(FileExistsError, match="--force replaces"):
+            export(path, tmp_path / "out", "segments", as_of=as_of)
+        manifest = export(path, tmp_path / "out", "segments", as_of=as_of, force=True)
+        assert replay(tmp_path / "out").checkpoint == replay(path, as_of=as_of).checkpoint
+        assert manifest.log_position == replay(path, as_of=as_of).checkpoint.position
+    for as_of in (0, "2000-01-01T00:00:00Z"):
+        with pytest.raises(Absent, match="no events"):
+            export(path, tmp_path / "none", "segments", as_of=as_of)
+    with pytest.raises(Refused):
+        export(path, tmp_path / "none", "segments", as_of=35)
+    with pytest.raises(ValueError, match="segments have no tables"):
+        export(path, tmp_path / "none", "segments", tables=["scores"])
+    assert run("export", path, str(tmp_path / "none"), "--format", "segments", "--tables", "all").exit_code == USAGE
+    assert run("export", path, str(tmp_path / "cli"), "--format", "segments").exit_code == FINE
+    assert not (tmp_path / "none").exists()
+
+
+def test_segments_that_end_within_a_command_are_read_but_not_imported(tmp_path: Path) -> None:
+    """Prizes are paid together: half of them are no command that anybody gave."""
+    path = written(tmp_path / "log.db", export_commands())
+    events = [log.decode_row(row, position) for position, row in enumerate(rows(path), 1)]
+    inside = next(one.position for one, other in pairwise(events) if one.command_id == other.command_id)
+    assert not export(path, tmp_path / "half", "segments", as_of=inside).whole
+    assert replay(tmp_path / "half").checkpoint.position == inside
+    with pytest.raises(Unavailable, match="ends in the middle of a command; seal the log again"):
+        restore(tmp_path / "half", tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
