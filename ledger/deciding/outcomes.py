@@ -67,7 +67,7 @@ def _check_names(added: tuple[str, ...], removed: tuple[str, ...], question: Que
 
 
 def outcomes_changed(event: events.OutcomesChanged, state: State, _: int) -> tuple[Write, ...]:
-    """Add or remove the outcomes."""
+    """Add or remove the outcomes; forecasts that do not have the added ones end with the grace period."""
     question = state.questions[event.question]
     changed = question._replace(
         outcomes=question.outcomes + event.added,
@@ -75,7 +75,13 @@ def outcomes_changed(event: events.OutcomesChanged, state: State, _: int) -> tup
         changed_at=event.at,
         grace_ends_at=question.grace_ends_at if event.grace_ends_at is None else event.grace_ends_at,
     )
-    return ((state.questions, event.question, changed),)
+    if event.grace_ends_at is None:
+        return ((state.questions, event.question, changed),)
+    ended = {
+        participant: (made, min(ends, event.grace_ends_at))
+        for participant, (made, ends) in state.standing_on(event.question).items()
+    }
+    return ((state.questions, event.question, changed), (state.standing, event.question, ended))
 
 
 DECIDE: dict[type, Decide] = {

@@ -106,7 +106,7 @@ def accepting_question(name: str, participant: str, at: int, state: State) -> Qu
 
 def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> events.ForecastWithdrawn:
     """Refuses, first that applies: unknown_question, question_resolved, question_closed, out_of_order,
-    nothing_standing (no forecast, or it was withdrawn or has ended by itself).
+    nothing_standing (no forecast, or it was withdrawn, has ended by itself, or ended with a grace period).
     """
     question = state.question(command.question)
     at = _open_at(command, question)

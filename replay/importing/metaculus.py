@@ -46,13 +46,17 @@ OTHER_FILES = {
     "README.md": "the description of the download",
 }
 FUTURE_END = "an end in the future of the download: a newer download has what became of the forecast"
+FUTURE_START = "a forecast that begins in the future of the download: a newer download has what became of it"
+EARLY = "a forecast that ended before its question opened, whose options changed before that, too"
 README_BYTES = 2**24
 LACKING = 1  # Metaculus writes no last cell, `PDF at Resolution`, in forecasts on questions without an answer
 _EXPORTED = re.compile(rb"exported on ([0-9T:. +-]+[0-9])")
 AGGREGATE = "a forecast of an aggregate: the ledger computes its own"
 _ANONYMOUS = "Forecaster (Anonymized)"
 _DIGEST_LENGTH = 64  # of an anonymized forecaster; an aggregate has its method's name there
-_STAGES = ("open", "withdraw", "enrol", "forecast", "close", "answer")  # the order of what happens at one instant
+# The order of what happens at one instant: a forecast gives the options that are left, and none that begins to count
+# later.
+_STAGES = ("open", "withdraw", "enrol", "remove", "forecast", "add", "close", "answer")
 
 Row = Mapping[str, str]
 
@@ -118,7 +122,8 @@ def read_download(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]
         if each.end is not None and each.end > now:
             given[at] = each._replace(end=None)
             items.append((each.place, NotCarried(FUTURE_END)))
-    return _commands(asked, given, items, rules)
+    items += [(each.place, NotCarried(FUTURE_START)) for each in given if each.start > now]
+    return _commands(asked, [each for each in given if each.start <= now], items, (rules, now))
 
 
 def _exported_at(files: SourceFiles) -> int | None:
@@ -185,8 +190,13 @@ def _given(place: InputPlace, row: Row, items: list[SourceItem]) -> _Given | Non
 
 
 def _commands(
-    asked: Sequence[tuple[InputPlace, Row]], given: Sequence[_Given], items: list[SourceItem], rules: str | None
+    asked: Sequence[tuple[InputPlace, Row]],
+    given: Sequence[_Given],
+    items: list[SourceItem],
+    setting: tuple[str | None, int],
 ) -> Iterator[SourceItem]:
+    """Return the commands in order of time. setting: the preset of the contests, and when the download was made, µs."""
+    rules, now = setting
     lengths: dict[str, Counter[int]] = {}  # question -> how many heights the cdfs of its forecasts have
     firsts: dict[str, int] = {}  # question -> the start of its first forecast, which may be before it opens
     for each in given:
@@ -197,9 +207,10 @@ def _commands(
     questions: dict[str, DownloadedQuestion] = {}
     steps: list[_Step] = []
     for place, row in asked:
-        question = _question(row, points.get(row["Question ID"]))
+        question = _question(row, points.get(row["Question ID"]), now)
         if isinstance(question, DownloadedQuestion):
             questions[question.id] = question
+            items += [(place, reason) for reason in question.left_out]
             first = min(question.opened_at, firsts.get(question.id, question.opened_at))
             steps += _question_steps(place, question, (len(steps), first), rules)
         else:
@@ -211,6 +222,8 @@ def _commands(
         if each.question not in questions:
             where = "that is not carried over" if each.question in known else f"that {QUESTIONS} does not have"
             yield each.place, NotCarried(f"a forecast on a question {where}")
+        elif _with_other_options(each, questions[each.question]):
+            yield each.place, NotCarried(EARLY)
     opened: set[str] = set()
     for step in sorted(steps, key=lambda step: step[:3]):
         command = (
@@ -222,12 +235,13 @@ def _commands(
             opened.add(command.id)
 
 
+_PLACEHOLDERS = {"None", "0.0", "0"}  # of options that a forecast does not have
 _ONCE = {_STAGES.index("open"), _STAGES.index("enrol")}
 
 
-def _question(row: Row, points: int | None) -> DownloadedQuestion | NotCarried | Refused:
+def _question(row: Row, points: int | None, now: int) -> DownloadedQuestion | NotCarried | Refused:
     try:
-        return read_question(row, points)
+        return read_question(row, points, now)
     except Refused as refused:
         return refused
 
@@ -238,6 +252,10 @@ def _question_steps(
     """Return what happens to a question. start: the number of its first step, and the instant by which it is open."""
     number, first = start
     parts = (("open", question.openings(rules)), ("close", question.closings()), ("answer", question.answers()))
+    for change, change_outcomes in zip(question.changes, question.outcome_changes(), strict=True):
+        own = place._replace(command="change_outcomes")
+        yield _Step(change.at, _STAGES.index("add" if change.added else "remove"), number, own, change_outcomes)
+        number += 1
     for stage, commands in parts:
         for command in commands:
             own = place._replace(command=str(command.__struct_config__.tag))
@@ -253,7 +271,7 @@ def _forecast_steps(
     starts = {(each.question, each.who, each.start) for each in given}
     for at, each in enumerate(given, number):
         question = questions.get(each.question)
-        if question is None:
+        if question is None or _with_other_options(each, question):
             continue
         yield _Step(each.start, _STAGES.index("forecast"), at, each.place._replace(command="submit_forecast"), each)
         if each.bot:
@@ -268,11 +286,18 @@ def _forecast_steps(
             yield _Step(each.start, _STAGES.index("enrol"), at, place, enrol)
         if each.end is None or each.end >= question.ends_at or (each.question, each.who, each.end) in starts:
             continue
+        if any(change.added and change.counts_from == each.end for change in question.changes):
+            continue  # it ends with the grace period
         place = each.place._replace(command="withdraw_forecast")
         end = format_instant(each.end)
         name = fitting_id(f"metaculus end {each.question} {each.identity} {format_instant(each.start)}")
         withdraw = WithdrawForecast(id=name, at=end, question=each.question, participant=each.who)
         yield _Step(each.end, _STAGES.index("withdraw"), at, place, withdraw)
+
+
+def _with_other_options(given: _Given, question: DownloadedQuestion) -> bool:
+    """Return whether a forecast ended before its question opened, perhaps with options that it did not open with."""
+    return question.changed_early and given.end is not None and given.end <= question.opened_at
 
 
 def _forecast(given: _Given, question: DownloadedQuestion) -> SubmitForecast | Refused:
@@ -281,12 +306,18 @@ def _forecast(given: _Given, question: DownloadedQuestion) -> SubmitForecast | R
     at = format_instant(given.start)
     name = fitting_id(f"metaculus forecast {given.question} {given.identity} {at}")
     probabilities: dict[str, Number] | None = None
-    if question.outcomes and categories:
+    if question.options and categories:
         numbers = split_numbers(categories)
-        if len(numbers) != len(question.outcomes):
-            detail = f"it has {len(numbers)} probabilities, the question {len(question.outcomes)} options"
+        if len(numbers) != len(question.options):
+            detail = f"it has {len(numbers)} probabilities, the question {len(question.options)} options"
             return Refused("bad_source", "Probability Yes Per Category", None, detail)
-        probabilities = dict(zip(question.outcomes, numbers, strict=True))
+        now = question.options_at(given.start)
+        for option, number in zip(question.options, numbers, strict=True):
+            if option not in now and number not in _PLACEHOLDERS:
+                detail = f"it has a probability of {option!r}, which was not an option then"
+                return Refused("bad_source", "Probability Yes Per Category", None, detail)
+        each = zip(question.options, numbers, strict=True)
+        probabilities = {option: number for option, number in each if option in now}
     return SubmitForecast(
         id=name,
         at=at,

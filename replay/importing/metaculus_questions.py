@@ -1,15 +1,17 @@
 """The questions of Metaculus's data download, a row each: how they open, close and are answered."""
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from forecast_ledger.ledger.core.values import MOST_TAGS, TEXT_LENGTH, read_instant
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import MOST_TAGS, TEXT_LENGTH, format_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
     AddQuestion,
     AnnulQuestion,
     AnyCommand,
+    ChangeOutcomes,
     CloseQuestion,
     OpenContest,
     OpenQuestion,
@@ -25,12 +27,30 @@ BEYOND = {"below_lower_bound", "above_upper_bound"}  # names that the ledger has
 WITHOUT_ANSWER = {"annulled", "ambiguous"}
 _OPTIONS = ("MC Options (All)", "MC Options (Current)", "MC Options")
 _HISTORY = "MC Options History"
+FUTURE_CHANGE = "a change of options in the future of the download: a newer download has what became of it"
+LATE_REMOVAL = "a removal of options after the end of their question"
 
 Row = Mapping[str, str]
 
 
+class OptionsChange(NamedTuple):
+    """Options that are added or removed; instants in µs.
+
+    at: when the change is recorded. counts_from: when it counts: an addition at the end of its grace period.
+    """
+
+    at: int
+    counts_from: int
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
 class DownloadedQuestion(NamedTuple):
-    """A question. Instants are texts; `closed` and `known` are None if they are not said. row: its other cells."""
+    """A question. Instants are texts; `closed` and `known` are None if they are not said. row: its other cells.
+
+    outcomes: those that it opens with. options: all that it ever had, as forecasts give them. changes: of its outcomes.
+    left_out: the changes that are not carried over. changed_early: whether its options changed before it opened.
+    """
 
     id: str
     kind: str
@@ -43,6 +63,10 @@ class DownloadedQuestion(NamedTuple):
     closed: str | None
     known: str | None
     row: Row
+    options: tuple[str, ...] = ()
+    changes: tuple[OptionsChange, ...] = ()
+    left_out: tuple[NotCarried, ...] = ()
+    changed_early: bool = False
 
     @property
     def opened_at(self) -> int:
@@ -89,6 +113,27 @@ class DownloadedQuestion(NamedTuple):
         said = [tag for name, cell in cells if cell for tag in read_options(cell, name)]
         return tuple(sorted({tag for each in said if (tag := label_of(each))}))[:MOST_TAGS]
 
+    def options_at(self, instant: int) -> set[str]:
+        """Return the options that count at an instant, µs."""
+        now = {*self.outcomes}
+        for change in self.changes:
+            if change.counts_from <= instant:
+                now = (now - {*change.removed}) | {*change.added}
+        return now
+
+    def outcome_changes(self) -> Iterator[ChangeOutcomes]:
+        """Return the commands that add options and remove them."""
+        for change in self.changes:
+            counts_from = format_instant(change.counts_from)
+            yield ChangeOutcomes(
+                id=fitting_id(f"metaculus options {self.id} {counts_from}"),
+                at=format_instant(change.at),
+                question=self.id,
+                add=change.added or None,
+                remove=change.removed or None,
+                grace_ends_at=counts_from if change.added else None,
+            )
+
     def closings(self) -> Iterator[AnyCommand]:
         """Return the command of an early close, unless the answer ends the question at that instant anyway."""
         if self.closed is None or read_instant(self.closed) >= read_instant(self.closes):
@@ -113,22 +158,21 @@ class DownloadedQuestion(NamedTuple):
             yield ResolveQuestion(id=name, at=at, question=self.id, value=value)
 
 
-def read_question(row: Row, points: int | None) -> DownloadedQuestion | NotCarried:
+def read_question(row: Row, points: int | None, now: int) -> DownloadedQuestion | NotCarried:
     """Return a question of a row, or why it is not carried over. Refuses: bad_source, bad_number, bad_instant.
 
-    points: how many heights the cdf of its forecasts has, if there are forecasts.
+    points: how many heights the cdf of its forecasts has, if there are forecasts. now: when the download was made, µs;
+    changes of options that count from a later instant are left to a newer one.
     """
     kind = row["Question Type"]
     if kind not in {"binary", "multiple_choice", *CONTINUOUS}:
         return NotCarried(f"a question of the type {kind or 'unknown'}")
     if not row["Open Time"] or not row["Scheduled Close Time"]:
         return NotCarried("a question without an opening or a closing time")
-    outcomes: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     if kind == "multiple_choice":
-        if row.get(_HISTORY) and len(read_list(row[_HISTORY], _HISTORY)) > 1:
-            return NotCarried("a question whose options were added to or removed")
         column = next((each for each in _OPTIONS if row.get(each)), _OPTIONS[0])
-        outcomes = read_options(row.get(column, ""), column)
+        options = read_options(row.get(column, ""), column)
     if kind == "discrete" and points is None:
         return NotCarried("a discrete question without forecasts: the download does not say how many values it has")
     opens, closes = (instant_of(row[column], column) for column in ("Open Time", "Scheduled Close Time"))
@@ -142,7 +186,7 @@ def read_question(row: Row, points: int | None) -> DownloadedQuestion | NotCarri
         id=row["Question ID"],
         kind=kind,
         contest=unicodedata.normalize("NFC", row.get("Default Project", "")) or "metaculus",
-        outcomes=outcomes,
+        outcomes=options,
         range=_range(row, kind, points) if kind in CONTINUOUS else None,
         opens=opens,
         closes=closes,
@@ -150,10 +194,68 @@ def read_question(row: Row, points: int | None) -> DownloadedQuestion | NotCarri
         closed=closed,
         known=known,
         row=row,
+        options=options,
     )
+    if row.get(_HISTORY):
+        found = _with_changes(found, _history(row[_HISTORY]), now)
     list(found.answers())  # refuse what cannot be read before anything is recorded of the question
     found.tags()
     return found
+
+
+def _history(text: str) -> list[tuple[int, tuple[str, ...]]]:
+    """Return from when on, µs, a question had which options; an instant without an offset is in UTC.
+
+    Refuses: bad_source, bad_instant.
+
+    >>> _history("[('1970-01-01T00:00:00', ['a', 'other']), ('1970-01-01T00:00:01+00:00', ['other'])]")
+    [(0, ('a', 'other')), (1000000, ('other',))]
+    """
+    history = []
+    for entry in read_list(text, _HISTORY):
+        if not (isinstance(entry, list | tuple) and len(entry) == 2 and isinstance(entry[0], str)):
+            raise Refused("bad_source", _HISTORY, text[:80], "not a list of instants with options")
+        try:
+            since = instant_of(entry[0], _HISTORY)
+        except Refused as refused:
+            if refused.code != "naive_instant":
+                raise
+            since = instant_of(f"{entry[0]}+00:00", _HISTORY)
+        history.append((read_instant(since, _HISTORY), read_options(repr(entry[1]), _HISTORY)))
+    return history
+
+
+def _with_changes(
+    question: DownloadedQuestion, history: Sequence[tuple[int, tuple[str, ...]]], now: int
+) -> DownloadedQuestion:
+    """Return a question with the changes of its options while it was open. Refuses: bad_source.
+
+    A download says when an added option began to count, not when it was added, and prints forecasts of the grace period
+    without the option. So it is added in the last microsecond of that period: each forecast is as the download has it.
+    """
+    ends, current = question.ends_at, history[0][1] if history else question.outcomes
+    opened_with, gone = current, set[str]()
+    changes, left_out = list[OptionsChange](), list[NotCarried]()
+    for since, options in history[1:]:
+        added = tuple(option for option in options if option not in current)
+        removed = tuple(option for option in current if option not in options)
+        if (added and removed) or gone & {*added}:
+            detail = "options are added and removed at once, or added again after they were removed"
+            raise Refused("bad_source", _HISTORY, str(options), detail)
+        if since <= question.opened_at:
+            opened_with = options
+        elif since > now:
+            left_out.append(NotCarried(FUTURE_CHANGE))
+        elif removed and since >= ends:
+            left_out.append(NotCarried(LATE_REMOVAL))
+        elif added or removed:
+            changes.append(OptionsChange(min(since, ends) - 1 if added else since, since, added, removed))
+        gone |= {*removed}
+        current = options
+    early = bool(history) and opened_with != history[0][1]
+    return question._replace(
+        outcomes=opened_with, changes=tuple(changes), left_out=tuple(left_out), changed_early=early
+    )
 
 
 def _range(row: Row, kind: str, points: int | None) -> Range:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.deciding import outcomes
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, ChangeOutcomes
@@ -149,6 +150,18 @@ def test_a_forecast_or_withdrawal_before_a_recorded_change_is_refused(code: str,
     made = forecast("colour", at=OPENS, probabilities={"red": 0, "green": 0, "blue": 1})
     then = given(COLOUR, made, addition()).when(command)
     assert getattr(then.outcome, "code", None) == code
+
+
+def test_a_forecast_that_ended_with_the_grace_period_cannot_be_withdrawn() -> None:
+    """Before its end it can be, and so can one of the grace period, which goes on."""
+    made = forecast("colour", at=OPENS, probabilities={"red": 0, "green": 0, "blue": 1})
+    start = [COLOUR, made, addition()]
+    given(*start).when(withdrawal("colour", at=day(15))).refuses("nothing_standing", "participant")
+    again = forecast("colour", **chances(red=0, green=0, blue=1, violet=0))
+    for at, history in (("2026-03-14T23:59:59.999999Z", start), (day(15), [*start, again])):
+        given(*history).when(withdrawal("colour", at=at)).records(
+            events.ForecastWithdrawn(at=read_instant(at), question="colour", participant="ada")
+        )
 
 
 def test_an_answer_is_one_of_the_outcomes_that_there_are_and_keeps_its_number() -> None:

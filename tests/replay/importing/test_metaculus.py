@@ -10,22 +10,31 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.events import (
     ForecastMade,
+    ForecastWithdrawn,
+    OutcomesChanged,
     ParticipantEnrolled,
     QuestionClosed,
     QuestionOpened,
     QuestionResolved,
 )
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.importing.metaculus import FUTURE_END
+from forecast_ledger.replay.importing.metaculus import EARLY, FUTURE_END, FUTURE_START
 from forecast_ledger.replay.importing.metaculus_cells import read_list, zero_point
+from forecast_ledger.replay.importing.metaculus_questions import FUTURE_CHANGE, LATE_REMOVAL
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
 
 DOWNLOAD = DATA / "metaculus-import"
 QUESTIONS, FORECASTS = "question_data.csv", "forecast_data.csv"
-ALL = {"accepted": 34, "duplicate": 0, "refused": 0}
+ALL = {"accepted": 47, "duplicate": 0, "refused": 0}
+CHANGED = {"507", "510"}
+HISTORY = "MC Options History"
+DAY_4, DAY_6, DAY_11 = (f"2026-03-{day:02}T12:00:00+00:00" for day in (4, 6, 11))
+FIRST = "['0001-01-01T00:00:00', ['a', 'b', 'other']]"
+HISTORY_507 = [("0001-01-01T00:00:00", ["a", "other"]), (DAY_4, ["a", "c", "other"])]
 Cells = dict[str, str]
 
 
@@ -78,7 +87,7 @@ def test_the_published_scores_come_out() -> None:
             )
             for row in csv.DictReader(file)
         }
-    assert len(published) == 8
+    assert len(published) == 11
     assert scored == published
 
 
@@ -89,9 +98,7 @@ def test_what_is_not_carried_over_is_counted() -> None:
             "the description of the download": 1,
             "published scores, which can be compared with the table `scores`": 1,
             "a forecast of an aggregate: the ledger computes its own": 2,
-            "a question whose options were added to or removed": 1,
             "a question without an opening or a closing time": 1,
-            "a forecast on a question that is not carried over": 1,
         }
 
 
@@ -148,7 +155,7 @@ def test_a_newer_download_adds_what_is_new(download: Path, tmp_path: Path) -> No
     with ticking() as ledger:
         import_into(ledger, "metaculus", download)
         again = import_into(ledger, "metaculus", zipped(download, tmp_path / "download.zip"))
-        assert again.counts == {"accepted": 0, "duplicate": 34, "refused": 0}
+        assert again.counts == {"accepted": 0, "duplicate": 47, "refused": 0}
     with ticking() as ledger:
         rewrite(download / QUESTIONS, replacing("501", Resolution="", Resolution_Known_Time="", Actual_Close_Time=""))
         import_into(ledger, "metaculus", download)
@@ -157,9 +164,9 @@ def test_a_newer_download_adds_what_is_new(download: Path, tmp_path: Path) -> No
             download / FORECASTS,
             lambda row: row | (ended if (row["Question ID"], row["Forecaster Username"]) == ("501", "ada") else {}),
         )
-        assert import_into(ledger, "metaculus", download).counts == {"accepted": 1, "duplicate": 33, "refused": 0}
+        assert import_into(ledger, "metaculus", download).counts == {"accepted": 1, "duplicate": 46, "refused": 0}
         rewrite(download / QUESTIONS, replacing("502", Resolution="blue's"))
-        assert import_into(ledger, "metaculus", download).counts == {"accepted": 2, "duplicate": 33, "refused": 0}
+        assert import_into(ledger, "metaculus", download).counts == {"accepted": 2, "duplicate": 46, "refused": 0}
         assert import_into(ledger, "metaculus", download).counts["accepted"] == 0
 
 
@@ -262,11 +269,12 @@ def test_older_and_anonymized_downloads_are_read(download: Path) -> None:
             **row,
         }
 
-    rewrite(download / QUESTIONS, lambda row: older(row) if row["Question ID"] != "507" else None)
+    rewrite(download / QUESTIONS, lambda row: older(row) if row["Question ID"] not in CHANGED else None)
     rewrite(download / FORECASTS, anonymized)
     with ticking() as ledger:
         found = import_into(ledger, "metaculus", download)
         assert found.counts == {"accepted": 33, "duplicate": 0, "refused": 0}  # without the enrolment of the bot
+        assert found.left_out[f"a forecast on a question that {QUESTIONS} does not have"] == 5
         assert found.left_out["a forecast of an aggregate: the ledger computes its own"] == 2
         assert f"{9:064}" in {row[0] for row in table(ledger, "scores", "participant")}
 
@@ -274,9 +282,97 @@ def test_older_and_anonymized_downloads_are_read(download: Path) -> None:
 def test_a_forecast_from_before_the_opening_is_recorded(download: Path) -> None:
     """It comes after the question in the log."""
     before = {"Start Time": "2026-02-28 12:00:00+00"}  # as PostgreSQL writes UTC
-    rewrite(download / FORECASTS, lambda row: row | (before if row["Forecaster Username"] == "ada" else {}))
+    first = "2026-03-01 12:00:00+00:00"
+    rewrite(download / FORECASTS, lambda row: row | (before if row["Start Time"] == first else {}))
     with ticking() as ledger:
         assert import_into(ledger, "metaculus", download).counts == ALL
+
+
+def changes(ledger: Ledger) -> list[OutcomesChanged]:
+    """All changes of options."""
+    return [event for event in events(ledger) if isinstance(event, OutcomesChanged)]
+
+
+def test_options_that_are_added_and_removed() -> None:
+    """An addition is recorded at the end of its grace period, which forecasts from before end with; see the scores."""
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        assert (question(ledger, "507").outcomes, question(ledger, "510").outcomes) == (
+            ("a", "other"),
+            ("a", "b", "other"),
+        )
+        added, removed = changes(ledger)
+        assert (added.question, added.added, added.removed) == ("507", ("c",), ())
+        assert (added.grace_ends_at, added.at) == (read_instant(DAY_4), read_instant(DAY_4) - 1)
+        assert (removed.question, removed.added, removed.removed) == ("510", (), ("b",))
+        assert (removed.grace_ends_at, removed.at) == (None, read_instant(DAY_6))
+        ended = [event.question for event in events(ledger) if isinstance(event, ForecastWithdrawn)]
+        assert "507" not in ended
+        made = [event for event in events(ledger) if isinstance(event, ForecastMade) and event.question in CHANGED]
+        assert [(event.question, event.participant, event.probabilities) for event in made] == [
+            ("507", "ada", (600_000_000, 400_000_000)),
+            ("510", "ada", (200_000_000, 300_000_000, 500_000_000)),
+            ("507", "bo", (600_000_000, 400_000_000)),
+            ("507", "bo", (500_000_000, 200_000_000, 300_000_000)),
+            ("510", "ada", (200_000_000, 800_000_000)),
+        ]
+
+
+def test_a_change_in_the_future_is_left_to_a_newer_download(download: Path) -> None:
+    """In a grace period, with the forecasts that begin at its end: the newer download has others perhaps."""
+    older, newer = download, download.with_name("newer")
+    shutil.copytree(download, newer)
+    exported = "This data was exported on 2026-03-03 18:00:00+00:00\n"
+    (older / "README.md").write_text(exported, encoding="utf-8")
+    rewrite(
+        older / QUESTIONS, lambda row: row | {"Resolution": "", "Resolution Known Time": "", "Actual Close Time": ""}
+    )
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", older)
+        assert (found.left_out[FUTURE_CHANGE], found.left_out[FUTURE_START]) == (2, 4)
+        assert (found.refused, changes(ledger)) == ([], [])
+        assert import_into(ledger, "metaculus", newer).refused == []
+        assert len(changes(ledger)) == 2
+        again = sorted(table(ledger, "scores", "question", "participant", "score"))
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", newer)
+        assert sorted(table(ledger, "scores", "question", "participant", "score")) == again
+
+
+@pytest.mark.parametrize("opened", ["2026-03-04 12:00:00+00:00", "2026-03-05 12:00:00+00:00"])
+def test_a_question_opens_with_the_options_that_count_by_then(download: Path, opened: str) -> None:
+    """A change that counts from the opening or earlier is no change of an open question."""
+    rewrite(download / QUESTIONS, replacing("507", Open_Time=opened))
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", download)
+        assert (found.refused, found.left_out[EARLY]) == ([], 2)
+        assert question(ledger, "507").outcomes == ("a", "c", "other")
+        assert [change.question for change in changes(ledger)] == ["510"]
+
+
+def test_options_that_are_removed_after_the_end_stay(download: Path) -> None:
+    """There are no forecasts any more whose probability could move; the reason is counted."""
+    rewrite(download / QUESTIONS, replacing("510", **{HISTORY: f"[{FIRST}, ['{DAY_11}', ['a', 'other']]]"}))
+    rewrite(download / FORECASTS, lambda row: row if "0.8" not in row["Probability Yes Per Category"] else None)
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", download)
+        assert (found.refused, found.left_out[LATE_REMOVAL]) == ([], 1)
+
+
+def test_a_grace_period_that_goes_on_after_the_end(download: Path) -> None:
+    """The added option never counts, so that the last one has its probability: 100 (1 + log2 0.4) for either answer."""
+    rewrite(
+        download / QUESTIONS, replacing("507", **{HISTORY: str(HISTORY_507).replace(DAY_4, "2026-03-20T12:00:00Z")})
+    )
+    rewrite(download / FORECASTS, lambda row: row | ({"End Time": ""} if row["Question ID"] == "507" else {}))
+    rewrite(download / FORECASTS, lambda row: row if "0.5, 0.3" not in row["Probability Yes Per Category"] else None)
+    for answer in ("c", "other"):
+        rewrite(download / QUESTIONS, replacing("507", Resolution=answer))
+        with ticking() as ledger:
+            (download / "README.md").write_text("", encoding="utf-8")
+            rewrite(download / QUESTIONS, replacing("508", Resolution_Known_Time="2026-03-21 12:00:00+00:00"))
+            assert import_into(ledger, "metaculus", download, "baseline").refused == []
+            assert ("507", "ada", "-32.192809489") in table(ledger, "scores", "question", "participant", "score")
 
 
 @pytest.mark.parametrize(
@@ -300,6 +396,20 @@ def test_a_forecast_from_before_the_opening_is_recorded(download: Path) -> None:
         (FORECASTS, replacing("502", Probability_Yes_Per_Category="[0.5, 0.5]"), "it has 2 probabilities"),
         (FORECASTS, replacing("502", Probability_Yes_Per_Category="[None, 0.5, 0.5]"), "bad_number"),
         (FORECASTS, replacing("505", Continuous_CDF="[0, 1]"), "wrong_length cdf"),
+        (FORECASTS, replacing("507", Probability_Yes_Per_Category="[0.5, 0.1, 0.4]"), "'c', which was not an option"),
+        (QUESTIONS, replacing("507", **{HISTORY: "[['0001-01-01T00:00:00', ['a', 2]]]"}), "not a list of names"),
+        (QUESTIONS, replacing("507", **{HISTORY: "[[0, ['a', 'other']]]"}), "not a list of instants with options"),
+        (QUESTIONS, replacing("507", **{HISTORY: "[['soon', ['a', 'other']]]"}), "bad_instant MC Options History"),
+        (
+            QUESTIONS,
+            replacing("507", **{HISTORY: f"[{FIRST}, ['{DAY_4}', ['c', 'other']]]"}),
+            "added and removed at once",
+        ),
+        (
+            QUESTIONS,
+            replacing("510", **{HISTORY: f"[{FIRST}, ['{DAY_4}', ['other']], ['{DAY_6}', ['a', 'other']]]"}),
+            "added again after they were removed",
+        ),
         (FORECASTS, replacing("501", Start_Time="2026-04-01 12:00:00+00:00"), "question_"),
     ],
 )

@@ -70,10 +70,10 @@ def test_a_close_that_is_put_off_reschedules_the_question(older: Path, newer: Pa
 def test_the_copy_that_is_imported_last_counts(older: Path, newer: Path) -> None:
     """The older copy sets the close back, and the newer one puts it off again; forecasts are recorded once.
 
-    The older copy is the download's 34 commands without the answer.
+    The older copy is the download's 47 commands without the answer.
     """
     with ticking() as ledger:
-        for path, accepted, closes in ((older, 33, 3), (newer, 2, 4), (older, 1, 3), (older, 0, 3), (newer, 1, 4)):
+        for path, accepted, closes in ((older, 46, 3), (newer, 2, 4), (older, 1, 3), (older, 0, 3), (newer, 1, 4)):
             assert counts(ledger, path) == (accepted, 0)
             assert times(ledger)[1] == f"2026-{closes:02}-11T12:00:00Z"
 
