@@ -55,7 +55,7 @@ from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
-from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS
@@ -483,6 +483,48 @@ def unlike_lengths() -> dict[str, float]:
     }
 
 
+def unlike_sums() -> dict[str, float]:
+    """Measure the sums and the board of 2,000 participants on 4,000 questions of unlike lengths, against scoring."""
+    projections = Projections(_crowd(4_000, 2_000, 1_000_000))
+    seconds: dict[str, list[float]] = {"scored": [], "tally": [], "board": [], "prizes": []}
+    for name, into in seconds.items():
+        with timed(into):
+            getattr(projections, name)("c0")
+    [scoring], [tally], [board], [prizes] = seconds.values()
+    return {
+        "tally of 2,000 participants on 4,000 questions of unlike lengths, over scoring them (aim 1.5)": tally
+        / scoring,
+        "the same: board": board / scoring,
+        "the same: prizes": prizes / scoring,
+    }
+
+
+def _crowd(questions: int, participants: int, count: int) -> Facts:
+    """The season of `_season`, unlike, with so many forecasts of many participants in place of its own."""
+    facts, chance = _season(questions, 1, unlike=True), np.random.default_rng(4)
+    for number in range(participants):
+        facts.participant_codes.add(f"p{number}")
+    own, numbers = np.arange(count), chance.integers(10**6, 999 * 10**6, count)
+    question = np.sort(chance.integers(0, questions, count))
+    at = START + 1 + chance.permutation(count) * (28 * DAY // count)
+    at = at[np.lexsort((at, question))]
+    position = facts.as_of + 1 + np.argsort(np.argsort(at))
+    facts.forecasts = Forecasts(
+        position=position,
+        at=at,
+        recorded_at=at,
+        question=question,
+        participant=chance.integers(0, participants, count),
+        made=np.ones(count, bool),
+        until=np.full(count, facts.forecasts.until[0]),
+        start=2 * own,
+        chances=np.stack([numbers, PROBABILITY - numbers], axis=1).reshape(-1),
+    )
+    facts.as_of = int(position.max())
+    facts.statuses.clear()
+    return facts
+
+
 def refusing() -> dict[str, float]:
     """Measure the refusal of a score_parts table that would have 8 million rows."""
     projections = Projections(_one_question(4_000, 10**9))
@@ -684,6 +726,7 @@ def main() -> None:
             growing,
             many_contests,
             unlike_lengths,
+            unlike_sums,
             refusing,
             lambda: recording(folder),
             kernels,

@@ -10,7 +10,8 @@ from math import floor
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.lazy_fractions import half_even as half_even  # noqa: PLC0414 - offered here; defined there, where sums round too
-from forecast_ledger.ledger.core.lazy_fractions import integers_in_proportion, to_decimal
+from forecast_ledger.ledger.core.lazy_fractions import to_decimal
+from forecast_ledger.ledger.core.proportions import integers_in_proportion
 
 QUANTUM = 10**12  # units in 1: logarithms
 WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)

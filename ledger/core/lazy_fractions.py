@@ -1,16 +1,20 @@
 """Sums of fractions whose common denominator may have a million digits: exact, but rarely computed in full.
 
-A comparison or a rounding needs few digits, and is certain unless the number is extremely near to a boundary.
+A comparison or a rounding needs few digits, and is certain unless the number is extremely near to a boundary. So each
+number has bounds: first those that were given with its terms, if any, then closer ones from the terms themselves. Only
+if both leave a doubt is the number computed in full.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import gcd, lcm
-from typing import Any, Self
+from typing import Any
 
-_BITS = 256  # binary places of the bounds of a sum
-_FEW = 16  # a sum of at most so many terms is computed in full at once
+from forecast_ledger.ledger.core.late import BITS, Bounds, Late, bounds_of, sign, whole
+
+FEW = 16  # a sum of at most so many terms is computed in full at once
+_MOST_PARTS = 4  # a number with more parts gets all its terms in one
 _ONE = Fraction(1)
 
 
@@ -31,10 +35,28 @@ def sum_of_terms(terms: Iterable[tuple[int, int]]) -> Fraction:
     >>> sum_of_terms([(1, 2), (1, 3), (1, 6)])
     Fraction(1, 1)
     """
+    fewest = _fewest(terms)
+    if len(fewest) > FEW:
+        return Bounded({Summands(fewest): _ONE})
+    return Fraction(*added_in_pairs(_pairs(fewest)))
+
+
+def sum_within(bounds: Bounds, later: Callable[[], Iterable[tuple[int, int]]]) -> Fraction:
+    """Return a sum of terms that are computed only if its bounds, in 2^-BITS, leave a doubt.
+
+    >>> third = sum_within(((1 << BITS) // 3, (1 << BITS) // 3 + 1), lambda: [(1, 6), (1, 6)])
+    >>> round_to_units(third, 100), third == Fraction(1, 3)
+    (33, True)
+    """
+    return Bounded({Summands(later, bounds): _ONE})
+
+
+def _fewest(terms: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Return the sums of numerators by denominator; if they are few in lowest terms, in lowest terms."""
     numerators = _collected(terms)
     lowest = _collected(_lowest(numerators.items()))
     # Many terms stay as given: their denominators differ little from one sum to another.
-    return _fraction(lowest if len(lowest) <= _FEW else numerators)
+    return numerators if len(lowest) > FEW else lowest
 
 
 def _collected(terms: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -52,111 +74,69 @@ def _lowest(terms: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield numerator // common, denominator // common
 
 
-class _Late(Fraction):
-    """A Fraction that computes its numerator and denominator late, and has bounds before.
+class Summands:
+    """Terms of a sum, as numerators by denominator, none 0; they may be computed late, if bounds are given."""
 
-    Methods that are not defined here are those of Fraction, and compute the number in full.
-    """
+    __slots__ = ("_bounds", "_close", "_terms")
+    _terms: Mapping[int, int] | Callable[[], Iterable[tuple[int, int]]]
 
-    __slots__ = ("_bounds", "_factor", "_whole")
-    _factor: Fraction
-    _bounds: tuple[int, int] | None
-    _whole: Fraction | None
-
-    def __new__(cls, factor: Fraction) -> Self:
-        """Create a number that is `factor` times another, which a subclass stores."""
-        self = super(Fraction, cls).__new__(cls)
-        self._factor, self._bounds, self._whole = factor, None, None
-        return self
-
-    def _multiplied(self) -> Fraction:
-        """Return the number that the factor multiplies, in full."""
-        raise NotImplementedError
-
-    def _around(self) -> tuple[int, int, int]:
-        """Return two integers between which that number lies, and how many binary places they have."""
-        raise NotImplementedError
-
-    def _sign_less(self, other: "int | Fraction") -> int:
-        """Return the exact sign of the difference."""
-        return _sign((self.whole - (other.whole if isinstance(other, _Late) else other)).numerator)
+    def __init__(
+        self, terms: Mapping[int, int] | Callable[[], Iterable[tuple[int, int]]], bounds: Bounds | None = None
+    ) -> None:
+        """terms: or a function that returns pairs of numerator and denominator. bounds: of the sum, if known."""
+        self._terms, self._bounds, self._close = terms, bounds, bounds is None
 
     @property
-    def whole(self) -> Fraction:
-        """The number in full."""
-        if self._whole is None:
-            self._whole = self._factor * self._multiplied()
-        return self._whole
+    def terms(self) -> Mapping[int, int]:
+        """The numerators by denominator."""
+        if callable(self._terms):
+            self._terms = _fewest(self._terms())
+        return self._terms
 
-    @property
-    def _numerator(self) -> int:
-        return self.whole.numerator
-
-    @property
-    def _denominator(self) -> int:
-        return self.whole.denominator
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """Two integers in 2^-256: the number is at least the first and at most the second."""
-        if self._bounds is None:
-            low, high, places = self._around()
-            ends, divisor = (low * self._factor.numerator, high * self._factor.numerator), self._factor.denominator
-            divisor <<= places - _BITS
-            self._bounds = min(ends) // divisor, -(-max(ends) // divisor)
+    def bounds(self, close: bool) -> Bounds:
+        """Return bounds of the sum. close: as close as the terms allow, where floors err by one unit each."""
+        if self._bounds is None or (close and not self._close):
+            low = sum((numerator << BITS) // denominator for denominator, numerator in self.terms.items())
+            self._bounds, self._close = (low, low + len(self.terms)), True
         return self._bounds
 
-    def __eq__(self, other: object) -> bool:
-        return self._compared(other) == 0 if isinstance(other, int | Fraction) else NotImplemented
 
-    def __lt__(self, other: Any) -> bool:
-        return self._compared(other) < 0 if isinstance(other, int | Fraction) else NotImplemented
+class Bounded(Late):
+    """A sum of summands, each times a factor."""
 
-    def __le__(self, other: Any) -> bool:
-        return self._compared(other) <= 0 if isinstance(other, int | Fraction) else NotImplemented
+    __slots__ = ("parts",)
+    parts: dict[Summands, Fraction]
 
-    def __gt__(self, other: Any) -> bool:
-        return self._compared(other) > 0 if isinstance(other, int | Fraction) else NotImplemented
-
-    def __ge__(self, other: Any) -> bool:
-        return self._compared(other) >= 0 if isinstance(other, int | Fraction) else NotImplemented
-
-    __hash__ = Fraction.__hash__
-
-    def __bool__(self) -> bool:
-        return self._compared(0) != 0
-
-    def __floor__(self) -> int:
-        low, high = (bound >> _BITS for bound in self.bounds)
-        return low if low == high else self.whole.numerator // self.whole.denominator
-
-    def _compared(self, other: "int | Fraction") -> int:
-        """Return the sign of the difference; if the bounds overlap, from its numerator."""
-        low, high = self.bounds
-        least, most = other.bounds if isinstance(other, _Late) else (other * (1 << _BITS),) * 2
-        if high < least or low > most:
-            return -1 if high < least else 1
-        return self._sign_less(other)
-
-
-class Bounded(_Late):
-    """A factor times a sum of fractions, stored as numerators by denominator."""
-
-    __slots__ = ("_terms",)
-    _terms: Mapping[int, int]
-
-    def __new__(cls, terms: Mapping[int, int], factor: Fraction = _ONE) -> "Bounded":
-        """Create a sum. terms: numerators by denominator, none 0; more than _FEW."""
-        self = super().__new__(cls, factor)
-        self._terms = terms
+    def __new__(cls, parts: dict[Summands, Fraction]) -> "Bounded":
+        """Create a sum. parts: the factors, none 0; at least one."""
+        self = super().__new__(cls)
+        self.parts = parts
         return self
 
-    def _multiplied(self) -> Fraction:
-        return Fraction(*_together(_pairs(self._terms)))
+    def in_common(self) -> tuple[Mapping[int, int], Fraction]:
+        """Return all terms, none 0, and the factor of their sum."""
+        if len(self.parts) == 1:
+            [(summands, factor)] = self.parts.items()
+            return summands.terms, factor
+        common = lcm(*(factor.denominator for factor in self.parts.values()))
+        terms = (
+            (numerator * int(factor * common), denominator)
+            for summands, factor in self.parts.items()
+            for denominator, numerator in summands.terms.items()
+        )
+        return _collected(terms), Fraction(1, common)
 
-    def _around(self) -> tuple[int, int, int]:
-        low = sum((numerator << _BITS) // denominator for denominator, numerator in self._terms.items())
-        return low, low + len(self._terms), _BITS
+    def _in_full(self) -> Fraction:
+        terms, factor = self.in_common()
+        return factor * Fraction(*added_in_pairs(_pairs(terms)))
+
+    def _around(self, close: bool) -> Bounds:
+        least = most = 0
+        for summands, factor in self.parts.items():
+            ends = [bound * factor.numerator for bound in summands.bounds(close)]
+            least += min(ends) // factor.denominator
+            most -= -max(ends) // factor.denominator
+        return least, most
 
     def __add__(self, other: Any) -> Any:
         return _merged(self, other) if isinstance(other, int | Fraction) else NotImplemented
@@ -164,7 +144,7 @@ class Bounded(_Late):
     __radd__ = __add__
 
     def __neg__(self) -> "Bounded":
-        return Bounded(self._terms, -self._factor)
+        return self._times(-_ONE)
 
     def __sub__(self, other: Any) -> Any:
         return _merged(self, -other) if isinstance(other, int | Fraction) else NotImplemented
@@ -173,70 +153,123 @@ class Bounded(_Late):
         return -self + other
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, _Late) or not isinstance(other, int | Fraction):
+        if isinstance(other, Late) or not isinstance(other, int | Fraction):
             return super().__mul__(other)
-        return Bounded(self._terms, self._factor * other) if other else Fraction(0)
+        return self._times(Fraction(other)) if other else Fraction(0)
+
+    __rmul__ = __mul__
+
+    def _times(self, factor: Fraction) -> "Bounded":
+        return Bounded({summands: factor * own for summands, own in self.parts.items()})
+
+    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
+        return Square(abs(self), _ONE) if exponent == 2 else super().__pow__(exponent)
+
+    def _sign_less(self, other: "int | Fraction") -> int:
+        difference = _merged(self, -other)
+        if not isinstance(difference, Bounded):
+            return sign(difference.numerator)
+        terms, factor = difference.in_common()
+        return sign(added_in_pairs(_pairs(terms))[0]) * sign(factor.numerator)
+
+
+class Square(Late):
+    """A factor times the square of a number."""
+
+    __slots__ = ("factor", "root")
+    factor: Fraction
+    root: Fraction
+
+    def __new__(cls, root: Fraction, factor: Fraction) -> "Square":
+        """Create a square. root: not below 0. factor: above 0."""
+        self = super().__new__(cls)
+        self.root, self.factor = root, factor
+        return self
+
+    def _in_full(self) -> Fraction:
+        return self.factor * whole(self.root) ** 2
+
+    def _around(self, close: bool) -> Bounds:
+        low, high = bounds_of(self.root, close)
+        divisor = self.factor.denominator << BITS
+        low, high = max(low, 0) ** 2 * self.factor.numerator, high**2 * self.factor.numerator
+        return low // divisor, -(-high // divisor)
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Late) or not isinstance(other, int | Fraction) or other <= 0:
+            return super().__mul__(other)
+        return Square(self.root, self.factor * other)
+
+    __rmul__ = __mul__
+
+    def _sign_less(self, other: "int | Fraction") -> int:
+        if isinstance(other, Square) and self.factor == other.factor:
+            return (self.root > other.root) - (self.root < other.root)
+        return super()._sign_less(other)
+
+
+class Ratio(Late):
+    """A number divided by another."""
+
+    __slots__ = ("dividend", "divisor")
+    dividend: Fraction
+    divisor: Fraction
+
+    def __new__(cls, dividend: Fraction, divisor: Fraction) -> "Ratio":
+        """Create a quotient. divisor: above 0."""
+        self = super().__new__(cls)
+        self.dividend, self.divisor = dividend, divisor
+        return self
+
+    def _in_full(self) -> Fraction:
+        return Fraction(whole(self.dividend), whole(self.divisor))
+
+    def _around(self, close: bool) -> Bounds:
+        (low, high), (least, most) = bounds_of(self.dividend, close), bounds_of(self.divisor, close)
+        if least <= 0:
+            return bounds_of(self.whole)
+        return (low << BITS) // (most if low > 0 else least), -(-(high << BITS) // (least if high > 0 else most))
+
+    def __neg__(self) -> "Ratio":
+        return Ratio(-self.dividend, self.divisor)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Late) or not isinstance(other, int | Fraction):
+            return super().__add__(other)
+        return Ratio(self.dividend + other * self.divisor, self.divisor)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return super().__sub__(other) if isinstance(other, Late) else self + -other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Late) or not isinstance(other, int | Fraction):
+            return super().__mul__(other)
+        return Ratio(self.dividend * other, self.divisor) if other else Fraction(0)
 
     __rmul__ = __mul__
 
     def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
         return Square(abs(self), _ONE) if exponent == 2 else super().__pow__(exponent)
 
-    def __abs__(self) -> "Bounded":
-        return -self if self._compared(0) < 0 else self
-
     def _sign_less(self, other: "int | Fraction") -> int:
-        difference = _merged(self, -other)
-        if not isinstance(difference, Bounded):
-            return _sign(difference.numerator)
-        return _sign(_together(_pairs(difference._terms))[0]) * _sign(difference._factor.numerator)
-
-
-class Square(_Late):
-    """A factor times the square of a Bounded sum."""
-
-    __slots__ = ("root",)
-    root: Bounded
-
-    def __new__(cls, root: Bounded, factor: Fraction) -> "Square":
-        """Create a square. root: not below 0. factor: above 0."""
-        self = super().__new__(cls, factor)
-        self.root = root
-        return self
-
-    @property
-    def factor(self) -> Fraction:
-        """The factor of the square of the root."""
-        return self._factor
-
-    def _multiplied(self) -> Fraction:
-        return self.root.whole**2
-
-    def _around(self) -> tuple[int, int, int]:
-        low, high = self.root.bounds
-        return max(low, 0) ** 2, high**2, 2 * _BITS
-
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, _Late) or not isinstance(other, int | Fraction) or other <= 0:
-            return super().__mul__(other)
-        return Square(self.root, self._factor * other)
-
-    __rmul__ = __mul__
-
-    def _sign_less(self, other: "int | Fraction") -> int:
-        if isinstance(other, Square) and self._factor == other.factor:
-            return self.root._compared(other.root)
+        if isinstance(other, Ratio) and self.divisor == other.divisor:
+            return (self.dividend > other.dividend) - (self.dividend < other.dividend)
         return super()._sign_less(other)
 
 
 def quotient(number: Fraction, divisor: Fraction) -> Fraction:
-    """Return number / divisor, which is a Bounded sum if only the first is one.
+    """Return number / divisor, computed late if either is.
 
     >>> quotient(Fraction(1, 2), Fraction(3))
     Fraction(1, 6)
     """
-    in_full = isinstance(divisor, _Late) or not isinstance(number, Bounded)
-    return Fraction(number, divisor) if in_full else number * Fraction(1, divisor)
+    if not isinstance(divisor, Late):
+        return number * Fraction(1, divisor) if isinstance(number, Late) else Fraction(number, divisor)
+    if divisor < 0:
+        return quotient(-number, -divisor)
+    return Ratio(number, divisor) if divisor else Fraction(number, divisor)
 
 
 def round_to_units(number: Fraction, units: int) -> int:
@@ -245,10 +278,10 @@ def round_to_units(number: Fraction, units: int) -> int:
     >>> round_to_units(Fraction(2, 3), 10)
     7
     """
-    if isinstance(number, _Late):
-        low, high = (half_even(bound * units, 1 << _BITS) for bound in number.bounds)
-        if low == high:
-            return low
+    if isinstance(number, Late):
+        rounded = number.certain(lambda bound: half_even(bound * units, 1 << BITS))
+        if rounded is not None:
+            return rounded
     return half_even(number.numerator * units, number.denominator)
 
 
@@ -258,50 +291,21 @@ def to_decimal(number: Fraction, context: Context) -> Decimal:
     >>> to_decimal(Fraction(1, 3), Context(prec=2))
     Decimal('0.33')
     """
-    if isinstance(number, _Late):
-        low, high = (context.divide(Decimal(bound), Decimal(1 << _BITS)) for bound in number.bounds)
-        if low == high:
-            return low
+    if isinstance(number, Late):
+        rounded = number.certain(lambda bound: context.divide(Decimal(bound), Decimal(1 << BITS)))
+        if rounded is not None:
+            return rounded
     return context.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
-def integers_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
-    """Return integers in exact proportion to numbers, the smallest ones unless a number is a Bounded sum or a Square.
+def added_in_pairs(terms: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return the sum of fractions; it need not be in lowest terms.
 
-    >>> integers_in_proportion([Fraction(1, 4), Fraction(1, 6)])
-    [3, 2]
+    They are added in pairs, then the sums in pairs, which is far faster than one by one.
+
+    >>> added_in_pairs([(1, 2), (1, 2), (1, 3)])
+    (16, 12)
     """
-    if sum(map(bool, numbers)) == 1:
-        return [int(bool(number)) * (1 if number > 0 else -1) for number in numbers]
-    if any(isinstance(number, Square) for number in numbers):
-        return _squares_in_proportion(numbers)
-    if any(isinstance(number, Bounded) for number in numbers):
-        parts = [_parts(number) for number in numbers]
-        every = dict.fromkeys(denominator for terms, _ in parts for denominator in terms)
-        common = lcm(*(factor.denominator for _, factor in parts))
-        return [
-            _together([(terms.get(denominator, 0), denominator) for denominator in every])[0] * int(factor * common)
-            for terms, factor in parts
-        ]
-    common = lcm(*(number.denominator for number in numbers))
-    scaled = [number.numerator * (common // number.denominator) for number in numbers]
-    divisor = gcd(*scaled) or 1
-    return [number // divisor for number in scaled]
-
-
-def _squares_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
-    roots = integers_in_proportion([number.root if isinstance(number, Square) else _ONE for number in numbers])
-    factors = [number.factor if isinstance(number, Square) else number for number in numbers]
-    common = lcm(*(factor.denominator for factor in factors))
-    return [root * root * int(factor * common) for root, factor in zip(roots, factors, strict=True)]
-
-
-def _fraction(terms: Mapping[int, int]) -> Fraction:
-    return Bounded(terms) if len(terms) > _FEW else Fraction(*_together(_pairs(terms)))
-
-
-def _together(terms: list[tuple[int, int]]) -> tuple[int, int]:
-    """Add fractions in pairs, then the sums in pairs, which is far faster; the result is not in lowest terms."""
     if not terms:
         return 0, 1
     shared = gcd(*(denominator for _, denominator in terms))
@@ -313,34 +317,32 @@ def _together(terms: list[tuple[int, int]]) -> tuple[int, int]:
     return numerator, denominator * shared
 
 
-def _parts(number: "int | Fraction") -> tuple[Mapping[int, int], Fraction]:
-    """Return a number as terms and a factor."""
-    if isinstance(number, Bounded):
-        return number._terms, number._factor
-    return ({number.denominator: number.numerator} if number else {}), _ONE
-
-
 def _merged(first: "int | Fraction", second: "int | Fraction") -> Fraction:
-    """Return the sum of two numbers, without terms that cancel out."""
-    (terms, factor), (more_terms, second_factor) = _parts(first), _parts(second)
-    if abs(factor) != abs(second_factor):
-        terms, more_terms = _scaled(terms, factor), _scaled(more_terms, second_factor)
-        factor = second_factor = _ONE
-    sums, sign = dict(terms), 1 if factor == second_factor else -1
-    for denominator, numerator in more_terms.items():
-        sums[denominator] = sums.get(denominator, 0) + sign * numerator
-        if not sums[denominator]:
-            del sums[denominator]
-    return _fraction(sums) * factor
+    """Return the sum of two numbers, without parts that cancel out."""
+    parts = _parts(first)
+    for summands, factor in _parts(second).items():
+        parts[summands] = parts.get(summands, Fraction(0)) + factor
+        if not parts[summands]:
+            del parts[summands]
+    if len(parts) > _MOST_PARTS:
+        parts = _in_one(Bounded(parts))
+    return Bounded(parts) if parts else Fraction(0)
+
+
+def _in_one(number: Bounded) -> dict[Summands, Fraction]:
+    """Return the parts of a number with all terms in one part, so that a number that changes often stays small."""
+    terms, factor = number.in_common()
+    low, high = number.bounds()
+    scale = factor.denominator  # the numerator is 1
+    return {Summands(terms, (low * scale, high * scale)): factor} if terms else {}
+
+
+def _parts(number: "int | Fraction") -> dict[Summands, Fraction]:
+    """Return a number as parts of a sum."""
+    if isinstance(number, Bounded):
+        return dict(number.parts)
+    return {Summands({number.denominator: number.numerator}): _ONE} if number else {}
 
 
 def _pairs(terms: Mapping[int, int]) -> list[tuple[int, int]]:
     return [(numerator, denominator) for denominator, numerator in terms.items()]
-
-
-def _scaled(terms: Mapping[int, int], factor: Fraction) -> dict[int, int]:
-    return {d * factor.denominator: n * factor.numerator for d, n in terms.items()}
-
-
-def _sign(number: int) -> int:
-    return (number > 0) - (number < 0)

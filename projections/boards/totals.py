@@ -10,16 +10,16 @@ import numpy as np
 from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
+from forecast_ledger.projections.boards.weighted_sums import Rated, sums_by_owner
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.sorting import distinct, run_starts, stable_order
+from forecast_ledger.projections.core.sorting import distinct, index_where
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.coverage import (
     QUESTION_KINDS,
-    QuestionGroup,
     QuestionGroups,
-    divisor,
+    divided_by,
     group_questions,
 )
 from forecast_ledger.projections.scores.kernels import KERNELS
@@ -211,67 +211,54 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
 
     Questions of weight 0 are left out: their scores are shown, and no sum, mean, coverage or count has them.
 
-    part: the tally of each question, shape (q,). consensus: its participant code in the rows. Scores with the same
-    divisor are summed as integers; each participant's few quotients are then added without common denominators.
+    part: the tally of each question, shape (q,). consensus: its participant code in the rows. See `sums_by_owner`.
     """
     groups, parts = group_questions(questions), int(part.max(initial=-1)) + 1
-    rows = rows.rows(np.flatnonzero(questions.weight[rows.question] > 0))
+    counted = index_where(questions.weight[rows.question] > 0)
+    rows = rows if isinstance(counted, slice) else rows.rows(counted)
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)
-    terms: list[list[list[tuple[int, int]]]] = [[[] for _ in QUESTION_KINDS] for _ in keys]
-    covered: list[list[tuple[int, int]]] = [[] for _ in keys]
-    divisors: dict[tuple[QuestionGroup, int], Fraction] = {}
-    for group in _groups(rules, groups, rows, owner):
-        shared = group.shared
-        by = divisors.get((shared, group.over))
-        if by is None:
-            by = divisor(rules, groups.per_point[shared.per_point], shared, group.over, fine_bits(rules))
-            divisors[shared, group.over] = by
-        term = group.numerator * shared.weight * by.denominator, by.numerator * WEIGHT
-        terms[group.owner][shared.kind].append(term)
-        share = shared.coverage(group.covered, group.covered_hidden, shared.common)
-        covered[group.owner].append((shared.weight * share, shared.common * WEIGHT * WEIGHT))
+    scores = _scores(rules, groups, rows, owner, len(keys))
+    covered = _covered(groups, rows, owner, len(keys))
     sums_by_part = [Tally({}, sums) for sums in _every(questions, groups, part, parts)]
     weights, counts = _by_kind(questions, groups, rows.question, owner, len(keys))
     for i, (place, participant) in enumerate(
         zip(*(column.tolist() for column in np.divmod(keys, people)), strict=True)
     ):
-        kinds = (KindSums(*kind) for kind in zip(map(sum_of_terms, terms[i]), weights[i], counts[i], strict=True))
+        own = scores[i * len(QUESTION_KINDS) : (i + 1) * len(QUESTION_KINDS)]
+        kinds = (KindSums(*kind) for kind in zip(own, weights[i], counts[i], strict=True))
         code = participant if participant < consensus else CONSENSUS_CODE - (participant - consensus)
-        sums_by_part[place].own[code] = ScoreSums(tuple(kinds), sum_of_terms(covered[i]))
+        sums_by_part[place].own[code] = ScoreSums(tuple(kinds), covered[i])
     return sums_by_part
 
 
-class _Group(NamedTuple):
-    """The sums of one owner's scores with one divisor. over: units covered, if scores are divided by them, else 0."""
-
-    owner: int
-    shared: QuestionGroup
-    over: int
-    numerator: int
-    covered: int
-    covered_hidden: int
-
-
-def _groups(rules: RuleSet, groups: QuestionGroups, rows: Scores, owner: Int64Array) -> Iterator[_Group]:
-    """Add up the scores of each owner that have the same divisor."""
+def _scores(rules: RuleSet, groups: QuestionGroups, rows: Scores, owner: Int64Array, owners: int) -> list[Fraction]:
+    """Return the sums of weight x score by owner, and for each owner by kind."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
-    pairs, pair = distinct(groups.group_of[rows.question] * len(overs) + place)
-    key = owner * len(pairs) + pair
-    order = stable_order(key)
-    key = key[order]
-    starts = run_starts(key)
-    columns = (
-        key[starts].tolist(),
-        rows.numerator.take(order).unbounded_run_sums(starts),
-        WideInt.from_int64(rows.covered[order]).run_sums(starts).integers(),
-        WideInt.from_int64(rows.covered_hidden[order]).run_sums(starts).integers(),
-    )
-    for group, numerator, covered, hidden in zip(*columns, strict=True):
-        i, number = divmod(group, len(pairs))
-        shared, number = divmod(int(pairs[number]), len(overs))
-        yield _Group(i, groups.groups[shared], int(overs[number]), numerator, covered, hidden)
+    group = groups.group_of[rows.question]
+    pairs, pair = distinct(group * len(overs) + place)
+    kind, fine = int64_array([each.kind for each in groups.groups])[group], fine_bits(rules)
+    rates = []
+    for number, own in zip(*(column.tolist() for column in np.divmod(pairs, len(overs))), strict=True):
+        shared = groups.groups[number]
+        unit = groups.per_point[shared.per_point]
+        units = max(divided_by(rules, shared, int(overs[own])), 1)  # in no time, every score is 0
+        rates.append((shared.weight * unit.denominator, unit.numerator * (units << fine) * WEIGHT))
+    slots = len(QUESTION_KINDS)
+    return sums_by_owner(owners * slots, owner * slots + kind, pair, [Rated(rows.numerator, rates)])
+
+
+def _covered(groups: QuestionGroups, rows: Scores, owner: Int64Array, owners: int) -> list[Fraction]:
+    """Return the sums of weight x coverage by owner."""
+    group = groups.group_of[rows.question]
+    split = int64_array([each.hidden_weight >= 0 for each in groups.groups])[group]
+    hidden = rows.covered_hidden * split
+    columns = []
+    for number, units in enumerate((hidden, rows.covered - hidden)):
+        rates = [(each.weight * each.rates[number], each.common * WEIGHT * WEIGHT) for each in groups.groups]
+        columns.append(Rated(WideInt.from_int64(units), rates))
+    return sums_by_owner(owners, owner, group, columns if split.any() else columns[1:])
 
 
 def _by_kind(

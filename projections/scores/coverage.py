@@ -165,5 +165,9 @@ def attainable_shares(questions: Questions) -> list[Fraction]:
 
 def divisor(rules: RuleSet, per_point: Fraction, group: QuestionGroup, covered: int, fine: int) -> Fraction:
     """Return the divisor of a score's numerator: kernel units per point x units of time x 2^fine."""
-    over = {"scheduled": group.period, "actual": group.reached, "covered": covered}[rules.period]
-    return per_point * (over << fine)
+    return per_point * (divided_by(rules, group, covered) << fine)
+
+
+def divided_by(rules: RuleSet, group: QuestionGroup, covered: int) -> int:
+    """Return the units of time that a score is divided by."""
+    return {"scheduled": group.period, "actual": group.reached, "covered": covered}[rules.period]

@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core import lazy_fractions
 from forecast_ledger.ledger.core.exact import half_even, power
+from forecast_ledger.ledger.core.late import BITS, bounds_of
 from forecast_ledger.ledger.core.lazy_fractions import (
     Bounded,
-    integers_in_proportion,
     quotient,
     round_to_units,
     sum_of_terms,
+    sum_within,
     to_decimal,
 )
+from forecast_ledger.ledger.core.proportions import integers_in_proportion
 from forecast_ledger.projections.boards.leaderboard import positive_square, published_take
 from tests.support.effort import times
 
@@ -92,7 +94,7 @@ def test_at_a_boundary_the_exact_number_decides(twice: int, units: int, side: in
     exact = Fraction(twice, 2 * units) + side * CLOSE
     number = just(exact)
     assert isinstance(number, Bounded)
-    low, high = number.bounds
+    low, high = number.bounds()
     assert low < high
     assert round_to_units(number, units) == half_even(exact.numerator * units, exact.denominator)
     assert floor(number) == floor(exact)
@@ -114,7 +116,7 @@ def test_equal_sums_of_unlike_terms_are_equal() -> None:
 def test_a_certain_comparison_does_not_compute_the_number_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison, a rounding or a take that the bounds decide does not compute the number in full."""
     made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5)]
-    monkeypatch.setattr(lazy_fractions, "_together", None)
+    monkeypatch.setattr(lazy_fractions, "added_in_pairs", None)
     small = Fraction(1, 1_000)
     assert made[0] < made[1]
     assert round_to_units(made[0] * Fraction(2, 7), 10**9) > 0
@@ -154,13 +156,13 @@ def test_squares_are_those_of_fractions(
 def test_a_certain_take_of_a_square_is_not_computed_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison of two squares does not compute them in full, even if they are equal."""
     made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
-    real = lazy_fractions._together
+    real = lazy_fractions.added_in_pairs
 
     def few(terms: list[tuple[int, int]]) -> tuple[int, int]:
         assert len(terms) < len(PRIMES), "spelled out"
         return real(terms)
 
-    monkeypatch.setattr(lazy_fractions, "_together", few)
+    monkeypatch.setattr(lazy_fractions, "added_in_pairs", few)
     takes = [positive_square(number, Fraction(1)) for number in made]
     assert takes[0] < takes[1]
     assert takes[0] == takes[2]
@@ -197,3 +199,126 @@ def test_a_power_of_sums_is_that_of_fractions(
     scale = Fraction(1, 10**13)
     a, b = abs(sum_of_terms(factor)) * scale, sum_of_terms(exponent) * scale
     assert power(a, base, b) == power(abs(slow(factor)) * scale, base, slow(exponent) * scale)
+
+
+def holds(number: Fraction, exact: Fraction) -> bool:
+    """Return whether both bounds of a number contain what it is, and the close ones lie within a few units."""
+    ends = [bounds_of(number, close) for close in (False, True)]
+    return all(low <= exact * (1 << BITS) <= high for low, high in ends)
+
+
+def tight(units: int) -> Fraction:
+    """Return units of 2^-BITS as a sum whose bounds leave no room."""
+    return sum_within((units, units), lambda: [(units, 1 << BITS)])
+
+
+UNITS = st.integers(-(1 << 2 * BITS), 1 << 2 * BITS) | st.integers(-3, 3)
+FACTORS = st.fractions(max_denominator=10**6).filter(bool)
+
+
+@settings(max_examples=times(60), deadline=None)
+@given(st.lists(st.tuples(UNITS, FACTORS), min_size=1, max_size=7), UNITS, FACTORS)
+@example([(1, Fraction(1, 3)), (-1, Fraction(1, 3))], 5, Fraction(-1, 7))
+def test_bounds_contain_the_number_after_any_operation(
+    parts: list[tuple[int, Fraction]], units: int, factor: Fraction
+) -> None:
+    """Bounds without any room are widened as much as each operation's rounding needs, in sums of many parts too."""
+    number, exact = Fraction(0), Fraction(0)
+    divisor, by = tight(units), Fraction(units, 1 << BITS)
+    for own, times_it in parts:
+        number, exact = number + tight(own) * times_it, exact + Fraction(own, 1 << BITS) * times_it
+        assert holds(number, exact)
+    assert holds(abs(number) * factor, abs(exact) * factor)
+    assert holds((number * factor) ** 2, (exact * factor) ** 2)
+    if units:
+        ratio = quotient(number, divisor)
+        assert holds(ratio, exact / by)
+        assert holds(-ratio * factor, -exact / by * factor)
+        assert holds(ratio + factor, exact / by + factor)
+        assert holds(ratio - factor, exact / by - factor)
+        assert holds(quotient(factor, divisor) ** 2, (factor / by) ** 2)
+
+
+def test_the_square_of_a_number_whose_bounds_lie_on_both_sides_of_0_is_at_least_0() -> None:
+    """-1 squared is no lower bound of the square of 1/8, which lies between -1 and 1/4."""
+    number = sum_within((-(1 << BITS), 1 << BITS - 2), lambda: [(1, 8)])
+    assert number.bounds() == (-(1 << BITS), 1 << BITS - 2)  # type: ignore[attr-defined]
+    assert holds(number**2, Fraction(1, 64))
+
+
+def test_the_floors_of_a_sum_of_terms_are_all_counted() -> None:
+    """Each of 40 terms just below 0 is floored by nearly a whole unit."""
+    small = [(-1, (1 << 2 * BITS) + i) for i in range(40)]
+    assert holds(sum_of_terms(small), slow(small))
+
+
+@settings(max_examples=times(40), deadline=None)
+@given(terms, terms, st.fractions(max_denominator=10**6), st.integers(1, 10**12))
+def test_quotients_of_sums_are_those_of_fractions(
+    dividend: list[tuple[int, int]], divisor: list[tuple[int, int]], factor: Fraction, units: int
+) -> None:
+    """Multiples, shifts, squares, comparisons, roundings and proportions of sum / sum, of either sign, agree."""
+    x, y = slow(dividend), slow(divisor)
+    if not y:
+        with pytest.raises(ZeroDivisionError):
+            quotient(sum_of_terms(dividend), sum_of_terms(divisor))
+        return
+    ratio, exact = quotient(sum_of_terms(dividend), sum_of_terms(divisor)), x / y
+    again = quotient(sum_of_terms([*dividend]), sum_of_terms(divisor))
+    for left, right in ((ratio, exact), (ratio * factor, exact * factor), (ratio + factor, factor + exact)):
+        assert left == right
+        assert round_to_units(left, units) == half_even(right.numerator * units, right.denominator)
+        assert (floor(left), bool(left), abs(left), -left) == (floor(right), bool(right), abs(right), -right)
+        assert to_decimal(left, CONTEXT) == CONTEXT.divide(Decimal(right.numerator), Decimal(right.denominator))
+        assert (left < factor, left > factor, left == factor) == (right < factor, right > factor, right == factor)
+    assert (ratio - factor, factor - ratio, ratio**2) == (exact - factor, factor - exact, exact**2)
+    assert (ratio == again, ratio < again, ratio > again) == (True, False, False)
+    more = quotient(sum_of_terms(dividend) + 1, sum_of_terms(divisor))
+    elsewhere = quotient(sum_of_terms(dividend), sum_of_terms(divisor) * 3)
+    for other, also in ((more, (x + 1) / y), (elsewhere, exact / 3)):
+        assert (ratio < other, ratio == other, ratio > other) == (exact < also, exact == also, exact > also)
+    assert (ratio + again, ratio - again, ratio * again) == (2 * exact, Fraction(0), exact * exact)
+    first, second = integers_in_proportion([abs(ratio), abs(factor) + 1])
+    assert first * (abs(factor) + 1) == second * abs(exact)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_quotients_that_differ_by_a_hair_are_in_order(sign: int) -> None:
+    """A hair more of the dividend makes a quotient larger, if it is positive; of the divisor, smaller."""
+    one, more = just(Fraction(1, 3)), just(Fraction(1, 3) + CLOSE)
+    divisor, longer = just(Fraction(sign, 7)), just(Fraction(sign, 7) + sign * CLOSE)
+    middle = quotient(one, divisor)
+    for other, side in ((quotient(more, divisor), sign), (quotient(one, longer), -sign), (quotient(one, divisor), 0)):
+        assert (other > middle, other == middle, other < middle) == (side > 0, side == 0, side < 0)
+
+
+def test_a_certain_quotient_of_sums_is_not_computed_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mean over summed coverage is rounded, compared and ranked by bounds; equal quotients of equal sums too."""
+    sums = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
+    covered = sum_of_terms([(1, p) for p in PRIMES])
+    means = [quotient(number, covered) for number in sums]
+    real = lazy_fractions.added_in_pairs
+
+    def few(terms: list[tuple[int, int]]) -> tuple[int, int]:
+        assert len(terms) < len(PRIMES), "spelled out"
+        return real(terms)
+
+    monkeypatch.setattr(lazy_fractions, "added_in_pairs", few)
+    assert means[0] < means[1]
+    assert means[0] == means[2]
+    assert round_to_units(means[1], 10**9) > round_to_units(means[0] * Fraction(5, 7), 10**9)
+    with pytest.raises(AssertionError, match="spelled out"):
+        assert means[0].numerator
+
+
+def test_a_number_that_changes_often_stays_small() -> None:
+    """After many additions and subtractions, a sum has few parts, and no more terms than are needed."""
+    number = start = sum_of_terms([(1, p) for p in PRIMES])
+    changes = [sum_of_terms([(i, p * q) for p in PRIMES[:20]]) for i, q in enumerate(PRIMES[:12], 1)]
+    for sign in (1, -1):
+        for change in changes:
+            number += sign * change
+    assert isinstance(number, Bounded)
+    assert len(number.parts) <= 5
+    assert len(number.in_common()[0]) == len(PRIMES)
+    assert number == start
