@@ -95,7 +95,9 @@ CATALOGUE: dict[str, Projection] = {
             _FROM,
             _TO,
             Column("made_at", "instant", "when it was made; earlier than from_at if made before the question opened"),
-            Column("log_position", "count", "log position of the forecast"),
+            Column(
+                "log_position", "count", "log position of the forecast, or of a removal of outcomes that changed it"
+            ),
         ),
         score_tables.standing_values,
         reads=("own_forecasts", "questions"),

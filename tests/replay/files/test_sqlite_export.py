@@ -21,7 +21,7 @@ from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import EVERYTHING, TITLES, export_commands, exported, written
-from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.given import choices, contest, day, entry, forecast, opened, removal, resolution
 
 Db = sqlite3.Connection
 
@@ -130,16 +130,32 @@ def test_the_current_leaderboard_is_whoever_is_ranked(log: str, db: Db) -> None:
 
 
 def test_the_latest_forecast_is_the_last_that_stood(log: str, db: Db) -> None:
-    """One a question and participant: that of the largest from_at, with what the event says."""
-    last = {(row["question"], row["participant"]): row for row in replay(log).table("standing").rows()}
+    """One a question and participant: that of the largest from_at; its numbers are decimals, by outcome or level."""
+    season = replay(log)
+    last = {(row["question"], row["participant"]): row for row in season.table("standing").rows()}
     theirs = asked(db, "SELECT * FROM latest_forecasts")
     assert {(row["question"], row["participant"]): row["log_position"] for row in theirs} == {
         key: row["log_position"] for key, row in last.items()
     }
     assert len(theirs) == len(last)
+    said: dict[int, dict[str, Decimal]] = {}
+    for row in season.table("forecasts").rows():
+        number = Decimal(row["probability"] if row["value"] is None else row["value"])
+        said.setdefault(row["log_position"], {})[row["outcome"] or row["level"]] = number
     for row in theirs:
-        said = json.loads(row["forecast"])
-        assert (said["question"], said["participant"]) == (row["question"], row["participant"])
+        assert json.loads(row["forecast"], parse_float=Decimal, parse_int=Decimal) == said[row["log_position"]]
+
+
+def test_the_latest_forecast_is_as_it_was_made_after_a_change_of_outcomes(tmp_path: Path) -> None:
+    """What follows from the removal of an outcome is no forecast of its own; the interval is the last one."""
+    start = [choices(), forecast("colour", at=day(11), probabilities={"red": "0.2", "green": "0.3", "blue": "0.5"})]
+    log = written(tmp_path / "log.db", oracle.with_ids([*start, removal(at=day(13))]))
+    exported(log, tmp_path / "out.db", "sqlite")
+    with closing(sqlite3.connect(tmp_path / "out.db")) as db:
+        db.row_factory = sqlite3.Row
+        [row] = asked(db, "SELECT * FROM latest_forecasts")
+    assert (row["log_position"], row["made_at"][:10], row["from_at"][:10]) == (2, "2026-03-11", "2026-03-13")
+    assert row["forecast"] == '{"red":0.2,"green":0.3,"blue":0.5}'
 
 
 def test_every_view_answers(db: Db) -> None:
