@@ -252,8 +252,8 @@ def log_(
         format_rows,
         unchecked_checkpoint,
     )
-    from forecast_ledger.replay.reading.cuts import read_span
     from forecast_ledger.replay.reading.outcome_names import OutcomeNames, openings
+    from forecast_ledger.replay.reading.plain_dates import read_span
     from forecast_ledger.replay.reading.replay import open_store
 
     require_columns(view, EVENT_LIST_COLUMNS)

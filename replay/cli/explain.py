@@ -186,7 +186,7 @@ COMMANDS = (explain, diff, blame)
 
 def _at(text: str) -> int | str | None:
     """Read a cut written as @31, 31, an instant or a date; for a date, say which instant it means."""
-    from forecast_ledger.replay.reading.cuts import end_of_date
+    from forecast_ledger.replay.reading.plain_dates import end_of_date
 
     asked = text.removeprefix("@")
     instant = end_of_date(asked)

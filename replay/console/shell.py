@@ -131,7 +131,8 @@ def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
 
 def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str) -> str | None:
     """Return the cut as a log position or an instant of the ledger's clock; say what is not plain from the options."""
-    from forecast_ledger.replay.reading.cuts import cut_as_claimed, end_of_date, first_event
+    from forecast_ledger.replay.reading.cuts import cut_as_claimed, first_event
+    from forecast_ledger.replay.reading.plain_dates import end_of_date
 
     if as_of_claimed is not None:
         instant = end_of_date(as_of_claimed)

@@ -21,8 +21,10 @@ from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.replay.reading.plain_dates import end_of_date
 
-AsOf = int | str | datetime | None  # a log position, an instant of the ledger's own clock, or the whole log
+# A log position, an instant of the ledger's own clock (or a plain date: the end of that day), or the whole log.
+AsOf = int | str | datetime | None
 BEYOND_END = "use that log position or an earlier one"
 _logger = logging.getLogger(__name__)
 Watch = Callable[[int], None]  # called with the number of events read so far
@@ -64,6 +66,7 @@ def replay(
     """Read a log up to a cut, check its digests, and prepare its projections.
 
     of: the location of a store, of which `name` selects a ledger; or an open ledger, which stays open.
+    as_of: see `Cut`.
     Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
 
     >>> from pathlib import Path
@@ -147,6 +150,8 @@ def open_store(location: str | PathLike[str], name: str) -> Iterator[Store]:
 class Cut:
     """The end of a replay: passes on the events up to the cut, and remembers the last one.
 
+    as_of: a log position; an instant of the ledger's own clock; or a plain date, which is the last instant of that day.
+
     Raises Refused: as_of is not an instant, or a negative position.
     """
 
@@ -154,7 +159,9 @@ class Cut:
         if isinstance(as_of, int) and as_of < 0:
             raise Refused("out_of_range", "as_of", as_of, "log positions start at 1; 0 is before the first")
         self._position = as_of if isinstance(as_of, int) else None
-        self._instant = None if as_of is None or isinstance(as_of, int) else values.read_instant(as_of, "as_of")
+        self._instant = None
+        if as_of is not None and not isinstance(as_of, int):
+            self._instant = values.read_instant(end_of_date(as_of) if isinstance(as_of, str) else as_of, "as_of")
         self.last = log.START
         self.recorded_at: int | None = None  # of the last event
 

@@ -8,7 +8,8 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.cli.main import FINE, USAGE, main
-from forecast_ledger.replay.reading.cuts import cut_as_claimed, end_of_date, first_event
+from forecast_ledger.replay.reading.cuts import cut_as_claimed, first_event
+from forecast_ledger.replay.reading.plain_dates import end_of_date
 from tests.replay.cli.test_main import run
 from tests.support.exports import commands_of, written
 from tests.support.given import day, forecast, opened

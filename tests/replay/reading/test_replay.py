@@ -118,10 +118,12 @@ def test_a_position_the_log_does_not_have_is_refused(log: str, as_of: int) -> No
         ("1970-01-01T02:01:05+02:00", 6),
         ("1970-01-01T00:01:20Z", 8),
         ("2970-01-01T00:00:00Z", 8),
+        ("1969-12-31", 0),
+        ("1970-01-01", 8),
     ],
 )
 def test_an_instant_means_the_last_event_recorded_then_or_before(log: str, instant: str, position: int) -> None:
-    """The ledger's own clock counts; an instant between two events means the earlier one."""
+    """The ledger's own clock counts; an instant between two events means the earlier one, and a plain date its end."""
     assert positions(log, instant) == position
     assert digests(log, instant) == digests(log, position)
 
@@ -136,7 +138,13 @@ def test_all_events_of_one_instant_belong_to_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("as_of", "code"), [("1970-01-01T00:00:10", "naive_instant"), ("yesterday", "bad_instant"), ("6", "bad_instant")]
+    ("as_of", "code"),
+    [
+        ("1970-01-01T00:00:10", "naive_instant"),
+        ("yesterday", "bad_instant"),
+        ("6", "bad_instant"),
+        ("1970-02-30", "bad_instant"),
+    ],
 )
 def test_what_is_no_instant_is_refused(log: str, as_of: str, code: str) -> None:
     """It is refused even before the log is opened."""
