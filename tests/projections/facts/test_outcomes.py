@@ -1,8 +1,10 @@
 """Forecasts on questions whose outcomes changed: their numbers, and the rows in which they count."""
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -11,6 +13,7 @@ from forecast_ledger.projections.facts.outcomes import as_counted, missing
 from tests.support import oracle
 from tests.support.given import (
     BEFORE,
+    CLOSES,
     OPENS,
     addition,
     choices,
@@ -145,3 +148,46 @@ def test_a_board_that_is_sealed_before_a_change_keeps_its_numbers() -> None:
         rows = list(before.table(name).rows())
         assert rows == list(after.table(name).rows())
         assert rows
+
+
+ROOT_3, E_4 = Decimal(1) / Decimal(3).sqrt(), Decimal("0.25").exp() / 3
+THIRD = Decimal(1) / 3
+FIRST_PMF, SECOND_PMF = (THIRD, 1 - ROOT_3 - THIRD, ROOT_3), (THIRD, 1 - E_4 - THIRD, E_4)
+EVEN_PMF = (THIRD, THIRD, 1 - 2 * THIRD)
+
+
+@pytest.mark.parametrize(
+    ("preset", "forecasts", "answers"),
+    [
+        ("baseline", [FIRST_PMF], {"red": [0], "violet": [50], "blue": [50]}),
+        ("spot-baseline", [FIRST_PMF], {"red": [0], "violet": [50], "blue": [50]}),
+        ("peer-2025-06", [SECOND_PMF, EVEN_PMF], {"red": [0, 0], "violet": [25, -25], "blue": [25, -25]}),
+        ("spot-peer", [SECOND_PMF, EVEN_PMF], {"red": [0, 0], "violet": [25, -25], "blue": [25, -25]}),
+    ],
+)
+@pytest.mark.parametrize("removed", [False, True])
+def test_scores_that_metaculus_publishes_for_an_option_without_a_probability(
+    preset: str, forecasts: list[tuple[Decimal, ...]], answers: dict[str, list[int]], removed: bool
+) -> None:
+    """Metaculus, tests/unit/test_scoring/test_score_math.py: multiple choice with a placeholder; 1e-9 of probability is
+    1e-6 points at most.
+
+    The option is one whose grace period goes on until the close, or one that is removed at the opening.
+    """
+    for answer, expected in answers.items():
+        if removed and answer == "violet":
+            continue  # an option that was removed cannot be the answer
+        names = ("red", "green", "violet", "blue") if removed else ("red", "green", "blue")
+        change = removal("violet", at=OPENS) if removed else addition(at=OPENS, grace_ends_at=day(28))
+        said: list[AnyCommand] = [
+            forecast(
+                "colour", f"p{number}", at=OPENS, probabilities=dict(zip(("red", "green", "blue"), each, strict=True))
+            )
+            for number, each in enumerate(forecasts)
+        ]
+        start: list[AnyCommand] = [choices(outcomes=names), contest(rules=preset), entry(question="colour")]
+        told: list[AnyCommand] = [*start, *([change, *said] if removed else [*said, change])]
+        rows = oracle.projected(*told, resolution("colour", outcome=answer, known_at=CLOSES)).table("scores").rows()
+        found = [Decimal(row["score"]) for row in rows]
+        assert len(found) == len(expected)
+        assert all(abs(score - each) < Decimal("0.000001") for score, each in zip(found, expected, strict=True)), found

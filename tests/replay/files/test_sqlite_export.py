@@ -148,8 +148,8 @@ def test_the_latest_forecast_is_the_last_that_stood(log: str, db: Db) -> None:
 
 def test_the_latest_forecast_is_as_it_was_made_after_a_change_of_outcomes(tmp_path: Path) -> None:
     """What follows from the removal of an outcome is no forecast of its own; the interval is the last one."""
-    start = [choices(), forecast("colour", at=day(11), probabilities={"red": "0.2", "green": "0.3", "blue": "0.5"})]
-    log = written(tmp_path / "log.db", oracle.with_ids([*start, removal(at=day(13))]))
+    made = forecast("colour", at=day(11), probabilities={"red": "0.2", "green": "0.3", "blue": "0.5"})
+    log = written(tmp_path / "log.db", oracle.with_ids([choices(), made, removal(at=day(13))]))
     exported(log, tmp_path / "out.db", "sqlite")
     with closing(sqlite3.connect(tmp_path / "out.db")) as db:
         db.row_factory = sqlite3.Row
