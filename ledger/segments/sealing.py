@@ -27,7 +27,7 @@ from forecast_ledger.ledger.segments.segment_manifest import (
 SEGMENT_ROWS = 1 << 20
 _PART = 1 << 14  # rows that are made into columns together
 _OURS = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others)\.parquet|segments\.json\.part", re.ASCII)
-_OTHER = "seal into another folder"
+_OTHER = "name another folder"
 Pages = Callable[[int], Iterator[list[bytes]]]  # of the rows after a log position
 
 
@@ -44,7 +44,7 @@ def seal(
     """
     with _locked(folder):
         listed = _listed(folder, ledger)
-        _check_same_log(pages, listed, folder)
+        check_same_log(pages, listed, folder)
         _remove_unlisted(folder, listed)
         started = listed
         if listed.segments and listed.end.position - listed.segments[-1].first + 1 < size:
@@ -129,8 +129,8 @@ def _listed(folder: Path, ledger: str) -> SegmentManifest:
     return manifest
 
 
-def _check_same_log(pages: Pages, manifest: SegmentManifest, folder: Path) -> None:
-    """Check that the log has the last sealed row. Raises Unavailable."""
+def check_same_log(pages: Pages, manifest: SegmentManifest, folder: Path) -> None:
+    """Check that a log has the last row of a folder of segments. Raises Unavailable: it is another, or ends before."""
     position, digest = manifest.end
     if manifest.end == START:
         return

@@ -29,7 +29,7 @@ class SegmentRows:
         manifest = read_manifest(folder)
         if manifest.ledger != name:
             raise Absent(f"{folder}: its segments are of the ledger {manifest.ledger!r}; name it with --name")
-        self._manifest, self._segments = manifest, manifest.segments
+        self.manifest, self._segments = manifest, manifest.segments
         self._ends = [segment.last for segment in self._segments]
         self._columns = lru_cache(maxsize=1)(self._read_columns)
         self._page: tuple[int, list[bytes]] = 1, []  # the log position of its first row, and rows rebuilt last
@@ -77,7 +77,7 @@ class SegmentRows:
                 try:
                     check_file(self._folder, file, segment.first)
                 except Corrupt as damage:
-                    self._check_current()
+                    self.check_current()
                     yield Fault(damage.position, str(damage.args[1]))
 
     def turn(self) -> AbstractContextManager[Never]:
@@ -94,12 +94,12 @@ class SegmentRows:
         try:
             return read_columns(self._folder, segment)
         except Corrupt:
-            self._check_current()
+            self.check_current()
             raise
 
-    def _check_current(self) -> None:
+    def check_current(self) -> None:
         """Raise Unavailable if more was sealed since the folder was opened: its last segment may be replaced."""
-        if read_manifest(self._folder) != self._manifest:
+        if read_manifest(self._folder) != self.manifest:
             raise Unavailable(f"{self.location}: more rows were sealed while it was read; try again")
 
     def _start_of(self, position: int) -> int:

@@ -8,6 +8,7 @@ import click
 
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.colour import GREEN, RED
+from forecast_ledger.replay.console.replaying import replay_log
 from forecast_ledger.replay.console.shell import (
     FINDINGS,
     USAGE,
@@ -16,7 +17,6 @@ from forecast_ledger.replay.console.shell import (
     fail,
     log_argument,
     name_option,
-    replay_log,
     report_errors,
     require_columns,
     require_name,

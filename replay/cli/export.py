@@ -86,10 +86,11 @@ def export(
 @table_options
 @report_errors
 def restore(exported: Path, log: str, name: str, view: View) -> None:
-    """Copy the log in EXPORT, which may be a folder that `seal` made, into a new ledger.
+    """Copy the log in EXPORT into a new ledger.
 
-    Rows, instants, ids and digests stay the same. If the ledger is not empty, its log must be the beginning of the
-    exported log; the rest is appended. All of EXPORT is checked before anything is written.
+    EXPORT is what `export` or `seal` wrote. Rows, instants, ids and digests stay the same. If the ledger is not empty,
+    its log must be the beginning of the exported log; the rest is appended. All of EXPORT is checked before anything is
+    written.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.manifest import read_manifest

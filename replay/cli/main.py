@@ -12,6 +12,7 @@ import click
 from forecast_ledger.replay.cli import append, audit, compare, explain, export, follow, importing, reference, what_if
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.menu import WIDTH, Menu
+from forecast_ledger.replay.console.replaying import replay_log, trust_options
 from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
@@ -26,7 +27,6 @@ from forecast_ledger.replay.console.shell import (
     log_argument,
     name_option,
     prepare_streams,
-    replay_log,
     report_errors,
     require_columns,
     require_name,
@@ -39,7 +39,7 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 if TYPE_CHECKING:
     from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.core.table import Table
-    from forecast_ledger.replay.reading.replay import Replay
+    from forecast_ledger.replay.reading.replay import Replay, Trust
 
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
 
@@ -81,16 +81,19 @@ def main() -> None:
 @log_argument
 @click.argument("contest", shell_complete=completion.ids("contest"))
 @as_of_option
+@trust_options
 @name_option
 @table_options
 @report_errors
-def leaderboard(log: str, contest: str, as_of: str | None, name: str, view: View) -> None:
+def leaderboard(
+    log: str, contest: str, as_of: str | None, segments: str | None, trust: "Trust | None", name: str, view: View
+) -> None:
     """Print the leaderboard of a CONTEST, best first.
 
     For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
     are in the table `leaderboard`.
     """
-    season = _require_contest(contest, replay_log(log, name, as_of))
+    season = _require_contest(contest, replay_log(log, name, as_of, segments, trust))
     trading = contest in season.projections.traded
     board = season.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
     emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))
@@ -109,11 +112,20 @@ def leaderboard(log: str, contest: str, as_of: str | None, name: str, view: View
     "--until", metavar="INSTANT", help="Only rows `at` an instant before this, or up to the end of this day (UTC)."
 )
 @as_of_option
+@trust_options
 @name_option
 @table_options
 @report_errors
 def table(
-    log: str, projection: str, since: str | None, until: str | None, as_of: str | None, name: str, view: View
+    log: str,
+    projection: str,
+    since: str | None,
+    until: str | None,
+    as_of: str | None,
+    segments: str | None,
+    trust: "Trust | None",
+    name: str,
+    view: View,
 ) -> None:
     """Print the table of a PROJECTION.
 
@@ -129,7 +141,7 @@ def table(
     first, end = read_span(since, until)
     if "at" not in names and (since is not None or until is not None):
         fail(f"{projection} has no column `at`: leave out --from and --until", USAGE)
-    season = replay_log(log, name, as_of)
+    season = replay_log(log, name, as_of, segments, trust)
     if projection == "portfolio_snapshots":
         built, view = _portfolios(season.projections, view, first, end)
     else:
@@ -183,10 +195,19 @@ def columns(projection: str | None, view: View) -> None:
     help="Find where LOG differs from another log: a LOG, LOG@POSITION, an export, or a file of rows as JSON lines.",
 )
 @as_of_option
+@trust_options
 @name_option
 @table_options
 @report_errors
-def replay(log: str, compare: str | None, as_of: str | None, name: str, view: View) -> None:
+def replay(
+    log: str,
+    compare: str | None,
+    as_of: str | None,
+    segments: str | None,
+    trust: "Trust | None",
+    name: str,
+    view: View,
+) -> None:
     """Rebuild every projection and print its digest.
 
     The same log gives the same digests on every machine. The projections forecasts, score_parts and
@@ -195,11 +216,13 @@ def replay(log: str, compare: str | None, as_of: str | None, name: str, view: Vi
     differ; if the logs differ, the exit code is 1.
     """
     if compare is not None:
+        if segments is not None or trust is not None:
+            fail("--compare reads every row of both logs: leave --segments and --trust out", USAGE)
         audit.compare(log, compare, as_of, name, view)
         return
     from forecast_ledger.replay.reading.replay import summarize_tables
 
-    season = replay_log(log, name, as_of)
+    season = replay_log(log, name, as_of, segments, trust)
     tables = summarize_tables(season.projections.facts).items()
     rows = ({"projection": table, "rows": size.rows, "digest": size.digest} for table, size in tables)
     emit(["projection", "rows", "digest"], rows, view)

@@ -6,6 +6,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.replaying import replay_log
 from forecast_ledger.replay.console.shell import (
     FINDINGS,
     FINE,
@@ -17,7 +18,6 @@ from forecast_ledger.replay.console.shell import (
     log_argument,
     name_option,
     refusal_printer,
-    replay_log,
     report_errors,
     require_projection,
     say,

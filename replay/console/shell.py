@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from forecast_ledger.ledger.core.errors import Refused
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.projections.core.table import Table
-    from forecast_ledger.replay.reading.replay import Replay
     from forecast_ledger.replay.writing.append import InputPlace
 
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
@@ -194,14 +193,6 @@ def _last_written(stream: IO[str]) -> None:
         stream.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def replay_log(log: str, name: str, as_of: str | None) -> "Replay":
-    """Replay a log as of a cut, showing progress."""
-    from forecast_ledger.replay.reading.replay import replay
-
-    with progress("read") as watch:
-        return replay(log, name, parse_cut(as_of), watch)
 
 
 def require_projection(projection: str) -> str:

@@ -6,13 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from os import PathLike
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, get_args
 
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
@@ -21,8 +24,12 @@ from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_segments import facts_of_segments
 from forecast_ledger.replay.reading.plain_dates import end_of_date
+from forecast_ledger.replay.reading.sealed_log import SealedLog
 
+Trust = Literal["files", "rows"]
+TRUSTS: tuple[Trust, ...] = get_args(Trust)
 # A log position, an instant of the ledger's own clock (or a plain date: the end of that day), or the whole log.
 AsOf = int | str | datetime | None
 BEYOND_END = "use that log position or an earlier one"
@@ -60,14 +67,25 @@ class Replay:
         return self.projections.table(name)
 
 
-def replay(
-    of: str | PathLike[str] | Readable, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
+def replay(  # noqa: PLR0913 - what has a default is named
+    of: str | PathLike[str] | Readable,
+    name: str = "main",
+    as_of: AsOf = None,
+    watch: Watch = lambda _: None,
+    *,
+    segments: str | PathLike[str] | None = None,
+    trust: Trust = "rows",
 ) -> Replay:
     """Read a log up to a cut, check its digests, and prepare its projections.
 
     of: the location of a store, of which `name` selects a ledger; or an open ledger, which stays open.
     as_of: see `Cut`.
-    Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
+    segments: a folder that has the beginning of the log of a store; only the rest is read from the store.
+    trust: of segments. With `rows`, each row is rebuilt and its digest checked, as those of a log are. With `files`,
+    the SHA-256 of each file is the one that the folder states, which is enough for a folder that you sealed yourself;
+    its columns are then used as they are, and an event that does not fit those before it is still an error.
+    Raises, first that applies: ValueError (no such trust, or nothing that it could be of), Refused (as_of is not an
+    instant, or beyond the log), Unavailable (also if the segments are of another log, or end after it), Corrupt.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -86,8 +104,11 @@ def replay(
     begun, cut = instrumentation.now_ns(), Cut(as_of)
     if not isinstance(of, str | PathLike):
         name = of.name
-    with _pages(of, name) as pages:
-        facts = from_log.facts(cut.pages(pages, watch))
+    if segments is not None or trust != "rows":
+        facts = _sealed_facts(of, name, segments, trust, cut, watch)
+    else:
+        with _pages(of, name) as pages:
+            facts = from_log.facts(cut.pages(pages, watch))
     head = cut.reached()
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, Projections(facts))
@@ -134,6 +155,26 @@ def _pages(source: str | PathLike[str] | Readable, name: str) -> Iterator[Iterat
     else:
         with gc_pause.paused():
             yield source.read()
+
+
+def _sealed_facts(  # noqa: PLR0913, PLR0917 - the arguments of `replay`
+    of: str | PathLike[str] | Readable,
+    name: str,
+    segments: str | PathLike[str] | None,
+    trust: Trust,
+    cut: "Cut",
+    watch: Watch,
+) -> Facts:
+    """Return the facts of a folder of segments, or of a log with the segments of its beginning."""
+    if trust not in TRUSTS or not isinstance(of, str | PathLike) or (segments is None and not Path(of).is_dir()):
+        raise ValueError(f"trust {trust!r}: give {' or '.join(TRUSTS)}, and a folder of segments or a log with one")
+    sealed = SealedLog(Path(of if segments is None else segments), values.check_id(name, "name"))
+
+    with open_store(of, name) as store:
+        rest = sealed.rows_after(store) if segments is not None else iter(())
+        if trust == "rows":
+            return from_log.facts(cut.pages(chain(sealed.rows(), rest), watch))
+        return facts_of_segments(cut.segments(sealed, watch), cut.tail(sealed, rest, watch))
 
 
 @contextmanager
@@ -183,6 +224,18 @@ class Cut:
                 yield before
             if len(before) < len(page) or self.last.position == self._position:
                 return
+
+    def segments(self, sealed: SealedLog, watch: Watch) -> Iterator[tuple[SegmentColumns, int]]:
+        """Return the columns of the segments up to the cut, each with the last log position."""
+        for part in sealed.segments(self.includes):
+            self.last, self.recorded_at = part.end, part.recorded_at
+            watch(self.last.position)
+            yield part.columns, self.last.position
+
+    def tail(self, sealed: SealedLog, rest: Iterator[Sequence[Recorded]], watch: Watch) -> Iterator[Sequence[Recorded]]:
+        """Return the events after the segments, once these are read; none if the cut is before their end."""
+        if self.last == sealed.manifest.end:
+            yield from self.pages(rest, watch)
 
     def includes(self, position: int, recorded_at: int) -> bool:
         """Return whether an event with this position and instant is part of the replay."""

@@ -1,0 +1,135 @@
+"""Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed one by one."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.values import NEVER
+from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.forecast_checks import check_attestation
+from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts
+from forecast_ledger.projections.facts.outcomes import laid_out
+
+UNUSED = frozenset({"command_id", "command", "imported", "form"})  # columns of a segment that no table needs
+_event = msgspec.json.Decoder(events.AnyEvent)
+_attestation = msgspec.json.Decoder(events.Attestation)
+
+
+def facts_of_segments(segments: Iterable[tuple[SegmentColumns, int]], tail: Iterable[Sequence[Recorded]] = ()) -> Facts:
+    """Return the facts of a log whose beginning is sealed.
+
+    segments: the columns of each segment, all but those of UNUSED, with the log position of its last row. tail: the
+    events after the last segment. Raises Corrupt at an event that does not fit those before it.
+    """
+    facts, columns = Facts(), list[ForecastColumns]()
+    for segment, last in segments:
+        columns += file_segment(facts, segment, last)
+    columns += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
+    facts.forecasts = laid_out(facts, gather_forecasts(facts, columns))
+    return facts
+
+
+def file_segment(facts: Facts, columns: SegmentColumns, last: int) -> list[ForecastColumns]:
+    """File the next segment of a log, which ends at a log position; return the columns of its forecasts.
+
+    Raises Corrupt at an event that does not fit those before it.
+    """
+    forecasts, others = columns
+    page = [*_recorded(others)]
+    filed = [file_page(facts, page)] if page else []
+    facts.as_of = last
+    if len(forecasts):
+        filed.append(_forecast_columns(facts, forecasts))
+    return [each for each in filed if each is not None]
+
+
+def _recorded(others: Any) -> Iterable[Recorded]:
+    """Yield the events that are kept as JSON; only those that seal a contest have their digests."""
+    positions, recorded = others["position"].to_pylist(), _integers(others["recorded_at"]).tolist()
+    texts, digests = others["event"].to_pylist(), others["digest"].to_pylist()
+    for position, at, text, digest in zip(positions, recorded, texts, digests, strict=True):
+        try:
+            event = _event.decode(text)
+        except log.UNREADABLE as error:
+            raise Corrupt(position, f"this version cannot read the event: {error}", "schemas") from None
+        yield Recorded(
+            position=position,
+            recorded_at=at,
+            command_id="",
+            command="",
+            previous="",
+            event=event,
+            digest="" if digest is None else digest.hex(),
+        )
+
+
+def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
+    """Return the columns of the forecasts, as `join_pages` takes them."""
+    made = table["made"].to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers = table["numbers"].combine_chunks()
+    lengths = numbers.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    position, at = _integers(table["position"]), _integers(table["claimed_at"])
+    facts.books.clock = max(facts.books.clock, int(at.max()))
+    if table["attestation"].null_count < len(table):
+        _file_attestations(facts, position, table["attestation"].to_pylist())
+    return (
+        position,
+        at,
+        _integers(table["recorded_at"]),
+        _codes(table["question"], facts.question_codes.codes, position),
+        _participants(table["participant"], facts),
+        made,
+        _integers(table["until"], NEVER),
+        lengths,
+        numbers.flatten().to_numpy(),
+    )
+
+
+def _codes(column: Any, codes: dict[str, int], position: Int64Array) -> Int64Array:
+    """Return the codes of questions. Raises Corrupt at the first row with one that was not opened."""
+    labels, index = _labelled(column)
+    known = int64_array([codes.get(label, -1) for label in labels])
+    found: Int64Array = known[index]
+    if (found < 0).any():
+        row = int(np.argmin(np.where(found < 0, position, NEVER)))
+        fault = mismatch("a question opened earlier", f"{short_repr(labels[index[row]])}, which was not")
+        raise Corrupt(int(position[row]), fault)
+    return found
+
+
+def _participants(column: Any, facts: Facts) -> Int64Array:
+    labels, index = _labelled(column)
+    codes: Int64Array = int64_array([facts.participant_codes.add(label) for label in labels])[index]
+    return codes
+
+
+def _labelled(column: Any) -> tuple[list[str], Any]:
+    """Return the labels of a dictionary column, and the label of each row by number."""
+    chunk = column.combine_chunks()
+    return chunk.dictionary.to_pylist(), chunk.indices.to_numpy()
+
+
+def _file_attestations(facts: Facts, position: Int64Array, texts: list[str | None]) -> None:
+    for at, text in zip(position.tolist(), texts, strict=True):
+        if text is not None:
+            try:
+                attestation = _attestation.decode(text)
+            except log.UNREADABLE as error:
+                raise Corrupt(at, f"this version cannot read the attestation: {error}", "schemas") from None
+            check_attestation(at, attestation)
+            facts.attestations[at] = attestation
+
+
+def _integers(column: Any, missing: int | None = None) -> Int64Array:
+    """Return a column as integers; instants in µs. missing: in place of nulls."""
+    numbers = column.cast(pyarrow().int64())
+    array: Int64Array = (numbers if missing is None else numbers.fill_null(missing)).to_numpy()
+    return array

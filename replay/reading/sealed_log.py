@@ -1,0 +1,93 @@
+"""The facts of a log from its segments, up to a cut, and from the rows after them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.sealing import check_same_log
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
+from forecast_ledger.ledger.segments.segment_files import read_columns
+from forecast_ledger.ledger.segments.segment_manifest import Segment, check_file
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.facts.from_segments import UNUSED
+
+Includes = Callable[[int, int], bool]  # whether a row with this log position and recorded_at, µs, is before a cut
+
+
+class SealedPart(NamedTuple):
+    """The columns of a segment up to a cut, the checkpoint of their last row, and its recorded_at, µs."""
+
+    columns: SegmentColumns
+    end: Checkpoint
+    recorded_at: int
+
+
+class SealedLog:
+    """A log whose beginning is in a folder of segments, which are read as columns after a check of their SHA-256."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Open a folder. Raises Absent (it has no segments, or those of another ledger), Unavailable, Corrupt."""
+        self._rows, self._folder, self._name = SegmentRows(folder, name), folder, name
+        self.manifest = self._rows.manifest
+
+    def rows_after(self, store: Store) -> Iterator[Sequence[Recorded]]:
+        """Return the events of the whole log that come after the segments.
+
+        Raises Unavailable: the segments are of another log, or end after it.
+        """
+        check_same_log(store.pages, self.manifest, self._folder)
+        return log.unseal_pages(store.pages(self.manifest.end.position), self.manifest.end)
+
+    def rows(self) -> Iterator[Sequence[Recorded]]:
+        """Return the events of the segments, each rebuilt and its digest checked. Raises Corrupt."""
+        return log.unseal_pages(Store(self._rows, self._name).pages())
+
+    def segments(self, includes: Includes) -> Iterator[SealedPart]:
+        """Yield the columns of each segment up to a cut. Raises Corrupt: a file is not the one that was sealed."""
+        for segment in self.manifest.segments:
+            columns = self._columns(segment)
+            at = max(int(_integers(table["recorded_at"]).max()) for table in columns if len(table))
+            if includes(segment.last, at):
+                yield SealedPart(columns, segment.end, at)
+                continue
+            if included := [*takewhile(lambda row: includes(*row), _in_log_order(columns))]:
+                position, at = included[-1]
+                [(_, row)] = self._rows.select(position - 1, 1)
+                yield SealedPart(_up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
+            return
+
+    def _columns(self, segment: Segment) -> SegmentColumns:
+        """Return the columns that tables need, after a check of the files. Raises Corrupt, Unavailable."""
+        try:
+            for file in segment.files:
+                check_file(self._folder, file, segment.first)
+            return read_columns(self._folder, segment, without=UNUSED)
+        except Corrupt:
+            self._rows.check_current()
+            raise
+
+
+def _in_log_order(columns: SegmentColumns) -> Iterator[tuple[int, int]]:
+    """Return log position and recorded_at, µs, of each row of a segment."""
+    frame = ("position", "recorded_at")
+    position, at = (np.concatenate([_integers(table[name]) for table in columns]) for name in frame)
+    order = np.argsort(position)
+    return zip(position[order].tolist(), at[order].tolist(), strict=True)
+
+
+def _up_to(columns: SegmentColumns, position: int) -> SegmentColumns:
+    field = pyarrow().compute.field("position")
+    return SegmentColumns(*(table.filter(field <= position) for table in columns))
+
+
+def _integers(column: Any) -> Int64Array:
+    integers: Int64Array = column.cast(pyarrow().int64()).to_numpy()
+    return integers

@@ -1,0 +1,75 @@
+"""The facts of segments, and of segments and a tail, are those of the log."""
+
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_segments import UNUSED, facts_of_segments
+from forecast_ledger.replay.reading.replay import summarize_tables
+from tests.support import oracle
+from tests.support.effort import times
+from tests.support.exports import export_commands
+from tests.support.given import forecast, opened
+from tests.support.trading_seasons import Season as TradingSeason
+from tests.system.test_stories import STORIES, recorded
+
+
+def columns_of(records: list[Recorded]) -> tuple[SegmentColumns, int]:
+    """The columns of consecutive events, those that facts need, and the last log position."""
+    rows = [log.seal(recorded)[0] for recorded in records]
+    whole = to_columns(rows, records)
+    used = SegmentColumns(*(table.drop_columns([*UNUSED & {*table.schema.names}]) for table in whole))
+    return used, records[-1].position
+
+
+def sealed_facts(records: list[Recorded], size: int, sealed: int) -> Facts:
+    """The facts of events of which the first `sealed` are in segments of this size, and the rest in a tail."""
+    parts = [records[begin : min(begin + size, sealed)] for begin in range(0, sealed, size)]
+    tail = [records[begin : begin + 5] for begin in range(sealed, len(records), 5)]
+    return facts_of_segments(map(columns_of, parts), tail)
+
+
+@given(oracle.logs(), st.data())
+@settings(max_examples=times(20), deadline=None)
+def test_every_table_of_any_log_is_the_same(commands: list[AnyCommand], data: st.DataObject) -> None:
+    """Wherever the log is cut into segments and a tail."""
+    records = oracle.attempted(commands)[0]
+    size, sealed = data.draw(st.integers(1, len(records))), data.draw(st.integers(0, len(records)))
+    assert summarize_tables(sealed_facts(records, size, sealed)) == summarize_tables(oracle.facts_in(records))
+
+
+@pytest.mark.parametrize("size", [3, 40, 10_000])
+def test_every_table_of_stories_and_trading_is_the_same(size: int) -> None:
+    """Attestations, sealed contests, quotes and decisions."""
+    trading = [read(msgspec.json.encode(command)) for command, _ in TradingSeason(5, 30).attempts]
+    for commands in (export_commands(), trading):
+        records = oracle.attempted(commands)[0]
+        expected = summarize_tables(oracle.facts_in(records))
+        for sealed in (0, len(records) // 2, Random(size).randrange(len(records)), len(records)):
+            assert summarize_tables(sealed_facts(records, size, sealed)) == expected
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_table_of_every_story_is_the_same(story: str) -> None:
+    """All that events can say: outcomes that change, other times, groups, replies, failed calls."""
+    records = recorded(story)
+    expected = summarize_tables(oracle.facts_in(records))
+    for size, sealed in ((7, len(records) // 2), (len(records), len(records))):
+        assert summarize_tables(sealed_facts(records, size, sealed)) == expected
+
+
+def test_a_forecast_on_a_question_that_was_not_opened_is_found() -> None:
+    """In segments as in a log, with its log position."""
+    records = oracle.attempted([opened("dry"), opened("rain"), forecast("rain")])[0]
+    with pytest.raises(Corrupt, match="a question opened earlier") as corrupt:
+        facts_of_segments([columns_of([records[0], *records[2:]])])
+    assert corrupt.value.position == 3

@@ -1,0 +1,141 @@
+"""Replay from segments, and from segments and the rest of a log: the numbers of the log, by either degree of trust."""
+
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.cli.main import DAMAGED, FINE, USAGE
+from forecast_ledger.replay.files.export import export
+from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.reading.replay import AsOf, Replay, Trust, replay
+from forecast_ledger.replay.writing.pay import prizes_from_log
+from tests.replay.cli.test_main import run
+from tests.support.exports import commands_of, rows, written
+from tests.support.given import MARCH, opened
+
+SIZE = 10
+TRUSTS: list[Trust] = ["files", "rows"]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The log of a tournament; its clock goes on by a second with each command."""
+    place, clock = tmp_path_factory.mktemp("sealed") / "log.db", count(MARCH, 1_000_000)
+    with Ledger.open(place, clock=lambda: next(clock), prizes=prizes_from_log) as ledger:
+        for command in commands_of("metaculus-2022"):
+            ledger.handle_many([command])
+    return str(place)
+
+
+@pytest.fixture(scope="module")
+def whole(path: str) -> Path:
+    """All of it as segments."""
+    seal(path, Path(path).with_name("whole"), rows=SIZE)
+    return Path(path).with_name("whole")
+
+
+@pytest.fixture(scope="module")
+def beginning(path: str) -> Path:
+    """Its first 25 rows as segments."""
+    export(path, Path(path).with_name("beginning"), "segments", as_of=25)
+    return Path(path).with_name("beginning")
+
+
+def agree(found: Replay, expected: Replay) -> bool:
+    """Whether two replays have the same end and the same tables."""
+    names = ("scores", "standing", "leaderboard")
+    return found.checkpoint == expected.checkpoint and all(
+        found.table(name).digest() == expected.table(name).digest() for name in names
+    )
+
+
+@pytest.mark.parametrize("trust", TRUSTS)
+def test_the_tables_are_those_of_the_log_as_of_any_cut(path: str, whole: Path, beginning: Path, trust: Trust) -> None:
+    """Before, within, at the end of and after segments, by log position and by the ledger's clock."""
+    instants = [log.decode_row(row, 1).recorded_at for row in rows(path)]
+    cuts: list[AsOf] = [None, 0, 1, SIZE - 1, SIZE, SIZE + 1, 24, 25, 26, len(instants)]
+    cuts += [format_instant(instants[row] + late) for row, late in ((0, -1), (7, 0), (SIZE - 1, 0), (25, 0), (-1, 9))]
+    for cut in cuts:
+        expected = replay(path, as_of=cut)
+        assert agree(replay(whole, as_of=cut, trust=trust), expected), cut
+        assert agree(replay(path, as_of=cut, segments=beginning, trust=trust), expected), cut
+        assert agree(replay(path, as_of=cut, segments=whole, trust=trust), expected), cut
+
+
+@pytest.mark.parametrize("trust", TRUSTS)
+def test_a_cut_beyond_the_end_is_refused(path: str, whole: Path, beginning: Path, trust: Trust) -> None:
+    """The end is that of what is read: of the folder alone, or of the log."""
+    end = len(rows(path))
+    for of, segments in ((beginning, None), (whole, None), (path, whole), (path, beginning)):
+        with pytest.raises(Refused, match="the log ends at position"):
+            replay(of, as_of=end + 1, trust=trust, segments=segments)
+    with pytest.raises(Refused, match="the log ends at position 25"):
+        replay(beginning, as_of=26, trust=trust)
+
+
+@pytest.mark.parametrize("trust", TRUSTS)
+def test_segments_that_are_not_of_the_log_are_refused(path: str, whole: Path, tmp_path: Path, trust: Trust) -> None:
+    """Of another log, or ahead of it; also those of a ledger with another name. The message says what to do."""
+    other = written(tmp_path / "other.db", [opened(f"q{number}", id=f"i{number}") for number in range(40)])
+    with pytest.raises(Unavailable, match="of another log; name another folder"):
+        replay(other, segments=whole, trust=trust)
+    short = written(tmp_path / "short.db", commands_of("metaculus-2022")[:20])
+    with pytest.raises(Unavailable, match="the log is an older copy"):
+        replay(short, segments=whole, trust=trust)
+    with pytest.raises(Absent, match="of the ledger 'main'; name it with --name"):
+        replay(path, "else", segments=whole, trust=trust)
+    with pytest.raises(Absent, match=r"no segments\.json in it"):
+        replay(path, segments=tmp_path, trust=trust)
+
+
+def test_trust_is_of_segments(path: str, whole: Path) -> None:
+    """A log alone has no files to be trusted; there are two degrees."""
+    wrong: Any = "nothing"
+    with Ledger.open(path) as ledger:
+        tried: list[tuple[Any, Trust]] = [(path, "files"), (ledger, "files"), (whole, wrong)]
+        for of, trust in tried:
+            with pytest.raises(ValueError, match="give files or rows, and a folder"):
+                replay(of, trust=trust)
+
+
+@pytest.mark.parametrize("trust", TRUSTS)
+def test_a_changed_file_is_found_by_either_degree(path: str, tmp_path: Path, trust: Trust) -> None:
+    """At the first row that it can concern."""
+    folder = tmp_path / "s"
+    seal(path, folder, rows=SIZE)
+    file = folder / f"{SIZE + 1:012}-{2 * SIZE:012}.others.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+    for of, segments in ((folder, None), (path, folder)):
+        with pytest.raises(Corrupt) as corrupt:
+            replay(of, trust=trust, segments=segments)
+        assert corrupt.value.position in range(SIZE + 1, 2 * SIZE + 1)
+
+
+def test_the_command_line_takes_both(path: str, whole: Path, beginning: Path) -> None:
+    """`replay`, `table` and `leaderboard` print the same; `--trust` of a log alone is wrong usage."""
+    commands = (["replay"], ["table", "scores"], ["leaderboard", "plain"])
+    for name, *arguments in commands:
+        expected = run(name, path, *arguments)
+        for log_, *more in ([whole, "--trust", "files"], [path, "--segments", beginning], [whole, "--trust", "rows"]):
+            found = run(name, str(log_), *arguments, *map(str, more))
+            assert (found.exit_code, found.stdout, found.stderr) == (FINE, expected.stdout, expected.stderr)
+    found = run("replay", path, "--trust", "files")
+    assert (found.exit_code, "--trust files is for segments" in found.stderr) == (USAGE, True)
+    assert run("replay", path, "--compare", path, "--segments", str(whole)).exit_code == USAGE
+    assert run("replay", path, "--trust", "blindly").exit_code == USAGE
+
+
+def test_damage_of_segments_is_told_on_the_command_line(path: str, tmp_path: Path) -> None:
+    """With the exit code of a damaged log, and a remedy."""
+    seal(path, tmp_path / "s")
+    next((tmp_path / "s").glob("*.forecasts.parquet")).unlink()
+    found = run("table", path, "scores", "--segments", str(tmp_path / "s"))
+    assert (found.exit_code, "restore the folder from a copy" in found.stderr) == (DAMAGED, True)
