@@ -223,6 +223,7 @@ CHANGING: list[RuleSet | str] = [
     RuleSet(name="own", kernel="brier", reference="uniform", reference_rows=("uniform", "market", "consensus")),
     RuleSet(name="own", kernel="ordered_brier", period="covered", total="mean", payouts="scored"),
     RuleSet(name="own", kernel="log2", reference="peers", clock="recorded", early_forecasts=False),
+    RuleSet(name="own", kernel="ln", reference="uniform", clock="recorded", reference_rows=("uniform",)),
 ]
 
 

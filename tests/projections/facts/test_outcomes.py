@@ -8,7 +8,10 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
+from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.facts.outcomes import as_counted, missing
 from tests.support import oracle
 from tests.support.given import (
@@ -148,6 +151,39 @@ def test_a_board_that_is_sealed_before_a_change_keeps_its_numbers() -> None:
         rows = list(before.table(name).rows())
         assert rows == list(after.table(name).rows())
         assert rows
+
+
+@pytest.mark.parametrize(
+    ("changed_on", "made_on", "expected"),
+    [
+        (13, 14, [("0.1", 11, 15), ("0.5", 14, 15), ("0.25", 15, 20)]),  # the grace period ends on the 15th
+        (16, 17, [("0.1", 11, 16), ("0.25", 17, 20)]),  # recorded late, the change counts at once
+        (11, 15, [("0.1", 11, 15), ("0.25", 15, 20)]),
+    ],
+)
+def test_under_the_recorded_clock_a_grace_period_ends_when_it_is_recorded_at_the_earliest(
+    changed_on: int, made_on: int, expected: list[tuple[str, int, int]]
+) -> None:
+    """The days on which the addition and Bob's forecast are recorded; Ada forecast on the 11th."""
+    now = [micros(11)]
+    rules = RuleSet(name="own", kernel="ln", clock="recorded", period="actual")
+    late = {"red": "0.3", "green": "0.2", "blue": "0.25", "violet": "0.25"}
+    said: list[tuple[int, AnyCommand]] = [
+        (9, choices()),
+        (9, contest(rules=rules)),
+        (9, entry(question="colour")),
+        (11, made(probabilities={"red": "0.5", "green": "0.4", "blue": "0.1"})),
+        (changed_on, addition(at=day(12), grace_ends_at=day(15))),
+        (made_on, made(day(13), "bob", probabilities=late)),
+        (25, resolution("colour", outcome="violet")),
+    ]
+    with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
+        for number, (on, command) in enumerate(said):
+            now[0] = micros(on)
+            ledger.handle(command, f"c{number}")
+        parts = Projections(facts(ledger.read())).table("score_parts").rows()
+    found = [(str(part["probability"]), int(part["from_at"][8:10]), int(part["to_at"][8:10])) for part in parts]
+    assert found == expected
 
 
 ROOT_3, E_4 = Decimal(1) / Decimal(3).sqrt(), Decimal("0.25").exp() / 3

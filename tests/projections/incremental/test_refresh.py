@@ -27,7 +27,7 @@ from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.projections.incremental.deltas import TableUpdate, tables_with
 from forecast_ledger.projections.incremental.refresh import FOLLOWED, IncrementalTables
-from tests.support import oracle
+from tests.support import oracle, seasons
 from tests.support.effort import times
 from tests.support.given import (
     annulment,
@@ -51,6 +51,7 @@ from tests.support.given import (
     trading_floor,
     withdrawal,
 )
+from tests.support.seasons import drawn_rules
 from tests.support.trading_seasons import Season
 from tests.system.test_determinism import QUESTIONS, lines
 
@@ -175,6 +176,22 @@ def test_updates_equal_a_rebuild_at_every_position(seed: int) -> None:
         incremental.forget()
         if number % 13 == 0:
             assert_equal_a_rebuild(tables, recorded[:number])
+
+
+@pytest.mark.parametrize("seed", range(times(8)))
+def test_updates_equal_a_rebuild_of_any_season(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions whose outcomes and times change, of weight 0 and of several spots, with prices, payouts and forecasts
+    that end by themselves, under rules drawn field by field; some updates are lost.
+    """
+    random = Random(seed)
+    monkeypatch.setattr(incremental_scores, "_MOST", random.choice([0, 2]))
+    rules, some = [drawn_rules(random) for _ in range(2)], random.random
+    drawn = seasons.Season(
+        random, *rules, ending=some(), uncounted=0.6, quoted=some(), paid=0.3, moved=0.4, changing=random.choice([0, 1])
+    )
+    recorded = drawn.recorded()
+    cuts = sorted(random.choices(range(len(recorded)), k=8))
+    assert_equal_a_rebuild(refreshed(recorded, cuts, frozenset(random.sample(cuts, 2))), recorded)
 
 
 def test_updates_equal_a_rebuild_for_every_rule_set() -> None:
