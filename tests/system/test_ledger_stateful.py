@@ -48,6 +48,9 @@ class Question:
     last: dict[str, str] = field(default_factory=dict)  # participant -> instant of their last word
     standing: dict[str, str] = field(default_factory=dict)  # participant -> instant at which their forecast ends
     quoted_at: str = ""
+    names: list[str] = field(default_factory=list)  # all that its outcomes ever had
+    changed_at: str = ""
+    grace_ends_at: str = ""
 
 
 @dataclass
@@ -55,7 +58,7 @@ class Contest:
     """A contest of the model."""
 
     opened: said.OpenContest
-    questions: set[str] = field(default_factory=set)
+    questions: dict[str, said.AddQuestion] = field(default_factory=dict)
     finalized: bool = False
     winners: int = 0
     paid: bool = False
@@ -141,7 +144,7 @@ def no_open_faults(model: Model, command: said.OpenQuestion) -> Iterator[str]:
 def open_question(model: Model, command: said.OpenQuestion) -> None:
     """It is there."""
     names = ["yes", "no"] if command.kind == "binary" else list(command.outcomes or [])
-    model.questions[command.question] = Question(command, names, str(command.closes_at))
+    model.questions[command.question] = Question(command, names, str(command.closes_at), names=names)
 
 
 def distribution_faults(question: Question, command: said.SubmitForecast) -> Iterator[str]:
@@ -195,7 +198,7 @@ def submit_faults(model: Model, command: said.SubmitForecast) -> Iterator[str]:
     yield from timing_faults(question, command)
     if command.until is not None and str(command.until) <= str(command.at):
         yield "wrong_order_of_instants"
-    if str(command.at) < question.last.get(command.participant, ""):
+    if str(command.at) < max(question.last.get(command.participant, ""), question.changed_at):
         yield "out_of_order"
 
 
@@ -220,7 +223,7 @@ def withdraw_faults(model: Model, command: said.WithdrawForecast) -> Iterator[st
         yield "unknown_question"
     question = model.questions[command.question]
     yield from timing_faults(question, command)
-    if str(command.at) < question.last.get(command.participant, ""):
+    if str(command.at) < max(question.last.get(command.participant, ""), question.changed_at):
         yield "out_of_order"
     if str(command.at) >= question.standing.get(command.participant, ""):
         yield "nothing_standing"
@@ -246,6 +249,82 @@ def close_faults(model: Model, command: said.CloseQuestion) -> Iterator[str]:
 def close_question(model: Model, command: said.CloseQuestion) -> None:
     """Closed at that instant."""
     model.questions[command.question].closed_at = str(command.at)
+
+
+def change_faults(model: Model, command: said.ChangeOutcomes) -> Iterator[str]:
+    """Faults of change_outcomes."""
+    added, removed = [*(command.add or ())], [*(command.remove or ())]
+    if bool(added) == bool(removed) or bool(added) != bool(command.grace_ends_at):
+        yield "malformed"
+    if command.question not in model.questions:
+        yield "unknown_question"
+    question = model.questions[command.question]
+    left = [name for name in question.outcomes if name not in removed]
+    if question.opened.kind == "multiple_choice":
+        if len({*question.names, *added}) < len(question.names) + len(added):
+            yield "duplicate_outcome"
+        if len({*removed}) < len(removed) or len(left) < 2:
+            yield "duplicate_outcome"
+    else:
+        yield "wrong_fields_for_kind"
+    if not {*removed} <= {*question.outcomes} or (question.opened.outcomes or "?")[-1] in removed:
+        yield "unknown_outcome"
+    if question.quoted_at:
+        yield "outcomes_quoted"
+    yield from timing_faults(question, command)
+    if str(command.at) < str(question.opened.opens_at):
+        yield "before_opening"
+    if command.grace_ends_at and str(command.grace_ends_at) <= str(command.at):
+        yield "wrong_order_of_instants"
+    if str(command.at) < max(question.changed_at, question.grace_ends_at, *question.last.values(), ""):
+        yield "out_of_order"
+
+
+def change_outcomes(model: Model, command: said.ChangeOutcomes) -> None:
+    """Others are there; forecasts without the new ones end with the grace period."""
+    question, added = model.questions[command.question], [*(command.add or ())]
+    question.outcomes = [name for name in question.outcomes if name not in (command.remove or ())] + added
+    question.names, question.changed_at = question.names + added, str(command.at)
+    if command.grace_ends_at:
+        question.grace_ends_at = str(command.grace_ends_at)
+        question.standing = {who: min(ends, question.grace_ends_at) for who, ends in question.standing.items()}
+
+
+def rescheduled(question: Question, command: said.RescheduleQuestion) -> tuple[said.OpenQuestion, str]:
+    """The question with the times that are given, and when it closes: a new close ends an early one."""
+    given = {name: getattr(command, name) for name in ("opens_at", "closes_at", "reveals_at")}
+    new = msgspec.structs.replace(question.opened, **{name: at for name, at in given.items() if at})
+    return new, str(command.closes_at or question.closed_at)
+
+
+def reschedule_faults(model: Model, command: said.RescheduleQuestion) -> Iterator[str]:
+    """Faults of reschedule_question."""
+    if not (command.opens_at or command.closes_at or command.reveals_at):
+        yield "malformed"
+    if command.question not in model.questions:
+        yield "unknown_question"
+    question = model.questions[command.question]
+    if question.fate != "open":
+        yield "question_resolved"
+    new, closed_at = rescheduled(question, command)
+    opens_at, closes_at, reveals_at = str(new.opens_at), str(new.closes_at), str(new.reveals_at or "")
+    if not opens_at < closes_at or closed_at <= opens_at:
+        yield "wrong_order_of_instants"
+    if reveals_at and not opens_at < reveals_at <= closes_at:
+        yield "wrong_order_of_instants"
+    contests = [contest for contest in model.contests.values() if not contest.finalized]
+    entries = [contest.questions[command.question] for contest in contests if command.question in contest.questions]
+    if any(str(entry.spot_at or "9") < opens_at for entry in entries):
+        yield "wrong_order_of_instants"
+    weights = [decimal(entry.hidden_coverage_weight) for entry in entries if entry.hidden_coverage_weight is not None]
+    if reveals_at == closes_at and any(weight < 1 for weight in weights):
+        yield "no_hidden_period"
+
+
+def reschedule_question(model: Model, command: said.RescheduleQuestion) -> None:
+    """It has other times."""
+    question = model.questions[command.question]
+    question.opened, question.closed_at = rescheduled(question, command)
 
 
 def resolve_faults(model: Model, command: said.ResolveQuestion) -> Iterator[str]:
@@ -319,6 +398,8 @@ def quote_faults(model: Model, command: said.QuotePrices) -> Iterator[str]:
     if str(command.quoted_at) > str(command.at):
         yield "wrong_order_of_instants"
     if any(str(command.quoted_at) < model.questions[quote.question].quoted_at for quote in quotes):
+        yield "out_of_order"
+    if any(str(command.at) < model.questions[quote.question].changed_at for quote in quotes):
         yield "out_of_order"
 
 
@@ -434,7 +515,7 @@ def scorable(question: said.OpenQuestion, rules: said.Rules) -> bool:
 
 def add_question(model: Model, command: said.AddQuestion) -> None:
     """It is in the contest."""
-    model.contests[command.contest].questions.add(command.question)
+    model.contests[command.contest].questions[command.question] = command
 
 
 def finalize(model: Model, command: said.FinalizeContest) -> None:
@@ -472,6 +553,8 @@ RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, 
     said.SubmitForecast: (submit_faults, submit_forecast),
     said.WithdrawForecast: (withdraw_faults, withdraw_forecast),
     said.CloseQuestion: (close_faults, close_question),
+    said.ChangeOutcomes: (change_faults, change_outcomes),
+    said.RescheduleQuestion: (reschedule_faults, reschedule_question),
     said.ResolveQuestion: (resolve_faults, resolve),
     said.AnnulQuestion: (
         lambda model, command: fate_faults(model, command, command.question, {"annulled": "question_resolved"}),
@@ -532,8 +615,13 @@ CHOICES: list[dict[str, Any]] = [
         ("0.2", "0.3", "0.499998"),
         ("0.5", "0.5"),
         ("0.2", "0.3", "0.5", "0"),
+        ("0.2", "0.3", "0.1", "0.4"),
         ("2", "0", "0"),
     ]
+]
+CHOICES += [
+    {"probabilities": dict(zip(names, chances, strict=True))}
+    for names, chances in [("bc", ("0.4", "0.6")), ("bcd", ("0.1", "0.2", "0.7")), ("ac", ("1", "0"))]
 ]
 CURVES: list[dict[str, Any]] = [
     {"cdf": cdf}
@@ -553,6 +641,20 @@ ANSWERS: list[dict[str, Any]] = [
     *[{"payouts": dict(zip("abcd", shares, strict=False))} for shares in [(0, 1, 0), (0, 1), (0, 0, 0, 1)]],
     {"payouts": {"yes": 1, "no": 0}, "outcome": "yes"},
     {},
+]
+CHANGES: list[dict[str, Any]] = [
+    *[{"remove": names} for names in [("a",), ("b",), ("c",), ("a", "b"), ("d", "a"), ("a", "a"), ()]],
+    *[{"add": names, "grace_ends_at": HOURS[hour]} for names, hour in [(("d",), 5), (("d",), 9), (("e", "f"), 7)]],
+    *[{"add": names, "grace_ends_at": HOURS[4]} for names in [("a",), ("g", "g"), ("g",)]],
+    {"add": ("d",)},
+    {"remove": ("a",), "grace_ends_at": HOURS[9]},
+]
+TIMES: list[dict[str, Any]] = [
+    {},
+    *[{"opens_at": HOURS[hour]} for hour in (0, 3, 8)],
+    *[{"closes_at": HOURS[hour]} for hour in (2, 5, 9)],
+    *[{"reveals_at": HOURS[hour]} for hour in (2, 5, 9)],
+    {"opens_at": HOURS[1], "closes_at": HOURS[7], "reveals_at": HOURS[7]},
 ]
 PRICES: list[dict[str, Any]] = [
     *[{"question": "binary", "prices": {"yes": price}} for price in ("0.3", 0, "1.1")],
@@ -622,6 +724,8 @@ FATES = st.one_of(
     merged(said.AnnulQuestion, question=QUESTIONS, reason=st.just("")),
     merged(said.CancelMarket, question=QUESTIONS, reason=st.just(""), policy=st.sampled_from(POLICIES)),
     merged(said.RevokeResolution, question=QUESTIONS, reason=st.just("")),
+    merged(said.ChangeOutcomes, CHANGES, question=st.sampled_from(["choice", "choice", "choice", "new", "binary"])),
+    merged(said.RescheduleQuestion, TIMES, question=QUESTIONS),
     merged(said.QuotePrices, PRICES, quoted_at=AT, source=st.just("feed")),
 )
 RULE_SETS = st.sampled_from(["relative-2022-04", "autocast-2022", "relative", PINBALL, PINBALL, EMPTY])
