@@ -49,6 +49,7 @@ from forecast_ledger.ledger.model.commands import (
     read,
 )
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
+from forecast_ledger.ledger.model.log import unseal_pages
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.store import Store
@@ -64,7 +65,8 @@ from forecast_ledger.projections.trading.portfolios import snapshots
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.explain import explain_scores
 from forecast_ledger.replay.files import export
-from forecast_ledger.replay.reading.replay import replay, summarize_tables
+from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.reading.replay import open_store, replay, summarize_tables
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.support.crowds import crowd
@@ -233,6 +235,56 @@ def reading(folder: Path, count: int) -> dict[str, float]:
         "log to leaderboard: events/s": count / median(ours),
         "log to leaderboard: ratio to the recorder's reading (aim 0.5)": median(theirs) / median(ours),
     }
+
+
+def sealed(folder: Path) -> dict[str, float]:
+    """Measure segments of the season against its log, in the processor's time.
+
+    One per cent of tail: a log of which all rows but the last hundredth are sealed.
+    """
+    place, most, part = str(folder / "log0.db"), folder / "sealed", folder / "sealed99"
+    found = seal(place, most)
+    export.export(place, part, "segments", as_of=found.checkpoint.position * 99 // 100)
+    times = {
+        name: cpu(step)
+        for name, step in {
+            "log": lambda: replay(place),
+            "segments": lambda: replay(most, trust="files"),
+            "tail": lambda: replay(place, segments=part, trust="files"),
+            "verified": lambda: read_rebuilt(most),
+            "read": lambda: read_checked(place),
+        }.items()
+    }
+    return {
+        "segments to facts, digests of files checked: log to facts over it (aim 25)": times["log"] / times["segments"],
+        "the same with 1 % of tail (aim 10)": times["log"] / times["tail"],
+        "size of segments over the SQLite file (aim 0.08)": found.bytes / Path(place).stat().st_size,
+        "full verification of segments over reading and hashing the log (aim 1)": times["verified"] / times["read"],
+    }
+
+
+def cpu(step: Callable[[], Any]) -> float:
+    """The least seconds of the processor of a few runs."""
+    taken = []
+    for _ in range(RUNS):
+        begun = time.process_time()
+        step()
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+def read_checked(log: str | Path) -> None:
+    """Read every row of a log, and check its digest."""
+    with open_store(log, "main") as store:
+        for _ in unseal_pages(store.pages()):
+            pass
+
+
+def read_rebuilt(segments: Path) -> None:
+    """Rebuild every row of segments; each is hashed, and the chain is compared with the digests of the manifest."""
+    with open_store(segments, "main") as store:
+        for _ in store.pages():
+            pass
 
 
 def every_table(log: str) -> list[str]:
@@ -722,6 +774,7 @@ def main() -> None:
             lambda: using(folder),
             lambda: appending(folder, forecasts(count, 200, 2_000)),
             lambda: reading(folder, count),
+            lambda: sealed(folder),
             lambda: scoring(folder / "log0.db", count),
             growing,
             many_contests,

@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import json, structs
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.segments.segment_columns import pyarrow
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, USAGE
 from forecast_ledger.replay.files.export import export
@@ -105,18 +108,36 @@ def test_trust_is_of_segments(path: str, whole: Path) -> None:
 
 
 @pytest.mark.parametrize("trust", TRUSTS)
-def test_a_changed_file_is_found_by_either_degree(path: str, tmp_path: Path, trust: Trust) -> None:
+def test_a_cut_file_is_found_by_either_degree(path: str, tmp_path: Path, trust: Trust) -> None:
     """At the first row that it can concern."""
     folder = tmp_path / "s"
     seal(path, folder, rows=SIZE)
     file = folder / f"{SIZE + 1:012}-{2 * SIZE:012}.others.parquet"
-    content = bytearray(file.read_bytes())
-    content[len(content) // 3] ^= 1
-    file.write_bytes(content)
+    file.write_bytes(file.read_bytes()[:-9])
     for of, segments in ((folder, None), (path, folder)):
         with pytest.raises(Corrupt) as corrupt:
             replay(of, trust=trust, segments=segments)
         assert corrupt.value.position in range(SIZE + 1, 2 * SIZE + 1)
+
+
+def test_columns_that_were_changed_by_the_sealer_are_found_by_rows_only(path: str, tmp_path: Path) -> None:
+    """The manifest states the SHA-256 of the changed file: only the rows show that it is not the log's."""
+    from pyarrow import parquet  # noqa: PLC0415 - late: optional
+
+    seal(path, tmp_path / "s")
+    manifest = read_manifest(tmp_path / "s")
+    [segment] = manifest.segments
+    file = tmp_path / "s" / segment.forecasts.name
+    table = parquet.read_table(file)
+    people = table["participant"].to_pylist()
+    people[0] = "eve"
+    names = pyarrow().array(people).dictionary_encode()
+    parquet.write_table(table.set_column(table.schema.names.index("participant"), "participant", names), file)
+    forged = structs.replace(segment, forecasts=describe_file(file, segment.forecasts.rows))
+    (tmp_path / "s" / MANIFEST).write_bytes(json.encode(SegmentManifest("main").with_segment(forged)))
+    assert "eve" in replay(tmp_path / "s", trust="files").projections.facts.participant_codes.codes
+    with pytest.raises(Corrupt, match="columns of the segment"):
+        replay(tmp_path / "s")
 
 
 def test_the_command_line_takes_both(path: str, whole: Path, beginning: Path) -> None:
