@@ -154,17 +154,18 @@ def test_a_board_that_is_sealed_before_a_change_keeps_its_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed_on", "made_on", "expected"),
+    ("changed_on", "made_on", "claimed", "expected"),
     [
-        (13, 14, [("0.1", 11, 15), ("0.5", 14, 15), ("0.25", 15, 20)]),  # the grace period ends on the 15th
-        (16, 17, [("0.1", 11, 16), ("0.25", 17, 20)]),  # recorded late, the change counts at once
-        (11, 15, [("0.1", 11, 15), ("0.25", 15, 20)]),
+        (13, 14, 13, [("0.1", 11, 15), ("0.5", 14, 15), ("0.25", 15, 20)]),  # the grace period ends on the 15th
+        (13, 14, 16, [("0.1", 11, 15), ("0.5", 14, 15), ("0.25", 15, 20)]),
+        (16, 17, 13, [("0.1", 11, 16), ("0.25", 17, 20)]),  # recorded late, the change counts at once
+        (11, 15, 13, [("0.1", 11, 15), ("0.25", 15, 20)]),
     ],
 )
 def test_under_the_recorded_clock_a_grace_period_ends_when_it_is_recorded_at_the_earliest(
-    changed_on: int, made_on: int, expected: list[tuple[str, int, int]]
+    changed_on: int, made_on: int, claimed: int, expected: list[tuple[str, int, int]]
 ) -> None:
-    """The days on which the addition and Bob's forecast are recorded; Ada forecast on the 11th."""
+    """The days on which the addition and Bob's forecast are recorded, and which he claims; Ada forecast on the 11th."""
     now = [micros(11)]
     rules = RuleSet(name="own", kernel="ln", clock="recorded", period="actual")
     late = {"red": "0.3", "green": "0.2", "blue": "0.25", "violet": "0.25"}
@@ -174,7 +175,7 @@ def test_under_the_recorded_clock_a_grace_period_ends_when_it_is_recorded_at_the
         (9, entry(question="colour")),
         (11, made(probabilities={"red": "0.5", "green": "0.4", "blue": "0.1"})),
         (changed_on, addition(at=day(12), grace_ends_at=day(15))),
-        (made_on, made(day(13), "bob", probabilities=late)),
+        (made_on, made(day(claimed), "bob", probabilities=late)),
         (25, resolution("colour", outcome="violet")),
     ]
     with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
