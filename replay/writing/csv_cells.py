@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import WRITTEN_NUMBER, is_instant
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.core.values import PROBABILITY, WRITTEN_NUMBER, is_instant
 from forecast_ledger.replay.writing.csv_instants import InstantFormat, instant_reader
 from forecast_ledger.replay.writing.csv_lists import read_json, split_list, with_names
 
@@ -18,6 +19,8 @@ ROW_NUMBER = "#"  # stands for the number of the row, unless the file has a colu
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 _RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|\Z)")
 _PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
+ODDS = "+150"  # the sample of American odds
+_ODDS = re.compile(r"(?P<sign>[+-]?)(?P<odds>[1-9][0-9]{2,7})", re.ASCII)
 _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
 
 
@@ -204,14 +207,20 @@ def _translate(text: str, field: str, table: dict[str, Any]) -> Any:
 
 
 def _number_reader(sample: str, field: str) -> Callable[[str], str]:
-    """Return the function that rewrites a number as a decimal; sample: 1234.5 as the file writes it. Refuses: bad_map.
+    """Return the function that rewrites a number as a decimal. Refuses: bad_map.
+
+    sample: 1234.5 as the file writes it, or +150 for American odds.
 
     >>> _number_reader("1.234,5%", "p")("12,5%")
     '12.5e-2'
     """
+    if sample == ODDS:
+        return lambda text: _implied_probability(text, field)
     parts = _NUMBER.fullmatch(sample)
     if parts is None or parts[1] == parts[2]:
-        raise Refused("bad_map", field, sample, "write 1234.5 as the file does, such as 1234,5 or 1.234,5 or 1234.5%")
+        raise Refused(
+            "bad_map", field, sample, "write 1234.5 as the file does, such as 1234,5 or 1.234,5 or 1234.5%, or +150"
+        )
     thousands, point, percent = (re.escape(part) for part in parts.groups())
     whole = r"[0-9]{1,3}(" + thousands + r"[0-9]{3})+|[0-9]+" if thousands else r"[0-9]+"
     shape = re.compile(rf"(?P<whole>[+-]?({whole}))({point}(?P<part>[0-9]+))?\s*{percent}")
@@ -226,3 +235,22 @@ def _number_reader(sample: str, field: str) -> Callable[[str], str]:
         return digits + (f".{match['part']}" if match["part"] else "") + ("e-2" if percent else "")
 
     return read
+
+
+def _implied_probability(text: str, field: str) -> str:
+    """Return the probability that American odds imply: +150 gains 150 on a stake of 100, -200 gains 100 on one of 200.
+
+    It is the stake divided by the stake and the gain together, rounded half-even to nine decimals; the margin of the
+    bookmaker stays in it. Refuses: bad_number.
+
+    >>> _implied_probability("+150", "p"), _implied_probability("-200", "p"), _implied_probability("100", "p")
+    ('0.400000000', '0.666666667', '0.500000000')
+    """
+    match = _ODDS.fullmatch(text)
+    if match is None:
+        detail = "not American odds, such as +150 or -200"
+        raise Refused("bad_number", field, text, detail, remedy="correct the cell, or the field's `number` in the map")
+    odds = int(match["odds"])
+    stake, gain = (odds, 100) if match["sign"] == "-" else (100, odds)
+    billionths = half_even(stake * PROBABILITY, stake + gain)
+    return f"0.{billionths:09}"

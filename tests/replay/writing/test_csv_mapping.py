@@ -75,6 +75,11 @@ def read(map_: bytes, table: bytes) -> list[AnyCommand | Refused]:
         ('{from = "{a}", number = "1,234.5"}', {"a": "1,234"}, "1234"),
         ('{from = "{a}", number = "1 234,5"}', {"a": "12 345"}, "12345"),
         ('{from = "{a}", number = "1234.5%"}', {"a": "62.5 %"}, "62.5e-2"),
+        ('{from = "{a}", number = "+150"}', {"a": "+150"}, "0.400000000"),  # 100 / (100 + 150)
+        ('{from = "{a}", number = "+150"}', {"a": "-200"}, "0.666666667"),  # 200 / (200 + 100)
+        ('{from = "{a}", number = "+150"}', {"a": "100"}, "0.500000000"),
+        ('{from = "{a}", number = "+150"}', {"a": "-99999999"}, "0.999999000"),
+        ('{from = "{a}", number = "+150", split = "/"}', {"a": "-110/-110"}, ["0.523809524", "0.523809524"]),
         ('{from = "{a}", instant = "%d.%m.%Y", offset = "+01:00"}', {"a": "1.3.2026"}, "2026-03-01T00:00:00+01:00"),
         ('{from = "{a}", instant = "%Y-%m-%d %H %z"}', {"a": "2026-03-01 09 +0200"}, "2026-03-01T09:00:00+02:00"),
         ('{from = "{a}", offset = "-05:00"}', {"a": "2026-03-01 09:05:00"}, "2026-03-01 09:05:00-05:00"),
@@ -118,6 +123,11 @@ def test_a_field_is_made_of_columns_constants_and_templates(said: str, row: dict
         ('{from = "{a}", number = "1,234.5"}', "1,2345", "bad_number"),
         ('{from = "{a}", number = "1234.5%"}', "0.7", "bad_number"),
         ('{from = "{a}", number = "1234,5"}', "1e5", "bad_number"),
+        ('{from = "{a}", number = "+150"}', "0.4", "bad_number"),
+        ('{from = "{a}", number = "+150"}', "99", "bad_number"),
+        ('{from = "{a}", number = "+150"}', "0150", "bad_number"),
+        ('{from = "{a}", number = "+150"}', "EVEN", "bad_number"),
+        ('{from = "{a}", number = "+150"}', "+1٣0", "bad_number"),
         ('{from = "{a}", number = "1234,5"}', "٣", "bad_number"),
         ('{from = "{a}", instant = "%d.%m.%Y", offset = "Z"}', "2026-03-01", "bad_instant"),
         ('{from = "{a}", map = {Yes = "yes"}}', "yes", "unmapped_value"),
