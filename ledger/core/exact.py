@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import floor
 from typing import NamedTuple
 
+from forecast_ledger.ledger.core.between import Number
 from forecast_ledger.ledger.core.lazy_fractions import half_even as half_even  # noqa: PLC0414 - offered here; defined there, where sums round too
 from forecast_ledger.ledger.core.lazy_fractions import to_decimal
 from forecast_ledger.ledger.core.proportions import integers_in_proportion
@@ -84,22 +85,25 @@ def magnitudes_to_integers(values: Sequence[Magnitude]) -> list[int]:
     >>> magnitudes_to_integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
     [3, 2, 0]
     """
+    return integers_in_proportion(magnitudes_in_proportion(values))
+
+
+def magnitudes_in_proportion(values: Sequence[Magnitude]) -> list[Fraction]:
+    """Return numbers below 10 in exact proportion to values; a value below 1e-60 of the largest counts as 0."""
     top = max((value.exponent for value in values if value.positive), default=0)
-    return integers_in_proportion(
-        [
-            value.mantissa * Fraction(10) ** (value.exponent - top)
-            if value.positive and value.exponent > top - 60
-            else Fraction(0)
-            for value in values
-        ]
-    )
+    return [
+        value.mantissa * Fraction(10) ** (value.exponent - top)
+        if value.positive and value.exponent > top - 60
+        else Fraction(0)
+        for value in values
+    ]
 
 
-def apportion(amount: int, weights: Sequence[int]) -> list[int]:
+def apportion(amount: int, weights: Sequence[Number]) -> list[int]:
     """Divide amount (>= 0) in proportion to weights (>= 0) by the largest remainder method.
 
     Of equal remainders, the first in order gets the unit; pass weights in order of id. The parts sum to amount; if
-    every weight is 0, every part is 0.
+    every weight is 0, every part is 0. Raises InDoubt if bounds of weights do not decide a part.
 
     >>> apportion(100, [1, 1, 1])
     [34, 33, 33]

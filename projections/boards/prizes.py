@@ -2,9 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.exact import apportion, half_even, magnitudes_to_integers
+from forecast_ledger.ledger.core.between import Between, InDoubt, Number
+from forecast_ledger.ledger.core.exact import apportion, half_even, magnitudes_in_proportion
+from forecast_ledger.ledger.core.late import Late, bounds_of
+from forecast_ledger.ledger.core.proportions import integers_in_proportion
 from forecast_ledger.projections.boards.leaderboard import BoardRow
 from forecast_ledger.projections.facts.columns import Contest
 
@@ -28,10 +33,19 @@ def divide_pool(contest: Contest, places: list[BoardRow]) -> list[Prize]:
     Source: Metaculus, Tournament Scoring, "Tournament Scoring": a participant's take over the sum of all takes.
     """
     paid = sorted((place for place in places if place.take and not place.excluded), key=lambda place: place.participant)
+    takes = magnitudes_in_proportion([place.take for place in paid if place.take])
+    if any(isinstance(take, Late) for take in takes):
+        for close in (False, True):
+            with suppress(InDoubt):
+                return _divided(contest, paid, _between(takes, close))
+    return _divided(contest, paid, integers_in_proportion(takes))
+
+
+def _divided(contest: Contest, paid: list[BoardRow], takes: list[Number]) -> list[Prize]:
+    """Divide the pool by integers in proportion to takes, or by bounds of takes, which may raise InDoubt."""
     unit, pool = contest.opened.payable_unit, contest.opened.pool
     rules = contest.opened.rules
-    worth_paying = PASSES[rules.least_prize_passes]
-    takes = worth_paying(magnitudes_to_integers([place.take for place in paid if place.take]), pool, rules.least_prize)
+    takes = _plain_if_equal(PASSES[rules.least_prize_passes](takes, pool, rules.least_prize))
     units = apportion(pool // unit, takes)
     total = sum(takes) or 1
     return [
@@ -40,7 +54,26 @@ def divide_pool(contest: Contest, places: list[BoardRow]) -> list[Prize]:
     ]
 
 
-def in_many_passes(takes: list[int], pool: int, least: int) -> list[int]:
+def _between(takes: list[Fraction], close: bool) -> list[Number]:
+    """Return the bounds of takes >= 0, in which equal takes have the same name."""
+    bounded: list[Number] = [0] * len(takes)
+    before: int | None = None
+    for number in sorted(range(len(takes)), key=takes.__getitem__):
+        if before is not None and takes[number] == takes[before]:
+            bounded[number] = bounded[before]
+        elif takes[number]:
+            low, high = bounds_of(takes[number], close)
+            bounded[number] = Between(max(low, 0), high, number)
+        before = number
+    return bounded
+
+
+def _plain_if_equal(takes: list[Number]) -> list[Number]:
+    """Return 1 in place of every take that is not 0, if these are all equal: bounds cannot show an exact share."""
+    return [int(bool(take)) for take in takes] if len({take for take in takes if take}) == 1 else takes
+
+
+def in_many_passes(takes: list[Number], pool: int, least: int) -> list[Number]:
     """Return the takes, with 0 for those whose share of the pool is less than the least prize (pool and least in 1e-6).
 
     The smallest takes are removed first, equal ones together, and the shares of the others grow each time. The largest
@@ -58,7 +91,7 @@ def in_many_passes(takes: list[int], pool: int, least: int) -> list[int]:
     return [0] * len(takes)
 
 
-def one_by_one(takes: list[int], pool: int, least: int) -> list[int]:
+def one_by_one(takes: list[Number], pool: int, least: int) -> list[Number]:
     """Like `in_many_passes`, but remove one take at a time; of equal takes the last one first.
 
     Source: Metaculus's published code, since October 2025, which does not define which of equal takes is removed first.
@@ -75,7 +108,7 @@ def one_by_one(takes: list[int], pool: int, least: int) -> list[int]:
     return remaining
 
 
-def in_one_pass(takes: list[int], pool: int, least: int) -> list[int]:
+def in_one_pass(takes: list[Number], pool: int, least: int) -> list[Number]:
     """Like `in_many_passes`, but remove takes once only, by their shares among all participants.
 
     Source: Metaculus's published code, June to October 2025.
@@ -88,7 +121,7 @@ def in_one_pass(takes: list[int], pool: int, least: int) -> list[int]:
 
 
 # The ways to remove participants whose share is less than the least prize.
-PASSES: dict[str, Callable[[list[int], int, int], list[int]]] = {
+PASSES: dict[str, Callable[[list[Number], int, int], list[Number]]] = {
     "many": in_many_passes,
     "one": in_one_pass,
     "one_by_one": one_by_one,

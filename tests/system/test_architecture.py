@@ -24,7 +24,10 @@ SHELL = {"ledger.core.gc_pause", "ledger.core.regular_files", "ledger.batching",
 # What projections may see of the ledger.
 PURE = (
     {"ledger.segments.segment_columns"}
-    | {f"ledger.core.{name}" for name in ("errors", "exact", "hints", "late", "lazy_fractions", "values")}
+    | {
+        f"ledger.core.{name}"
+        for name in ("between", "errors", "exact", "hints", "late", "lazy_fractions", "proportions", "values")
+    }
     | {
         f"ledger.model.{name}"
         for name in (

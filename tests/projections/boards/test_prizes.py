@@ -5,15 +5,19 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from forecast_ledger.ledger.core import lazy_fractions, proportions
+from forecast_ledger.ledger.core.exact import Magnitude
+from forecast_ledger.ledger.core.late import BITS
+from forecast_ledger.ledger.core.lazy_fractions import sum_of_terms, sum_within
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import BoardRow, coverage_exp, positive_square
-from forecast_ledger.projections.boards.prizes import Prize, divide_pool
+from forecast_ledger.projections.boards.prizes import PASSES, Prize, divide_pool
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest
 from tests.support import oracle
@@ -373,3 +377,58 @@ def test_prizes_and_shares_agree_with_the_slow_definition(commands: list[AnyComm
         assert fast == [(each.participant, Fraction(oracle.nine(each.share)), Fraction(each.prize)) for each in slow]
         paid = {row["participant"]: row["prize"] for row in projections.table("prizes").only("contest", name).rows()}
         assert paid == {row["participant"]: row["prize"] for row in board if not row["excluded"]}
+
+
+def late(number: Fraction, places: int) -> Fraction:
+    """Return a number that has bounds of so many binary places, and is exact only in full."""
+    low = number * (1 << places) // 1 << BITS - places
+    return sum_within((low, low + (1 << BITS - places)), lambda: [number.as_integer_ratio()])
+
+
+MANTISSAS = st.fractions(1, Fraction(99, 10), max_denominator=20)
+
+
+@settings(max_examples=times(75), deadline=None)
+@given(
+    st.lists(st.tuples(MANTISSAS, st.sampled_from([0, 0, 0, -1, -59, -70]), st.integers(1, 3)), min_size=1, max_size=6),
+    st.integers(0, 10**9),
+    st.sampled_from([0, 5 * CENT, 10**6, 10**8]),
+    st.sampled_from([*PASSES]),
+    st.sampled_from([3, 40, 200]),
+)
+@example([(Fraction(1), 0, 1), (Fraction(5), 0, 1)], 10**9, 0, "many", 3)
+@example([(Fraction(1), 0, 2), (Fraction(1), -70, 1)], 5 * CENT, 0, "many", 200)
+@example([(Fraction(2), 0, 1), (Fraction(1), 0, 2)], 3 * CENT, CENT, "one", 200)
+@example([(Fraction(3), 0, 1)], 7, 0, "one_by_one", 200)
+def test_bounds_of_takes_divide_a_pool_as_exact_takes_do(
+    takes: list[tuple[Fraction, int, int]], pool: int, least: int, passes: str, places: int
+) -> None:
+    """Equal takes, takes of 0 or in simple proportions, least prizes that are just met; bounds tight and loose."""
+    exact: list[BoardRow] = []
+    bounded: list[BoardRow] = []
+    for mantissa, exponent, count in takes:
+        for _ in range(count):
+            row = place(f"p{len(exact)}", Fraction(1), Fraction(1))
+            exact.append(row._replace(take=Magnitude(True, exponent, mantissa)))
+            bounded.append(row._replace(take=Magnitude(True, exponent, late(mantissa, places))))
+    assert divide_pool(cup(pool, least=least, passes=passes), bounded) == divide_pool(
+        cup(pool, least=least, passes=passes), exact
+    )
+
+
+@pytest.mark.parametrize("shares", [(30, 20, 30, 0, 10), (30, 0, 30), (30,)])
+def test_a_certain_division_computes_no_take_in_full(monkeypatch: pytest.MonkeyPatch, shares: tuple[int, ...]) -> None:
+    """Winners of unlike takes, two of them equal, and one with a take of 0; equal ones only; one alone."""
+    numbers = [sum_of_terms([(share, 40 * p) for p in range(1_001, 1_101)]) for share in shares]
+    takes = [coverage_exp(Fraction(1), number) for number in numbers]
+    places = [place(f"p{i}", Fraction(1), Fraction(1))._replace(take=take) for i, take in enumerate(takes)]
+    expected = divide_pool(cup(10**9), places)
+    monkeypatch.setattr(lazy_fractions, "added_in_pairs", _few)
+    monkeypatch.setattr(proportions, "added_in_pairs", _few)
+    assert divide_pool(cup(10**9), places) == expected
+    assert sum(prize.prize for prize in expected) == 10**9
+
+
+def _few(terms: list[tuple[int, int]]) -> tuple[int, int]:
+    assert not terms, "spelled out"
+    return 0, 1
