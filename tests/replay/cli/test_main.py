@@ -30,6 +30,7 @@ from tests.support.paths import ROOT
 STORY = ROOT / "data" / "metaculus-2022"
 COMMANDS = STORY / "commands.jsonl"
 TRADING = COMMANDS.parent.parent / "arena-week" / "commands.jsonl"
+FEES = TRADING.parent.parent / "exchange-fees" / "commands.jsonl"
 
 
 def run(*arguments: str, given: bytes = b"") -> Result:
@@ -186,7 +187,8 @@ AUTOCAST = [
 def test_every_projection_prints_the_same_rows_in_each_format(log: str, projection: str) -> None:
     """Table, JSON and CSV differ in form alone; of stories and one attested contest, so that none is empty."""
     assert run("append", log, "-", given=b"".join(AUTOCAST)).exit_code == FINE
-    assert run("append", log, str(TRADING)).exit_code == FINE
+    for story in (TRADING, FEES):
+        assert run("append", log, str(story)).exit_code == FINE
     as_json = json.loads(run("table", log, projection, "--format", "json").stdout)
     as_csv = list(csv.DictReader(io.StringIO(run("table", log, projection, "--format", "csv").stdout)))
     as_table = run("table", log, projection).stdout.splitlines()
