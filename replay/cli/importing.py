@@ -56,20 +56,21 @@ def import_from(
     from forecast_ledger.ledger.model.rules import PRESETS
     from forecast_ledger.replay.importing.kinds import KINDS
     from forecast_ledger.replay.importing.source_files import SourceFiles
-    from forecast_ledger.replay.importing.source_items import LeftOut, carried
+    from forecast_ledger.replay.importing.source_items import LeftOut, carried, with_changed_times
 
     require_columns(view, COUNT_COLUMNS)
     if rules is not None:
         require_name("preset", rules, list(PRESETS))
     files, left_out = SourceFiles(path), LeftOut()
     try:
-        source = carried(KINDS[kind].read(files, rules), left_out)
+        source = KINDS[kind].read(files, rules)
         with (
             summed_refusals(errors) as tell,
             opened(log, name, dry_run=dry_run) as (ledger, _),
             progress("commands") as watch,
         ):
-            counts = _append_all(ledger, source, watch, tell)
+            commands = carried(with_changed_times(source, ledger.read), left_out)
+            counts = _append_all(ledger, commands, watch, tell)
             head = ledger.head()
     finally:
         files.close()
@@ -87,16 +88,16 @@ def import_from(
 def _append_all(
     ledger: "Ledger", source: "Iterable[ReadCommand]", watch: "LineWatch", tell: "OnRefusal"
 ) -> dict[str, int]:
-    """Append the commands, with other times of questions that are there, then the answers that replace others.
+    """Append the commands, then the answers that replace others.
 
     Returns the numbers of outcomes.
     """
-    from forecast_ledger.replay.importing.source_items import Settled, with_changed_times
+    from forecast_ledger.replay.importing.source_items import Settled
     from forecast_ledger.replay.writing.append import append_batches, tally
 
     counts, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, Settled()
     for each in (source, None):
-        found = settled.corrections(ledger.read) if each is None else with_changed_times(each, ledger.read)
+        found = settled.corrections(ledger.read) if each is None else each
         outcomes = settled.pass_on(append_batches(ledger, found, lambda _: None))
         for number, _ in enumerate(tally(outcomes, tell, counts), 1):
             if not number % _SHOWN:

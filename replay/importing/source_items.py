@@ -184,7 +184,7 @@ class _Known:
     """A question of the ledger. opened: as it was opened. now: with its times. said: with those of its source.
 
     command_id: of its opening. position: of the event that last gave it times. closing: the command and instant of an
-    early close.
+    early close. settled: how many events settle it: a resolution, and an annulment of that.
     """
 
     opened: QuestionOpened
@@ -193,12 +193,16 @@ class _Known:
     command_id: str
     position: int
     closing: tuple[str, int] | None = None
+    settled: int = 0
+
+
+SETTLED = "other times of a question that is answered: its scores stay; revoke the answer first to take the times over"
 
 
 def with_changed_times(
-    source: Iterable[ReadCommand], read: Callable[[], Iterable[Sequence[Recorded]]]
-) -> Iterator[ReadCommand]:
-    """Return the commands of a source; a question that is there with other times is rescheduled.
+    source: Iterable[SourceItem], read: Callable[[], Iterable[Sequence[Recorded]]]
+) -> Iterator[SourceItem]:
+    """Return the items of a source; a question that is there with other times is rescheduled, unless it is answered.
 
     The source is compared with what it said last: times that were changed by hand stay until the source changes them.
     A source does not say when it changed them, so that the command claims the new opening. read: returns the pages of
@@ -209,7 +213,8 @@ def with_changed_times(
         if isinstance(command, OpenQuestion | AddQuestion | CloseQuestion):
             ledger = ledger or _Ledger(read())
             for each in ledger.adapted(command):
-                yield place._replace(command=str(each.__struct_config__.tag)), each
+                tag = "" if isinstance(each, NotCarried) else str(each.__struct_config__.tag)
+                yield place._replace(command=tag), each
         else:
             yield place, command
 
@@ -238,8 +243,12 @@ class _Ledger:
                 known.said = known.now
             if event.closes_at is not None:
                 known.closing = None
+        elif isinstance(event, QuestionResolved | QuestionAnnulled):
+            self._questions[event.question].settled += 1
+        elif isinstance(event, ResolutionRevoked):
+            self._questions[event.question].settled -= 1
 
-    def adapted(self, command: OpenQuestion | AddQuestion | CloseQuestion) -> Iterator[AnyCommand]:
+    def adapted(self, command: OpenQuestion | AddQuestion | CloseQuestion) -> Iterator[AnyCommand | NotCarried]:
         """Return a command as it follows what is recorded, and a rescheduling after an opening with other times."""
         known = self._questions.get(command.question)
         if known is None:
@@ -248,7 +257,9 @@ class _Ledger:
             at = self._added.get((command.contest, command.question))
             yield command if at is None else structs.replace(command, at=format_instant(at))
         elif isinstance(command, CloseQuestion):
-            yield structs.replace(command, id=_closing_id(command, known))
+            closing = structs.replace(command, id=_closing_id(command, known))
+            there = known.closing is not None and known.closing[0] == closing.id
+            yield closing if there or not known.settled else NotCarried(SETTLED)
         else:
             yield from _opening(command, known)
 
@@ -260,7 +271,7 @@ def _closing_id(command: CloseQuestion, known: _Known) -> str:
     return command.id if known.now is known.opened else fitting_id(f"{command.id} after {known.position}")
 
 
-def _opening(command: OpenQuestion, known: _Known) -> Iterator[AnyCommand]:
+def _opening(command: OpenQuestion, known: _Known) -> Iterator[AnyCommand | NotCarried]:
     """Return an opening with the times that are recorded, and a rescheduling if the source has others."""
     try:
         asked = _times(command, known)
@@ -277,6 +288,9 @@ def _opening(command: OpenQuestion, known: _Known) -> Iterator[AnyCommand]:
         command, at=format_instant(was.at), opens_at=opens_at, closes_at=closes_at, reveals_at=reveals_at
     )
     if asked != (known.said.opens_at, known.said.closes_at, known.said.reveals_at):
+        if known.settled:
+            yield NotCarried(SETTLED)
+            return
         opens, closes, reveals = asked
         yield RescheduleQuestion(
             id=fitting_id(f"{source_of(command.id)} reschedule {command.question} after {known.position}"),

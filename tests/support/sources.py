@@ -39,8 +39,7 @@ def import_into(ledger: Ledger, kind: str, path: Path, rules: str | None = None)
         refused.append(f"{place.where()}: {error.code} {error.field}: {error.detail}")
 
     try:
-        items = carried(KINDS[kind].read(files, rules), left_out)
-        items = with_changed_times(items, ledger.read)
+        items = carried(with_changed_times(KINDS[kind].read(files, rules), ledger.read), left_out)
         for _ in tally(settled.pass_on(append_batches(ledger, items, lambda _: None)), tell, counts):
             pass
         again = append_batches(ledger, settled.corrections(ledger.read), lambda _: None)

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.core.values import format_instant
-from forecast_ledger.ledger.model.commands import RescheduleQuestion
+from forecast_ledger.ledger.model.commands import RescheduleQuestion, RevokeResolution
 from forecast_ledger.ledger.model.events import QuestionClosed, QuestionRescheduled
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing.source_items import SETTLED
 from tests.replay.importing.test_metaculus import DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
 from tests.support.sources import edit, import_into, table, ticking
 
@@ -119,15 +120,20 @@ def test_another_opening_and_reveal_are_taken_over(older: Path, tmp_path: Path) 
         assert format_instant(moved.reveals_at) == "2026-03-04T12:00:00Z"
 
 
-def test_a_resolved_question_is_not_rescheduled(tmp_path: Path) -> None:
-    """Its answer would have to be revoked first: the refusal says so, and nothing else is lost."""
+@pytest.mark.parametrize(("closed", "left_out"), [(KNOWN, 1), ("2026-03-10 12:00:00+00:00", 2)])
+def test_a_question_that_is_answered_is_not_rescheduled(tmp_path: Path, closed: str, left_out: int) -> None:
+    """Its answer would have to be revoked first; the line says so. Nothing is refused, also if it is imported daily."""
     newer = Path(shutil.copytree(DOWNLOAD, tmp_path / "newer"))
-    rewrite(newer / QUESTIONS, replacing("501", Scheduled_Close_Time=LATER, Actual_Close_Time=KNOWN))
+    rewrite(newer / QUESTIONS, replacing("501", Scheduled_Close_Time=LATER, Actual_Close_Time=closed))
     with ticking() as ledger:
         assert import_into(ledger, "metaculus", DOWNLOAD).counts["refused"] == 0
-        found = import_into(ledger, "metaculus", newer)
-        assert (found.counts["accepted"], found.counts["refused"]) == (0, 1)
-        assert "question_resolved" in found.refused[0]
+        for _ in range(2):
+            found = import_into(ledger, "metaculus", newer)
+            assert (found.counts["accepted"], found.counts["refused"]) == (0, 0)
+            assert found.left_out[SETTLED] == left_out
+        ledger.handle(RevokeResolution(id="by hand", at="2026-05-01T00:00:00Z", question="501", reason="other times"))
+        assert import_into(ledger, "metaculus", newer).counts["accepted"] >= 1
+        assert times(ledger)[1] == "2026-04-11T12:00:00Z"
 
 
 def test_what_changes_beside_the_times_is_refused_as_before(older: Path, tmp_path: Path) -> None:
