@@ -13,6 +13,7 @@ import numpy as np
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import shown_references
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import kinds_of
@@ -23,6 +24,7 @@ from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, join_pages
 from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts, width
+from forecast_ledger.projections.facts.from_segments import file_segment
 from forecast_ledger.projections.facts.outcomes import laid_out, widths
 from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates, tables_with
 from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
@@ -104,6 +106,17 @@ class IncrementalTables:
         if reference_labels(facts) != labels:
             self.touched.scores.boards |= set(facts.contests)
             self.touched.scores.renamed = True
+
+    def add_segment(self, columns: SegmentColumns, last: int) -> None:
+        """Add the next rows of the log, up to a log position, as columns; call `forget` before anything else.
+
+        Raises Corrupt at an event that does not follow from those before it.
+        """
+        self._new += file_segment(self.facts, columns, last)
+        self.facts.statuses.clear()
+        for name, contest in self.facts.contests.items():
+            for code in contest.entries:
+                self._holding.setdefault(code, set()).add(name)
 
     def forget(self) -> None:
         """Note that the tables are current; `updates` then yields the parts that change from here on."""

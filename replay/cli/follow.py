@@ -33,10 +33,15 @@ _MOST = 80  # characters of a value that are shown
 @click.argument("readmodel", metavar="READMODEL", callback=require_path)
 @click.option("--once", is_flag=True, help="Bring the tables up to date, then exit.")
 @click.option("--check", is_flag=True, help="Change nothing: compare every row with the log, then exit.")
+@click.option(
+    "--segments",
+    metavar="FOLDER",
+    help="Read what the tables have already from this folder, which `seal` made of the log, instead of from the log.",
+)
 @click.option("--wait", is_flag=True, help="If the ledger does not exist yet, wait for it.")
 @name_option
 @report_errors
-def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: str) -> None:
+def follow(log: str, readmodel: str, once: bool, check: bool, segments: str | None, wait: bool, name: str) -> None:
     """Keep tables in an SQLite file up to date with a log.
 
     READMODEL has one table per projection, except forecasts, score_parts and portfolio_snapshots. Its table
@@ -48,8 +53,8 @@ def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: 
     code is 1.
     """
     if check:
-        if once or wait:
-            fail("--check cannot be used with --once or --wait: leave them out", USAGE)
+        if once or wait or segments is not None:
+            fail("--check cannot be used with --once, --wait or --segments: leave them out", USAGE)
         _check(log, readmodel, name)
         return
     try:
@@ -60,7 +65,7 @@ def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: 
             raise
         say("stopped")
     else:
-        _follow(log, readmodel, name, once)
+        _follow(log, readmodel, name, once, segments)
 
 
 def _is_there(log: str, name: str, wait: bool) -> bool:
@@ -84,10 +89,10 @@ def _is_there(log: str, name: str, wait: bool) -> bool:
     return there
 
 
-def _follow(log: str, readmodel: str, name: str, once: bool) -> None:
+def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | None) -> None:
     from forecast_ledger.replay.readmodel.runner import Runner
 
-    with progress("read") as watch, Runner(log, readmodel, name, watch) as runner:
+    with progress("read") as watch, Runner(log, readmodel, name, watch, segments) as runner:
 
         def report(done: "Refreshed") -> None:
             position, digest = done.reached

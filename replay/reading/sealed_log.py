@@ -38,12 +38,13 @@ class SealedLog:
         self._rows, self._folder, self._name = SegmentRows(folder, name), folder, name
         self.manifest = self._rows.manifest
 
-    def rows_after(self, store: Store) -> Iterator[Sequence[Recorded]]:
-        """Return the events of the whole log that come after the segments.
-
-        Raises Unavailable: the segments are of another log, or end after it.
-        """
+    def check_same(self, store: Store) -> None:
+        """Raise Unavailable if the segments are of another log, or end after it."""
         check_same_log(store.pages, self.manifest, self._folder)
+
+    def rows_after(self, store: Store) -> Iterator[Sequence[Recorded]]:
+        """Return the events of the whole log that come after the segments. Raises Unavailable: see `check_same`."""
+        self.check_same(store)
         return log.unseal_pages(store.pages(self.manifest.end.position), self.manifest.end)
 
     def rows(self) -> Iterator[Sequence[Recorded]]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -14,6 +15,7 @@ from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.reading.replay import Watch
+from forecast_ledger.replay.reading.sealed_log import SealedLog
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel, Tracking, Update
 
@@ -55,9 +57,11 @@ class Runner:
         path: str | PathLike[str],
         name: str = "main",
         watch: Watch = lambda _: None,
+        segments: str | PathLike[str] | None = None,
     ) -> None:
         """location, name: of the log. path: of the read model, which is created if need be. watch: called with the
-        number of events read so far.
+        number of events read so far. segments: a folder that has the beginning of the log; what the read model has
+        already is read from there, after a check of the files, and the rest from the log.
 
         Raises, first that applies: Refused (the name is not an id), Unavailable (either cannot be opened; another
         runner keeps the read model up to date; it was changed by another program, or follows another ledger).
@@ -76,6 +80,8 @@ class Runner:
         try:
             self._tracking = self._checked(self._model.tracking())
             self._indexed = self._model.is_indexed()
+            if segments is not None:
+                self._read_segments(SealedLog(Path(segments), self._name))
         except BaseException:
             self.close()
             raise
@@ -157,6 +163,21 @@ class Runner:
         same = " of the same name" * (tracking.ledger == self._name)
         raise Unavailable(f"{self._model.path}: the read model follows another ledger{same}, {tracking.ledger!r}")
 
+    def _read_segments(self, sealed: SealedLog) -> None:
+        """Read what the read model has already from segments. Raises Unavailable, Corrupt."""
+        sealed.check_same(self._store)
+        old = self._tracking.reached if self._tracking and self._indexed else START
+        end = START
+        with gc_pause.paused():
+            for part in sealed.segments(lambda position, _: position <= old.position):
+                self._growing.add_segment(part.columns, part.end.position)
+                end, self._recorded_at = part.end, part.recorded_at
+                self._watch(end.position)
+        self._growing.forget()
+        if end.position == old.position and end != old:
+            raise Corrupt(old.position, _wrong(old))
+        self._subscription = Subscription(self._store, end)
+
     def _add(self, page: Sequence[Recorded]) -> None:
         """Read a page; its rows up to the checkpoint of the read model are not new."""
         reached = self._tracking.reached if self._tracking else START
@@ -164,8 +185,7 @@ class Runner:
             self._first = page[0].digest
         old = max(reached.position - page[0].position + 1, 0)
         if 0 < old <= len(page) and page[old - 1].digest != reached.digest:
-            wrong = f"the read model has digest {reached.digest} for this row, but the log has another"
-            raise Corrupt(reached.position, wrong)
+            raise Corrupt(reached.position, _wrong(reached))
         if page[:old]:
             self._growing.add(page[:old])
             self._growing.forget()
@@ -174,3 +194,7 @@ class Runner:
         log_index.add_page(self._places, page[old:] if self._indexed else page)
         self._recorded_at = page[-1].recorded_at
         self._watch(page[-1].position)
+
+
+def _wrong(reached: Checkpoint) -> str:
+    return f"the read model has digest {reached.digest} for this row, but the log has another"
