@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from forecast_ledger.ledger.auditing.command_readings import (
     CommandReading,
@@ -43,17 +44,23 @@ def _quote_prices(event: events.PricesQuoted, state: State, _: TextLookup) -> It
         "source": event.source,
         "quoted_at": instant_text(event.quoted_at),
     }
-    quotes = []
-    for quote in event.quotes:
-        question = state.questions.get(quote.question)
-        prices = by_outcome(quote.prices, outcomes_of(quote.question, state))
-        if question is not None and question.kind == "binary":
-            prices.pop("no", None)
-        quotes.append(commands.Prices(question=quote.question, prices=prices))
+    quotes = [commands.Prices(question=quote.question, **_sides(quote, state)) for quote in event.quotes]
     variants: list[AnyCommand] = [commands.QuotePrices(**fields, quotes=tuple(quotes))]
     if len(quotes) == 1:
-        variants.append(commands.QuotePrices(**fields, question=quotes[0].question, prices=quotes[0].prices))
+        variants.append(commands.QuotePrices(**fields, **structs.asdict(quotes[0])))
     yield CommandReading(variants[0], variants, lossy=True)
+
+
+def _sides(quote: events.Quote, state: State) -> dict[str, dict[str, Any] | None]:
+    """Return the prices, bids and asks of a quote by outcome; of a binary question, those of yes."""
+    question, outcomes = state.questions.get(quote.question), outcomes_of(quote.question, state)
+    sides: dict[str, dict[str, Any] | None] = {}
+    for name in ("prices", "bids", "asks"):
+        prices = by_outcome(getattr(quote, name), outcomes)
+        if question is not None and question.kind == "binary":
+            prices.pop("no", None)
+        sides[name] = prices or None
+    return sides
 
 
 def _rebuild_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> Rebuilder:

@@ -92,6 +92,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "prices of the question's outcomes are recorded, so its outcomes cannot change",
         "open another question",
     ),
+    "crossed_quote": ("the bid of an outcome is above its ask", "check that bids and asks are not exchanged"),
     "question_resolved": ("the question is already resolved or annulled", "revoke the resolution or annulment first"),
     "question_closed": ("the question is closed at this instant", "forecasts cannot change after the close"),
     "not_resolved": ("the question is neither resolved nor annulled", "no action is needed"),

@@ -7,9 +7,9 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.deciding.state import (
     AccountState,
-    AttemptCounts,
     ContestState,
     Decide,
     Evolve,
@@ -20,6 +20,7 @@ from forecast_ledger.ledger.deciding.state import (
     Write,
 )
 from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.mismatch import probability_text
 
 PositionKey = tuple[str, str, int]  # contest, participant, number
 PositionEndEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
@@ -27,17 +28,17 @@ PositionEndEvent = events.PositionSettled | events.PositionRefunded | events.Tra
 
 def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
     """Refuses, first that applies: malformed (neither one question and its prices, nor quotes), out_of_range,
-    unknown_question, duplicate_question, wrong_fields_for_kind, unknown_outcome, wrong_order_of_instants, out_of_order.
+    unknown_question, duplicate_question, wrong_fields_for_kind, unknown_outcome, crossed_quote,
+    wrong_order_of_instants, out_of_order.
     """
     at, quoted_at = values.read_instant(command.at), values.read_instant(command.quoted_at)
-    prices = [
-        (row.question, {name: values.read_probability(price, f"prices.{name}") for name, price in row.prices.items()})
-        for row in _prices_of(command)
-    ]
-    questions = [state.question(question) for question, _ in prices]
-    if len({question for question, _ in prices}) < len(prices):
+    given = [(row.question, _sides(row)) for row in _prices_of(command)]
+    questions = [state.question(question) for question, _ in given]
+    if len({question for question, _ in given}) < len(given):
         raise Refused("duplicate_question", "quotes", None, "a question is quoted twice")
-    quotes = tuple(_quote(name, row, question) for (name, row), question in zip(prices, questions, strict=True))
+    quotes = tuple(_quote(name, sides, question) for (name, sides), question in zip(given, questions, strict=True))
+    for quote, question in zip(quotes, questions, strict=True):
+        _check_not_crossed(quote, question)
     if quoted_at > at:
         raise Refused("wrong_order_of_instants", "quoted_at", command.quoted_at, "quoted_at is after at")
     for quote in quotes:
@@ -53,33 +54,58 @@ def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQu
 
 
 def _prices_of(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
-    if command.question is not None and command.prices is not None and command.quotes is None:
-        return (commands.Prices(question=command.question, prices=command.prices),)
-    if command.question is not None or command.prices is not None or not command.quotes:
+    rows = {"prices": command.prices, "bids": command.bids, "asks": command.asks}
+    given = any(row is not None for row in rows.values())
+    if command.question is not None and given and command.quotes is None:
+        return (commands.Prices(question=command.question, **rows),)
+    if command.question is not None or given or not command.quotes:
         raise Refused("malformed", "quotes", None, "give either question and prices, or one or more quotes")
     return command.quotes
 
 
-def _quote(name: str, prices: dict[str, int], question: QuestionState) -> events.Quote:
-    """Return prices in the order of the outcomes; in a binary question, the price of no is 1 - yes."""
-    if question.range is not None or not prices:
-        raise Refused(
-            "wrong_fields_for_kind",
-            "prices",
-            name,
-            "give prices of one or more outcomes, of a question that is not numeric",
-        )
-    for outcome in prices:
-        if outcome not in question.current or (question.kind == "binary" and outcome != "yes"):
-            raise Refused(
-                "unknown_outcome",
-                "prices",
-                outcome,
-                "not an outcome of the question; give the price of yes alone if it is binary",
-            )
-    if question.kind == "binary":
-        return events.Quote(question=name, prices=(prices["yes"], values.PROBABILITY - prices["yes"]))
-    return events.Quote(question=name, prices=tuple(map(prices.get, question.outcomes)))
+def _sides(row: commands.Prices) -> dict[str, dict[str, int]]:
+    """Return the prices, bids and asks that are given, 1e-9 by outcome."""
+    sides = {"prices": row.prices or {}, "bids": row.bids or {}, "asks": row.asks or {}}
+    return {
+        side: {name: values.read_probability(price, f"{side}.{name}") for name, price in prices.items()}
+        for side, prices in sides.items()
+    }
+
+
+def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState) -> events.Quote:
+    """Return prices in the order of the outcomes; the price is the mean of bid and ask if only these are given.
+
+    In a binary question, the price of no is 1 - yes, and who buys no at its ask sells yes at its bid.
+    """
+    if question.range is not None or not any(sides.values()):
+        detail = "give prices of one or more outcomes, of a question that is not numeric"
+        raise Refused("wrong_fields_for_kind", "prices", name, detail)
+    binary = question.kind == "binary"
+    for side, prices in sides.items():
+        for outcome in prices:
+            if outcome not in question.current or (binary and outcome != "yes"):
+                detail = "not an outcome of the question; give the price of yes alone if it is binary"
+                raise Refused("unknown_outcome", side, outcome, detail)
+    prices, bids, asks = sides.values()
+    means = {outcome: half_even(bids[outcome] + asks[outcome], 2) for outcome in bids.keys() & asks.keys()}
+    rows = [tuple(map(row.get, question.outcomes)) for row in (means | prices, bids, asks)]
+    if binary:
+        others = [None if row[0] is None else values.PROBABILITY - row[0] for row in rows]
+        rows = [(row[0], other) for row, other in zip(rows, (others[0], others[2], others[1]), strict=True)]
+    return events.Quote(
+        question=name,
+        prices=rows[0],
+        bids=rows[1] * bool(bids or (binary and asks)),
+        asks=rows[2] * bool(asks or (binary and bids)),
+    )
+
+
+def _check_not_crossed(quote: events.Quote, question: QuestionState) -> None:
+    if quote.bids and quote.asks:
+        for outcome, bid, ask in zip(question.outcomes, quote.bids, quote.asks, strict=True):
+            if bid is not None and ask is not None and bid > ask:
+                detail = f"{quote.question!r}: the bid is {probability_text(bid)}, the ask {probability_text(ask)}"
+                raise Refused("crossed_quote", "bids", outcome, detail)
 
 
 def deposit_cash(command: commands.DepositCash, state: State) -> events.CashDeposited:
@@ -213,7 +239,12 @@ def prices_quoted(event: events.PricesQuoted, state: State, position: int) -> tu
     for quote in event.quotes:
         state.questions[quote.question]
     return tuple(
-        (state.quotes, quote.question, LastQuote(position, event.quoted_at, quote.prices)) for quote in event.quotes
+        (
+            state.quotes,
+            quote.question,
+            LastQuote(position, event.quoted_at, quote.prices, quote.bids, quote.asks),
+        )
+        for quote in event.quotes
     )
 
 
@@ -262,43 +293,6 @@ def _update_position(
         (state.positions, (*key, event.position), after),
         (state.accounts, key, account._replace(cash=account.cash + brought)),
         (state.contests, event.contest, contest._replace(open=contest.open + opened)),
-    )
-
-
-def decision_recorded(event: events.DecisionRecorded, state: State, _: int) -> tuple[Write, ...]:
-    """Count an attempt; the decision is taken if it is HOLD, or if one of its legs was carried out."""
-    taken = event.action == "HOLD" or event.executed > 0
-    key = (event.contest, event.participant)
-    attempts = state.attempts.get((*key, event.period), AttemptCounts())
-    return _update_attempts(event, attempts._replace(made=attempts.made + 1, taken=taken), state)
-
-
-def decision_malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
-    """Count a malformed attempt."""
-    key = (event.contest, event.participant)
-    attempts = state.attempts.get((*key, event.period), AttemptCounts())
-    after = attempts._replace(made=attempts.made + 1, malformed=attempts.malformed + 1)
-    return _update_attempts(event, after, state)
-
-
-def decision_defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
-    """Mark the decision as taken."""
-    attempts = state.attempts[event.contest, event.participant, event.period]
-    return _update_attempts(event, attempts._replace(taken=True), state)
-
-
-def _update_attempts(
-    event: events.DecisionRecorded | events.DecisionMalformed | events.DecisionDefaulted,
-    after: AttemptCounts,
-    state: State,
-) -> tuple[Write, ...]:
-    key, contest = (event.contest, event.participant), state.contests[event.contest]
-    account = state.accounts[key]
-    first = after.taken and not account.taken and state.completes(*key)
-    return (
-        (state.accounts, key, account._replace(decided_at=event.at, taken=account.taken + after.taken)),
-        (state.attempts, (*key, event.period), after),
-        (state.contests, event.contest, contest._replace(decided=contest.decided + first)),
     )
 
 
@@ -372,9 +366,6 @@ EVOLVE: dict[type, Evolve] = {
     events.CashGranted: cash_granted,
     events.CashDeposited: cash_moved,
     events.CashWithdrawn: cash_moved,
-    events.DecisionRecorded: decision_recorded,
-    events.DecisionMalformed: decision_malformed,
-    events.DecisionDefaulted: decision_defaulted,
     events.SharesBought: shares_bought,
     events.SharesSold: shares_sold,
     events.PositionSettled: position_ended,

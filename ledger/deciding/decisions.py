@@ -136,6 +136,43 @@ def account_unchanged(event: events.LegRefused | events.CallFailed, state: State
     return ()
 
 
+def decision_recorded(event: events.DecisionRecorded, state: State, _: int) -> tuple[Write, ...]:
+    """Count an attempt; the decision is taken if it is HOLD, or if one of its legs was carried out."""
+    taken = event.action == "HOLD" or event.executed > 0
+    key = (event.contest, event.participant)
+    attempts = state.attempts.get((*key, event.period), AttemptCounts())
+    return _update_attempts(event, attempts._replace(made=attempts.made + 1, taken=taken), state)
+
+
+def decision_malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
+    """Count a malformed attempt."""
+    key = (event.contest, event.participant)
+    attempts = state.attempts.get((*key, event.period), AttemptCounts())
+    after = attempts._replace(made=attempts.made + 1, malformed=attempts.malformed + 1)
+    return _update_attempts(event, after, state)
+
+
+def decision_defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
+    """Mark the decision as taken."""
+    attempts = state.attempts[event.contest, event.participant, event.period]
+    return _update_attempts(event, attempts._replace(taken=True), state)
+
+
+def _update_attempts(
+    event: events.DecisionRecorded | events.DecisionMalformed | events.DecisionDefaulted,
+    after: AttemptCounts,
+    state: State,
+) -> tuple[Write, ...]:
+    key, contest = (event.contest, event.participant), state.contests[event.contest]
+    account = state.accounts[key]
+    first = after.taken and not account.taken and state.completes(*key)
+    return (
+        (state.accounts, key, account._replace(decided_at=event.at, taken=account.taken + after.taken)),
+        (state.attempts, (*key, event.period), after),
+        (state.contests, event.contest, contest._replace(decided=contest.decided + first)),
+    )
+
+
 def _account_key(command: commands.RecordDecision | commands.RecordFailedCall) -> dict[str, Any]:
     return {"contest": command.contest, "participant": command.participant}
 
@@ -145,6 +182,9 @@ DECIDE: dict[type, Decide] = {
     commands.RecordFailedCall: record_failed_call,
 }
 EVOLVE: dict[type, Evolve] = {
+    events.DecisionRecorded: decision_recorded,
+    events.DecisionMalformed: decision_malformed,
+    events.DecisionDefaulted: decision_defaulted,
     events.TextKept: text_kept,
     events.LegRefused: account_unchanged,
     events.CallFailed: account_unchanged,

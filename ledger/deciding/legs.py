@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.exact import half_even
@@ -58,14 +58,15 @@ class _LegRun:
     def buy(self, bet: events.Bet, fields: dict[str, Any]) -> events.SharesBought:
         """Buy shares for an amount at the quoted price, rounded down; confidence is the amount / the largest bet.
 
-        The fee is paid on top of the amount, and limits of bets do not include it.
+        The price is the ask if the rules fill at bid and ask. The fee is paid on top of the amount, and limits of bets
+        do not include it.
         Refuses, first that applies: unknown_market, unknown_side, market_closed, no_quote, quote_too_new, stale_quote,
-        no_price, above_cap, not_enough_cash, too_many_shares.
+        no_ask, no_price, above_cap, not_enough_cash, too_many_shares.
 
         Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Position Mechanics".
         """
         outcome = self.outcome(bet)
-        price, quote = self.quoted_price(bet.question, outcome)
+        price, quote = self.quoted_price(bet.question, outcome, "no_ask")
         most = bet_cap(self.trading, self.account.cash)
         shares = bet.amount * values.PROBABILITY // max(price, 1)
         if not price:
@@ -104,14 +105,15 @@ class _LegRun:
     def sell(self, sale: events.Sale, fields: dict[str, Any]) -> events.SharesSold:
         """Sell a percentage of the shares held, at the quoted price; shares, cost and proceeds are rounded down.
 
-        100 percent sells all. Refuses, first that applies: no_position, market_closed, no_quote, quote_too_new,
-        stale_quote, no_shares, not_enough_cash (a fee above the proceeds that the cash does not cover).
+        The price is the bid if the rules fill at bid and ask. 100 percent sells all.
+        Refuses, first that applies: no_position, market_closed, no_quote, quote_too_new, stale_quote, no_bid,
+        no_shares, not_enough_cash (a fee above the proceeds that the cash does not cover).
         """
         number = int(sale.position) if _NUMBER.fullmatch(sale.position) else 0
         held = self.position(number)
         if held is None or not held.is_open():
             raise _RefusedLegError("no_position")
-        price, quote = self.quoted_price(held.question, held.outcome)
+        price, quote = self.quoted_price(held.question, held.outcome, "no_bid")
         shares = held.shares if sale.percentage == WHOLE else held.shares * sale.percentage // WHOLE
         if not shares:
             raise _RefusedLegError("no_shares")
@@ -145,18 +147,25 @@ class _LegRun:
             raise _RefusedLegError("unknown_side")
         return question.outcomes.index(side)
 
-    def quoted_price(self, name: str, outcome: int) -> tuple[int, int]:
-        """Return the price of an outcome, 1e-9, and the log position of the quote."""
+    def quoted_price(self, name: str, outcome: int, missing: Literal["no_bid", "no_ask"]) -> tuple[int, int]:
+        """Return the price at which an outcome is bought or sold, 1e-9, and the log position of the quote.
+
+        missing: the code if the rules fill at bid and ask, and the quote has none.
+        """
         question, quoted = self.state.questions[name], self.state.quotes.get(name)
         if question.settled or not question.opens_at <= self.at < question.closed_at:
             raise _RefusedLegError("market_closed")
-        price = quoted and quoted.prices[outcome]
-        if quoted is None or price is None:
+        at_side = self.trading.fills == "bid_ask"
+        if quoted is None or (quoted.prices[outcome] is None and not at_side):
             raise _RefusedLegError("no_quote")
         if quoted.quoted_at > self.at:
             raise _RefusedLegError("quote_too_new")
         if is_stale(self.trading, quoted.quoted_at, self.at):
             raise _RefusedLegError("stale_quote")
+        side = quoted.asks if missing == "no_ask" else quoted.bids
+        price = (side[outcome] if side else None) if at_side else quoted.prices[outcome]
+        if price is None:
+            raise _RefusedLegError(missing)
         return price, quoted.position
 
     def open_position(self, question: str, outcome: int) -> int:

@@ -82,11 +82,13 @@ class ContestState(NamedTuple):
 
 
 class LastQuote(NamedTuple):
-    """The last prices of a question, 1e-9 by outcome, and the log position of their event."""
+    """The last prices of a question, 1e-9 by outcome, and the log position of their event; bids, asks: () if none."""
 
     position: int
     quoted_at: int
     prices: tuple[int | None, ...]
+    bids: tuple[int | None, ...] = ()
+    asks: tuple[int | None, ...] = ()
 
 
 class AccountState(NamedTuple):

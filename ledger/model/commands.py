@@ -285,10 +285,12 @@ class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
 
 
 class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
-    """Records the prices of one or more questions from a source. Give question and prices, or quotes."""
+    """Records prices, bids and asks of one or more questions from a source. Give question and prices, or quotes."""
 
     question: Id | None = None
     prices: dict[Id, Probability] | None = None
+    bids: dict[Id, Probability] | None = None
+    asks: dict[Id, Probability] | None = None
     quotes: tuple[Prices, ...] | None = None
     source: Text
     quoted_at: Instant

@@ -184,11 +184,16 @@ class PrizePaid(Event, frozen=True, kw_only=True, tag="prize_paid.v1"):
     amount: int
 
 
-class Quote(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """The price of a share of each outcome, in the question's order; None for an outcome without a price."""
+class Quote(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """The price of a share of each outcome, in the question's order; None for an outcome without a price.
+
+    bids, asks: the price at which a share can be sold, and bought; () if the quote has none.
+    """
 
     question: str
     prices: tuple[int | None, ...]
+    bids: tuple[int | None, ...] = ()
+    asks: tuple[int | None, ...] = ()
 
 
 class PricesQuoted(Event, frozen=True, kw_only=True, tag="prices_quoted.v1"):

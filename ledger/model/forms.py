@@ -207,11 +207,13 @@ class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
     amount: Number
 
 
-class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """The prices of one question."""
+class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """The prices of one question, and what buyers bid and sellers ask."""
 
     question: Id
-    prices: dict[Id, Probability]
+    prices: dict[Id, Probability] | None = None
+    bids: dict[Id, Probability] | None = None
+    asks: dict[Id, Probability] | None = None
 
 
 class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -35,6 +35,8 @@ LEG_CODES = {
     "no_quote": "the outcome has no price",
     "quote_too_new": "the price was quoted after the decision",
     "stale_quote": "the price is too old",
+    "no_bid": "the rules sell at the bid, and the last quote has none for the outcome",
+    "no_ask": "the rules buy at the ask, and the last quote has none for the outcome",
     "no_price": "the price is 0, at which nothing can be bought",
     "above_cap": "the bet is more than the cap of the cash that the earlier legs left",
     "no_shares": "the amount or the percentage is less than 0.000001 shares",
@@ -45,6 +47,7 @@ LEG_CODES = {
 
 Seconds = Annotated[int, Meta(ge=0, le=10**9)]
 Replies = Literal["strict", "lenient"]
+MarkRule = Literal["price", "bid"]
 FeeRounding = Literal["up", "half_even", "down", "cash"]
 
 
@@ -76,10 +79,21 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fee_exponent: Annotated[int, Meta(ge=1, le=4)] = 1
     fee_unit: Annotated[int, Meta(ge=1, le=10**9)] = 1
     fee_rounding: FeeRounding = "up"
+    fills: Literal["price", "bid_ask"] = "price"
+    marks: MarkRule = "price"
 
 
 # Fields that were added later. They are left out of the log at their defaults, as LATER_FIELDS of a rule set are.
-LATER_TRADING_FIELDS = ("replies", "completed_by", "fee_rate_ppm", "fee_exponent", "fee_unit", "fee_rounding")
+LATER_TRADING_FIELDS = (
+    "replies",
+    "completed_by",
+    "fee_rate_ppm",
+    "fee_exponent",
+    "fee_unit",
+    "fee_rounding",
+    "fills",
+    "marks",
+)
 _DEFAULTS = structs.asdict(Trading())
 
 

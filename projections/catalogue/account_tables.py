@@ -276,3 +276,19 @@ def marks_values(analysis: Analysis) -> list[Values]:
                 age = facts.books.clock - last.quoted_at
                 rows.append([question.question, label, price, last.quoted_at, age, last.source, last.position, brier])
     return columns_of_rows(rows, "id id points instant seconds text count points")
+
+
+def quotes_values(analysis: Analysis) -> list[Values]:
+    """One row for each outcome of each quote that has a price, a bid or an ask for it."""
+    rows = []
+    for code, quotes in analysis.facts.books.quotes.items():
+        question = analysis.facts.questions[code]
+        missing = (None,) * len(question.outcomes)
+        for quote in quotes:
+            sides = zip(quote.prices, quote.bids or missing, quote.asks or missing, strict=True)
+            rows += [
+                [question.question, label, quote.position, quote.known_from, quote.quoted_at, quote.source, *side]
+                for label, side in zip(question.outcomes, sides, strict=True)
+                if any(price is not None for price in side)
+            ]
+    return columns_of_rows(rows, "id id count instant instant text points points points")

@@ -29,7 +29,8 @@ def _quoted(facts: Facts, position: int, event: events.PricesQuoted) -> None:
     for quote in event.quotes:
         earlier = facts.books.quotes.setdefault(facts.question_codes.codes[quote.question], [])
         known_from = max(event.at, earlier[-1].known_from) if earlier else event.at
-        earlier.append(QuestionQuote(position, known_from, event.quoted_at, event.source, quote.prices))
+        sides = quote.prices, quote.bids, quote.asks
+        earlier.append(QuestionQuote(position, known_from, event.quoted_at, event.source, *sides))
 
 
 def _enrolled(facts: Facts, _: int, event: events.ParticipantEnrolled) -> None:

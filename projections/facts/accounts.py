@@ -18,7 +18,7 @@ FINE_PER_MICRO = PROBABILITY  # units of 1e-15, in which postings are counted, i
 
 
 class QuestionQuote(NamedTuple):
-    """A quote of one question: log position, and prices by outcome, 1e-9.
+    """A quote of one question: log position, and prices by outcome, 1e-9; bids, asks: () if it has none.
 
     known_from: the instant from which the quote is known, µs: the one that its command claims, or that of the
     question's quote before it if that is later.
@@ -29,6 +29,8 @@ class QuestionQuote(NamedTuple):
     quoted_at: int
     source: str
     prices: tuple[int | None, ...]
+    bids: tuple[int | None, ...] = ()
+    asks: tuple[int | None, ...] = ()
 
 
 class Movement(NamedTuple):

@@ -292,8 +292,13 @@ def _entry(facts: Facts, event: events.QuestionAdded) -> Iterator[str]:
 def _quotes(facts: Facts, event: events.PricesQuoted) -> Iterator[str]:
     for quote in event.quotes:
         outcomes = len(facts.questions[facts.question_codes.codes[quote.question]].outcomes)
-        if len(quote.prices) != outcomes or not outcomes or not _chances(quote.prices):
-            yield mismatch(f"{outcomes} prices of {short_repr(quote.question)} from 0 to 1", short_reprs(quote.prices))
+        for name, prices in (("prices", quote.prices), ("bids", quote.bids), ("asks", quote.asks)):
+            missing = name != "prices" and not prices
+            if not missing and (len(prices) != outcomes or not outcomes or not _chances(prices)):
+                yield mismatch(f"{outcomes} {name} of {short_repr(quote.question)} from 0 to 1", short_reprs(prices))
+        for bid, ask in zip(quote.bids, quote.asks, strict=False):
+            if bid is not None and ask is not None and bid > ask:
+                yield mismatch(f"bids of {short_repr(quote.question)} up to the asks", f"{bid} and {ask}")
 
 
 def _trade(facts: Facts, event: events.SharesBought | events.SharesSold) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.model.trading_rules import MarkRule, Trading
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
 
@@ -15,7 +15,8 @@ NO_PRICE = -1
 class Series(NamedTuple):
     """The quotes of one outcome that have a price for it, in log order; shape (n,).
 
-    price: 1e-9. known_from: µs, the instant from which each quote is known. quoted_at: µs, the instant of its price.
+    price: 1e-9; under the rule marks `bid` the bid, or the price of a quote that has no bid. known_from: µs, the
+    instant from which each quote is known. quoted_at: µs, the instant of its price.
     Neither decreases. place: the number of each among the question's quotes. position: in the log.
     """
 
@@ -31,26 +32,31 @@ class Marks:
 
     def __init__(self, facts: Facts) -> None:
         self._found = facts
-        self._series: dict[tuple[int, int], Series] = {}
+        self._series: dict[tuple[int, int, MarkRule], Series] = {}
         self._read: dict[int, int] = {}  # question -> number of quotes read
         self._closings: dict[int, list[tuple[int, int]]] = {}  # question -> log position, instant
         self._closed = 0  # number of closings read
-        self._last: dict[tuple[int, int, str], tuple[tuple[int, int, int], tuple[int, int]]] = {}
+        self._last: dict[tuple[int, int, str, str], tuple[tuple[int, int, int], tuple[int, int]]] = {}
 
-    def series(self, question: int, outcome: int) -> Series:
+    def series(self, question: int, outcome: int, marks: MarkRule = "price") -> Series:
         """Return the quotes of an outcome."""
         quotes = self._found.books.quotes.get(question, [])
         if self._read.get(question, 0) < len(quotes):
             self._read[question] = len(quotes)
-            positions, known, instants, _, prices = zip(*quotes, strict=True)
+            positions, known, instants, _, prices, bids, _ = zip(*quotes, strict=True)
             position, known_from, quoted_at = int64_array(positions), int64_array(known), int64_array(instants)
-            for number, own in enumerate(zip(*prices, strict=True)):
-                price = int64_array([NO_PRICE if nanos is None else nanos for nanos in own])
-                place = np.flatnonzero(price != NO_PRICE)
-                self._series[question, number] = Series(
-                    price[place], known_from[place], quoted_at[place], place, position[place]
-                )
-        return self._series.get((question, outcome), Series(*[int64_array([])] * 5))
+            sides: dict[MarkRule, list[tuple[int | None, ...]]] = {"price": [*prices]}
+            if any(bids):
+                sides["bid"] = [*map(_bids_or_prices, bids, prices)]
+            for side, rows in sides.items():
+                for number, own in enumerate(zip(*rows, strict=True)):
+                    price = int64_array([NO_PRICE if nanos is None else nanos for nanos in own])
+                    place = np.flatnonzero(price != NO_PRICE)
+                    self._series[question, number, side] = Series(
+                        price[place], known_from[place], quoted_at[place], place, position[place]
+                    )
+        found = self._series.get((question, outcome, marks)) or self._series.get((question, outcome, "price"))
+        return found or Series(*[int64_array([])] * 5)
 
     def closed_at(self, question: int) -> int:
         """Return the instant at which a question closes or closed early, µs."""
@@ -65,7 +71,7 @@ class Marks:
         upto: log positions; quotes and closings recorded after them are left out.
         Under the rule "prior", quotes at or after the close do not count.
         """
-        price, known_from, quoted_at, _, position = self.series(question, outcome)
+        price, known_from, quoted_at, _, position = self.series(question, outcome, trading.marks)
         if not len(price):
             return np.full(len(instants), NO_PRICE), np.full(len(instants), NO_PRICE)
         until = np.searchsorted(known_from, instants, "right")
@@ -78,7 +84,10 @@ class Marks:
 
     def last(self, trading: Trading, question: int, outcome: int, instant: int) -> tuple[int, int]:
         """Return the mark of a share at one instant, 1e-9, and when it was quoted, µs; NO_PRICE if there is no mark."""
-        key, count = (question, outcome, trading.closed_marks), len(self._found.books.quotes.get(question, ()))
+        key, count = (
+            (question, outcome, trading.closed_marks, trading.marks),
+            len(self._found.books.quotes.get(question, ())),
+        )
         state = (instant, count, self.closed_at(question))  # all holders of a share ask for the same mark
         cached = self._last.get(key)
         if cached is None or cached[0] != state:
@@ -108,3 +117,12 @@ class Marks:
             return int64_array([self.closed_at(question)])
         ends = int64_array([self._found.question_as_of(question, 0).closes_at, *(at for _, at in closings)])
         return ends[np.searchsorted(int64_array([position for position, _ in closings]), upto, "right")]
+
+
+def _bids_or_prices(bids: tuple[int | None, ...], prices: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """Return the bid of each outcome of a quote, or its price if it has no bid.
+
+    >>> _bids_or_prices((3, None), (4, 5)), _bids_or_prices((), (4, 5))
+    ((3, 5), (4, 5))
+    """
+    return tuple(price if bid is None else bid for bid, price in zip(bids, prices, strict=True)) if bids else prices

@@ -44,7 +44,7 @@ _MOST = 80  # characters of a value that are shown
 def follow(log: str, readmodel: str, once: bool, check: bool, segments: str | None, wait: bool, name: str) -> None:
     """Keep tables in an SQLite file up to date with a log.
 
-    READMODEL has one table per projection, except forecasts, score_parts and portfolio_snapshots. Its table
+    READMODEL has one table per projection, except forecasts, quotes, score_parts and portfolio_snapshots. Its table
     `_tracking` has the log position and digest of the last refresh, and is updated in the same transaction. `follow`
     continues from there until it is interrupted. It reports each refresh and the lag behind the log on stderr. If
     READMODEL is damaged, or another program changed it, it is refused.

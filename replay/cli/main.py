@@ -210,8 +210,8 @@ def replay(
 ) -> None:
     """Rebuild every projection and print its digest.
 
-    The same log gives the same digests on every machine. The projections forecasts, score_parts and
-    portfolio_snapshots are left out, because they can have more rows than the log; `table` prints them. --compare
+    The same log gives the same digests on every machine. The projections forecasts, quotes, score_parts
+    and portfolio_snapshots are left out, because they can have more rows than the log; `table` prints them. --compare
     prints the first log position at which the logs differ, the event that each has there, and which projections
     differ; if the logs differ, the exit code is 1.
     """

@@ -148,8 +148,14 @@ def _rescheduling(event: events.QuestionRescheduled) -> str:
 
 def _prices(event: events.PricesQuoted, outcomes: Outcomes) -> str:
     some = event.quotes[:5]
-    prices = "; ".join(f"{quote.question} {_chances(quote.prices, outcomes(quote.question))}" for quote in some)
+    prices = "; ".join(f"{quote.question} {_quoted(quote, outcomes(quote.question))}" for quote in some)
     return f"{event.source}: {shorten(prices, _LONGEST_CHANCES)}"
+
+
+def _quoted(quote: events.Quote, names: Sequence[str]) -> str:
+    """Return the prices of a quote, or of each outcome that has one its bid and ask."""
+    sides = (("", quote.prices), ("bids ", quote.bids), ("asks ", quote.asks))
+    return ", ".join(word + _chances(prices, names) for word, prices in sides if any(p is not None for p in prices))
 
 
 def _decision(event: events.DecisionRecorded) -> str:

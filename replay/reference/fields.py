@@ -129,12 +129,20 @@ FIELDS: dict[str, str] = {
     ),
     "Prices.prices": (
         "an object from each outcome to the price of its share; for a binary question only `yes`, as no is "
-        "1 - yes; an outcome that is left out has no price"
+        "1 - yes; an outcome that is left out has the mean of its bid and ask, or no price"
+    ),
+    "bids": (
+        "an object from each outcome to the price at which a share can be sold; for a binary question only `yes`: the "
+        "ask of no is 1 - it; at most the ask"
+    ),
+    "asks": (
+        "an object from each outcome to the price at which a share can be bought; for a binary question only `yes`: "
+        "the bid of no is 1 - it"
     ),
     "quote.source": "the source of the prices",
     "quote.prices": (
         "an object from each outcome to the price of its share; for a binary question only `yes`, as no is "
-        "1 - yes; an outcome that is left out has no price"
+        "1 - yes; an outcome that is left out has the mean of its bid and ask, or no price"
     ),
     "quote.quotes": "the prices of several questions, each of which occurs once",
     "quote.quoted_at": "the instant of the prices, not after `at`",
@@ -229,6 +237,8 @@ FIELDS: dict[str, str] = {
     "participant_enrolled.release": "what exactly takes part, such as the version of a model",
     "participant_excluded.level": "`no_prize`, `no_rank` or `hidden`",
     "Quote.prices": "the price of a share of each outcome, 1e-9, in the order of the outcomes; null if there is none",
+    "Quote.bids": "the price at which a share of each outcome can be sold, likewise; empty if the quote has none",
+    "Quote.asks": "the price at which a share of each outcome can be bought, likewise; empty if the quote has none",
     "prices_quoted.source": "the source of the prices",
     "prices_quoted.quoted_at": "the instant of the prices",
     "prices_quoted.quotes": "the prices of each question",

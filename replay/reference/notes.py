@@ -169,7 +169,10 @@ TRADING_MECHANICS = _paragraphs("""
   has one contest a week, and only its newest `deciding_cohorts` contests accept decisions.
 - Enrolment: `enrol_participant` grants `starting_cash`, once. `family` and `release` identify the competitor and its
   version, and cannot change. `deposit_cash` and `withdraw_cash` need `recapitalisation`.
-- Quotes: `quote` gives the prices of one question or of several. A missing price is never assumed.
+- Quotes: `quote` gives the prices of one question or of several, or the bids and asks of their outcomes, or both. The
+  price is the mean of bid and ask if the command gives no other. In a binary question, the bid of no is 1 - the ask of
+  yes, and its ask 1 - the bid of yes. A bid above its ask is refused (`crossed_quote`). A missing price is never
+  assumed.
 - Decisions: `record_decision` is a participant's decision for a period of `period_days`, counted from 1 at the
   contest's start. The text of a reply is read as the rule `replies` says; a list that is null is empty. A reply that is
   not a valid decision is recorded as malformed, with its fault. After `attempts`
@@ -225,12 +228,12 @@ project.
 """)
 TABLES = _paragraphs("""
 `forecast-ledger table LOG TABLE` prints a table, `forecast-ledger help TABLE` its columns. `replay` builds all tables
-but three. `forecasts` has a row for each number of each forecast in the log; every export has this table. Two others
-can be far larger than the log: `score_parts`, with a row for each forecast and each change of its reference, and
-`portfolio_snapshots`. If `score_parts` would have more than 3,000,000 rows, it is refused before it is built; `explain
-LOG score … --parts` prints the parts of one score. `forecast-ledger table LOG portfolio_snapshots --where contest=…
---where participant=… --from 2026-03-01 --until 2026-03-31` computes only the portfolios that it prints. If the table
-would need more than 50,000,000 snapshots, it is refused.
+but a few. `forecasts` has a row for each number of each forecast in the log, and `quotes` one for each outcome of each
+quote; every export has these two. Two others can be far larger than the log: `score_parts`, with a row for each
+forecast and each change of its reference, and `portfolio_snapshots`. If `score_parts` would have more than 3,000,000
+rows, it is refused before it is built; `explain LOG score … --parts` prints the parts of one score. `forecast-ledger
+table LOG portfolio_snapshots --where contest=… --where participant=… --from 2026-03-01 --until 2026-03-31` computes
+only the portfolios that it prints. If the table would need more than 50,000,000 snapshots, it is refused.
 
 `brier`, `brier_overall` and `calibration` are about binary questions. They use the forecast at the spot, or, if the
 rule set has no spot, the forecast that stood when scored time ended. A mean Brier score of 0 is called Perfect, below

@@ -99,6 +99,8 @@ RULES: dict[str, str] = {
     "fee_exponent": "the exponent of price x (1 - price) in the fee",
     "fee_unit": "the unit to which a fee is rounded; 1e-6 of the currency, so that 10000 is a cent",
     "fee_rounding": "how a fee is rounded",
+    "fills": "the price at which shares are bought and sold",
+    "marks": "the price at which open positions are valued",
     "completed_by": "the participants whose decisions and open positions a contest waits for before it is complete",
 }
 VALUES: dict[str, str] = {
@@ -210,6 +212,13 @@ VALUES: dict[str, str] = {
     "closed_marks.last": "the last quote",
     "completed_by.all": "all",
     "completed_by.shown": "all but those who are excluded as `hidden`",
+    "fills.price": "the price of the quote",
+    "fills.bid_ask": (
+        "bought at the ask and sold at the bid. If the last quote has none for the outcome, the leg is refused: "
+        "`no_ask` or `no_bid`"
+    ),
+    "marks.price": "the price of the quote, which is the mean of bid and ask if the command gives no other",
+    "marks.bid": "the bid, at which the shares could be sold; the price of a quote that has no bid for the outcome",
     "fee_rounding.up": "up, to a multiple of `fee_unit`",
     "fee_rounding.half_even": "to the nearest multiple of `fee_unit`, of two to the even one",
     "fee_rounding.down": "down, to a multiple of `fee_unit`",

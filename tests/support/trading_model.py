@@ -86,13 +86,13 @@ class Book:
             self._told[question, number] = max(int(event["at"]) for event in asked)
         return self._told[question, number]
 
-    def quote(self, question: str) -> tuple[int, Event, Sequence[int | None]] | None:
-        """The question's last quote: log position, event, prices."""
+    def quote(self, question: str) -> tuple[int, Event, Event] | None:
+        """The question's last quote: log position, event, its own part."""
         for number in range(len(self.log), 0, -1):
             event = self.log[number - 1]
             for each in event.get("quotes", []):
                 if each["question"] == question:
-                    return number, event, each["prices"]
+                    return number, event, each
         return None
 
     def complete(self, contest: str) -> bool:
@@ -205,27 +205,50 @@ class Book:
         self.contests[contest].finalized = True
         return self._recorded(_event("contest_finalized", at, contest=contest))
 
-    def quoted(self, at: int, quotes: Sequence[tuple[str, Mapping[str, Number]]], source: str, on: int) -> Outcome:
-        """Prices of one or more markets at one instant; of a binary one that of yes."""
-        rows = []
-        for _, prices in quotes:
-            if not all(0 <= Fraction(str(price)) <= 1 for price in prices.values()):
-                return Refusal("out_of_range")
-        for question, prices in quotes:
-            if question not in self.questions:
-                return Refusal("unknown_question")
-            asked = self.questions[question]
-            if not set(prices) <= set(asked.outcomes):
-                return Refusal("unknown_outcome")
-            row = [units(prices[name], ONE) if name in prices else None for name in asked.outcomes]
-            if asked.kind == "binary":
-                row = [row[0], ONE - row[0]] if row[0] is not None else [None, None]
-            rows.append({"question": question, "prices": row})
+    def quoted(
+        self, at: int, quotes: Sequence[tuple[str, Mapping[str, Mapping[str, Number]]]], source: str, on: int
+    ) -> Outcome:
+        """Prices, bids and asks of one or more markets at one instant; of a binary one those of yes.
+
+        Who buys no at its ask sells yes at its bid, and the other way round.
+        """
+        for code in self._why_no_quote(quotes):
+            return Refusal(code)
+        rows: list[Event] = [self._row(question, sides) for question, sides in quotes]
+        for row in rows:
+            both = zip(row.get("bids", []), row.get("asks", []), strict=False)
+            if any(low is not None and high is not None and low > high for low, high in both):
+                return Refusal("crossed_quote")
         if on > at:
             return Refusal("wrong_order_of_instants")
         if any(last is not None and on < last[1]["quoted_at"] for last in map(self.quote, (q for q, _ in quotes))):
             return Refusal("out_of_order")
         return self._recorded(_event("prices_quoted", at, source=source, quoted_at=on, quotes=rows))
+
+    def _why_no_quote(self, quotes: Sequence[tuple[str, Mapping[str, Mapping[str, Number]]]]) -> Iterator[str]:
+        numbers = [price for _, sides in quotes for prices in sides.values() for price in prices.values()]
+        if not all(0 <= Fraction(str(price)) <= 1 for price in numbers):
+            yield "out_of_range"
+        for question, sides in quotes:
+            if question not in self.questions:
+                yield "unknown_question"
+            if not {name for prices in sides.values() for name in prices} <= set(self.questions[question].outcomes):
+                yield "unknown_outcome"
+
+    def _row(self, question: str, sides: Mapping[str, Mapping[str, Number]]) -> Event:
+        asked = self.questions[question]
+        price, bid, ask = (
+            [units(prices[name], ONE) if name in prices else None for name in asked.outcomes]
+            for prices in (sides.get("prices", {}), sides.get("bids", {}), sides.get("asks", {}))
+        )
+        for number, (low, high) in enumerate(zip(bid, ask, strict=True)):
+            if price[number] is None and low is not None and high is not None:
+                price[number] = half_even(Fraction(low + high, 2))
+        if asked.kind == "binary":
+            price[1], bid[1], ask[1] = (None if row[0] is None else ONE - row[0] for row in (price, ask, bid))
+        booked = {"bids": bid, "asks": ask}
+        given = {name: each for name, each in booked.items() if any(p is not None for p in each)}
+        return {"question": question, "prices": price} | given
 
     def deposit(self, at: int, contest: str, participant: str, amount: Number, reason: str) -> Outcome:
         """Cash from outside, where the rules allow it."""
@@ -405,7 +428,7 @@ class Book:
         outcome = self.questions[question].side(leg["side"])
         if outcome is None:
             return "unknown_side"
-        priced = self._price(at, keys["contest"], question, outcome)
+        priced = self._price(at, keys["contest"], question, outcome, "ask")
         if isinstance(priced, str):
             return priced
         price, quote = priced
@@ -432,7 +455,7 @@ class Book:
         position = next((each for each in account.open() if str(each.number) == leg["position"]), None)
         if position is None:
             return "no_position"
-        priced = self._price(at, keys["contest"], position.question, position.outcome)
+        priced = self._price(at, keys["contest"], position.question, position.outcome, "bid")
         if isinstance(priced, str):
             return priced
         price, quote = priced
@@ -449,19 +472,24 @@ class Book:
         got = {"price": price, "quote": quote, "shares": sold, "cost": cost, "proceeds": proceeds, "fee": fee}
         return _event("shares_sold", at, **keys, **fields, **got)
 
-    def _price(self, at: int, contest: str, question: str, outcome: str) -> tuple[int, int] | str:
-        """The price of the last quote and that quote's log position, or why there is none to trade at."""
-        asked, quote = self.questions[question], self.quote(question)
+    def _price(self, at: int, contest: str, question: str, outcome: str, side: str) -> tuple[int, int] | str:
+        """The price of the last quote and that quote's log position, or why there is none to trade at.
+
+        side: of the quote at which the rules may have it traded: bid or ask.
+        """
+        asked, quote, rules = self.questions[question], self.quote(question), self._rules(contest)
         if not asked.trades(at):
             return "market_closed"
-        price = None if quote is None else quote[2][asked.outcomes.index(outcome)]
-        if quote is None or price is None:
+        place = asked.outcomes.index(outcome)
+        if quote is None or (rules["fills"] == "price" and quote[2]["prices"][place] is None):
             return "no_quote"
         if quote[1]["quoted_at"] > at:
             return "quote_too_new"
-        if at - quote[1]["quoted_at"] > self._rules(contest)["stale_after_seconds"] * SECOND:
+        if at - quote[1]["quoted_at"] > rules["stale_after_seconds"] * SECOND:
             return "stale_quote"
-        return price, quote[0]
+        of_side = quote[2].get(f"{side}s", [None] * len(asked.outcomes))
+        price = quote[2]["prices"][place] if rules["fills"] == "price" else of_side[place]
+        return f"no_{side}" if price is None else (price, quote[0])
 
     def _keep(self, at: int, *texts: str) -> None:
         """Each text that is not kept yet."""

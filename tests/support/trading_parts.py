@@ -42,6 +42,8 @@ DEFAULTS: dict[str, Any] = {
     "fee_exponent": 1,
     "fee_unit": 1,
     "fee_rounding": "up",
+    "fills": "price",
+    "marks": "price",
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "arena-v1": DEFAULTS,

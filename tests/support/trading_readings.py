@@ -107,7 +107,8 @@ class Mark(NamedTuple):
 
 def mark(book: Book, contest: str, position: Position, at: int, after: int | None = None) -> Mark | None:
     """The mark price of a share: the last price known by then, if it and all the question's prices before it had been
-    recorded by then; under the rule "prior" no price that is quoted from the close on.
+    recorded by then; under the rule "prior" no price that is quoted from the close on. Under the rule "bid" the bid of
+    a quote is its price, if it has one.
     """
     rules = book.contests[contest].trading
     assert rules is not None
@@ -119,7 +120,10 @@ def mark(book: Book, contest: str, position: Position, at: int, after: int | Non
             if quote["question"] != position.question:
                 continue
             in_order = in_order and event["at"] <= at
-            price, on = quote["prices"][asked.outcomes.index(position.outcome)], event["quoted_at"]
+            place, on = asked.outcomes.index(position.outcome), event["quoted_at"]
+            price = quote["prices"][place]
+            if rules["marks"] == "bid" and quote.get("bids") and quote["bids"][place] is not None:
+                price = quote["bids"][place]
             if price is not None and in_order and not (until_close and on >= asked.closes):
                 old = at - on > rules["stale_after_seconds"] * SECOND or at >= asked.closes
                 newest = Mark(Fraction(price, ONE), on, old)

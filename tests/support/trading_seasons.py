@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -92,6 +93,12 @@ FEES: tuple[Told, ...] = (
     {"fee_rate_ppm": 1_000_000, "fee_unit": 10**8, "fee_rounding": "up"},
     {"fee_rate_ppm": 250_000, "fee_exponent": 2, "fee_unit": 1_000, "fee_rounding": "half_even"},
 )
+SIDES = ("prices", "bids", "asks")
+FILLS: tuple[Told, ...] = (
+    {},
+    {"marks": "bid"},
+    *[{"fills": "bid_ask", "marks": marks} for marks in ("price", "bid", "bid")],
+)
 
 
 # --- one command told to the model
@@ -132,8 +139,10 @@ def _open_contest(book: Book, fields: Told) -> Outcome:
 
 
 def _quote(book: Book, fields: Told) -> Outcome:
-    quotes = fields.get("quotes") or [{"question": fields["question"], "prices": fields["prices"]}]
-    rows = [(each["question"], each["prices"]) for each in quotes]
+    rows = [
+        (each["question"], {side: each[side] for side in SIDES if side in each})
+        for each in fields.get("quotes", [fields])
+    ]
     return book.quoted(fields["at"], rows, fields["source"], fields["quoted_at"])
 
 
@@ -170,14 +179,37 @@ def plain(number: int, unit: int = MONEY) -> int | float:
     return number // unit if number % unit == 0 else float(text_of(number, unit))
 
 
+def _with_sides(quote: Told) -> Told:
+    """A quote with bids and asks around some of its prices, perhaps without the prices; the same for the same quote."""
+    random = Random(str(quote))
+    prices = {name: round(Fraction(str(price)) * ONE) for name, price in quote["prices"].items()}
+    if random.random() < 0.2 or max(prices.values()) > ONE:
+        return quote
+    sides: dict[str, dict[str, str]] = {"bids": {}, "asks": {}}
+    for name, price in prices.items():
+        away = random.choice([0, 1, 10**6, 10**7, 10**8])
+        low, high = max(price - away, 0), min(price + random.choice([0, 1, away]), ONE)
+        if random.random() < 0.01:
+            low, high = high, low
+        for side, at in (("bids", low), ("asks", high)):
+            if random.random() < 0.93:
+                sides[side][name] = text_of(at, ONE)
+    given: Told = {side: row for side, row in sides.items() if row}
+    alone = given and random.random() < 0.5
+    return ({"question": quote["question"]} if alone else quote) | given
+
+
 # --- a history
 
 
 class Season:
-    """Commands drawn from seeded random numbers, each with what the model answered; fees: some rules have them."""
+    """Commands drawn from seeded random numbers, each with what the model answered.
 
-    def __init__(self, seed: int, steps: int = 120, *, fees: bool = False) -> None:
-        self.random, self.fees = Random(seed), fees
+    fees: some rules have them. sides: some quotes have bids and asks, and some rules use them.
+    """
+
+    def __init__(self, seed: int, steps: int = 120, *, fees: bool = False, sides: bool = False) -> None:
+        self.random, self.fees, self.sides = Random(seed), fees, sides
         self.book = Book()
         self.now = SUNDAY + self.random.choice([0, 5 * 60 * SECOND, 3 * DAY + HOUR])
         self.attempts: list[tuple[Told, Outcome]] = []
@@ -263,6 +295,8 @@ class Season:
             drawn["deciding_cohorts"] = self.random.choice([0, 1, 1, 2])
         if self.fees:
             drawn |= Random(str(drawn)).choice(FEES)  # the other draws are as without fees
+        if self.sides:
+            drawn |= Random(f"sides {drawn}").choice(FILLS)
         return {"name": "drawn", **SCORED, "trading": drawn}
 
     def _contest(self, name: str, rules: str | Told) -> None:
@@ -307,6 +341,8 @@ class Season:
         if fresh:
             chosen = [each for each in names if self.chance(0.9)] or names
         quotes: list[Told] = [{"question": each, "prices": self._prices(each)} for each in chosen]
+        if self.sides:
+            quotes = [_with_sides(each) for each in quotes]
         fields: Told = {"source": random.choice(["gamma", "book"]), "quoted_at": stamp(self.now - late)}
         if len(quotes) == 1 and self.chance(0.7):
             self.say("quote", **quotes[0], **fields)

@@ -383,7 +383,7 @@ def quote_faults(model: Model, command: said.QuotePrices) -> Iterator[str]:
     quotes = command.quotes or [said.Prices(question=command.question or "", prices=command.prices or {})]
     if (command.question is None) == (command.quotes is None):
         yield "malformed"
-    if not all(in_range(quote.prices) for quote in quotes):
+    if not all(in_range(quote.prices or {}) for quote in quotes):
         yield "out_of_range"
     if any(quote.question not in model.questions for quote in quotes):
         yield "unknown_question"
@@ -393,7 +393,7 @@ def quote_faults(model: Model, command: said.QuotePrices) -> Iterator[str]:
         question = model.questions[quote.question]
         if question.opened.kind == "numeric" or not quote.prices:
             yield "wrong_fields_for_kind"
-        if not set(quote.prices) <= {*(["yes"] if question.opened.kind == "binary" else question.outcomes)}:
+        if not set(quote.prices or {}) <= {*(["yes"] if question.opened.kind == "binary" else question.outcomes)}:
             yield "unknown_outcome"
     if str(command.quoted_at) > str(command.at):
         yield "wrong_order_of_instants"

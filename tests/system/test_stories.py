@@ -25,7 +25,7 @@ EXPECTED = [
     for path in sorted((DATA / story / "expected").glob("*.csv"))
     if path.stem in CATALOGUE
 ]
-ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHANGED, FEES = (
+ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHANGED, FEES, SIDES = (
     "arena-week",
     "metaculus-2022",
     "metaculus-faq",
@@ -38,6 +38,7 @@ ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHA
     "moved-times",
     "changed-outcomes",
     "exchange-fees",
+    "bids-and-asks",
 )
 DAY = 86_400 * 10**6  # µs
 
@@ -136,6 +137,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         SPOTS: {"leaderboard", "score_parts", "scores"},
         MOVED: {"leaderboard", "questions", "scores"},
         FEES: {"arena_leaderboard", "cash", "fees", "journal", "positions"},
+        SIDES: {"accounts", "portfolio_snapshots", "positions", "quotes", "refused_legs", "trades"},
         CHANGED: {"consensus", "score_parts", "scores"},
         GROUPS: {"leaderboard", "leaderboard_by_group", "questions", "scores"},
         BOARDS: {"leaderboard", "scores"},

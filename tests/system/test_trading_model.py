@@ -57,7 +57,7 @@ NEW = {  # of these events the model knows every field
 @cache
 def season(seed: int) -> Season:
     """A history; tests do not change it."""
-    return Season(seed, fees=seed % 2 == 1)
+    return Season(seed, fees=seed % 2 == 1, sides=seed % 4 > 1)
 
 
 # --- engine and model
@@ -167,9 +167,9 @@ def test_the_seasons_meet_every_rule() -> None:
         cohort_not_deciding decision_taken wrong_attempt out_of_order"""
     faults = """unreadable unknown_action no_reasoning no_legs mixed_legs blank_leg bad_amount below_least_bet above_cap
         above_sum_cap bad_percentage"""
-    legs = """unknown_market unknown_side market_closed no_quote quote_too_new stale_quote no_price above_cap no_shares
-        sibling_refused no_position"""
-    others = "duplicate_cohort enrolled_already contest_not_complete out_of_range"
+    legs = """unknown_market unknown_side market_closed no_quote quote_too_new stale_quote no_bid no_ask no_price
+        above_cap no_shares sibling_refused no_position"""
+    others = "duplicate_cohort enrolled_already contest_not_complete out_of_range crossed_quote"
     assert {*decisions.split(), *faults.split(), *legs.split(), *others.split()} | NEW - {
         "leg_refused.v1",
         "decision_malformed.v1",
@@ -280,7 +280,7 @@ def arena(*bets: Told, prices: dict[str, str] | None = None) -> Book:
     for question, price in (prices or {"rain": "0.4"}).items():
         book.open_question(0, question, "binary", opens=0, closes=30 * DAY)
         book.add_question(0, "week", question)
-        book.quoted(1, [(question, {"yes": price})], "gamma", on=1)
+        book.quoted(1, [(question, {"prices": {"yes": price}})], "gamma", on=1)
     for period, bet in enumerate(bets, 1):
         legs = [{"market_id": "rain", "side": "YES"} | bet]
         book.record_decision(1, "week", "ada", period, action="BET", bets=legs, reasoning="Clouds.")

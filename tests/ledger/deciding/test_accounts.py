@@ -69,10 +69,12 @@ def of_rain(prices: dict[str, Any], question: str = "rain") -> Prices:
     return Prices(question=question, prices=prices)
 
 
+CROSSED: dict[str, Any] = {"bids": {"red": "0.1", "blue": 1}, "asks": {"red": "0.1", "blue": "0.5"}}
 NO_QUOTES: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("malformed", "quotes", [RAIN], quotes()),
     ("malformed", "quotes", [RAIN], structs.replace(quote(), question=None)),
     ("malformed", "quotes", [RAIN], structs.replace(quote(), prices=None)),
+    ("malformed", "quotes", [RAIN], structs.replace(quotes(of_rain({"yes": 1})), bids={"yes": 0})),
     ("malformed", "quotes", [RAIN], structs.replace(quote(), quotes=(of_rain({"yes": 1}),))),
     ("malformed", "quotes", [RAIN], structs.replace(quotes(of_rain({"yes": 1})), question="rain")),
     *[("out_of_range", "prices.yes", [RAIN], quote(prices={"yes": price})) for price in IMPOSSIBLE],
@@ -85,6 +87,14 @@ NO_QUOTES: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     *[("unknown_outcome", "prices", [RAIN], quote(prices={name: "0.4"})) for name in ("no", "YES", "red")],
     ("unknown_outcome", "prices", [RAIN], quote(prices={"yes": "0.4", "no": "0.6"})),
     *[("unknown_outcome", "prices", [COLOUR], quote("colour", prices={name: 1})) for name in ("yes", "Red", "pink")],
+    ("out_of_range", "bids.yes", [RAIN], quote(bids={"yes": "-0.1"}, asks={"yes": 2})),
+    ("out_of_range", "asks.yes", [RAIN], quotes(Prices(question="rain", asks={"yes": 2}))),
+    ("wrong_fields_for_kind", "prices", [RAIN], quotes(Prices(question="rain"))),
+    ("wrong_fields_for_kind", "prices", [numeric()], quote("depth", prices=None, bids={"1": 1})),
+    ("unknown_outcome", "bids", [RAIN], quote(bids={"no": "0.5"})),
+    ("unknown_outcome", "asks", [COLOUR], quote("colour", prices=None, asks={"pink": "0.5"})),
+    ("crossed_quote", "bids", [RAIN], quote(bids={"yes": "0.400000001"}, asks={"yes": "0.4"})),
+    ("crossed_quote", "bids", [COLOUR], quotes(Prices(question="colour", **CROSSED))),
     ("wrong_order_of_instants", "quoted_at", [RAIN], quote(quoted_at="2026-03-02T00:00:00.000001Z")),
     ("out_of_order", "quoted_at", [RAIN, quote(at=day(3))], quote(at=day(3), quoted_at="2026-03-02T23:59:59.999999Z")),
     ("out_of_order", "quoted_at", [RAIN, quote(at=day(3))], quote()),
@@ -142,6 +152,8 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("duplicate_question", "wrong_fields_for_kind", [RAIN], quotes(of_rain({}), of_rain({}))),
     ("wrong_fields_for_kind", "unknown_outcome", [numeric()], quote("depth", prices={"1": 1})),
     ("unknown_outcome", "wrong_order_of_instants", [RAIN], quote(prices={"no": 1}, quoted_at=day(9))),
+    ("unknown_outcome", "crossed_quote", [COLOUR], quote("colour", **CROSSED | {"prices": {"pink": 1}})),
+    ("crossed_quote", "wrong_order_of_instants", [COLOUR], quote("colour", prices={}, **CROSSED, quoted_at=day(9))),
     ("wrong_order_of_instants", "out_of_order", [RAIN, quote(at=day(9))], quote(quoted_at=day(3))),
     ("out_of_range", "unknown_contest", [], deposit(0)),
     ("contest_finalized", "not_enrolled", DONE, cash_out(participant="cyd")),
@@ -176,6 +188,47 @@ def quoted(*quotes: tuple[str, tuple[int | None, ...]], at: int = micros(2), quo
 def test_the_price_of_no_is_one_less_that_of_yes(price: Any, yes: int) -> None:
     """Prices are rounded half-even to 1e-9, so that both sum to exactly 1."""
     given(RAIN).when(quote(prices={"yes": price})).records(quoted(("rain", (yes, ONE - yes))))
+
+
+def booked(question: str, *sides: tuple[int | None, ...]) -> AnyEvent:
+    """Return the event of a quote with prices, bids and asks, in hundredths."""
+    prices, bids, asks = (tuple(None if side is None else side * ONE // 100 for side in row) for row in sides)
+    quote = events.Quote(question=question, prices=prices, bids=bids, asks=asks)
+    return events.PricesQuoted(at=micros(2), source="feed", quoted_at=micros(2), quotes=(quote,))
+
+
+@pytest.mark.parametrize(
+    ("fields", "sides"),
+    [
+        ({"prices": None, "bids": {"yes": "0.38"}, "asks": {"yes": "0.42"}}, ((40, 60), (38, 58), (42, 62))),
+        ({"prices": {"yes": "0.45"}, "bids": {"yes": "0.38"}, "asks": {"yes": "0.42"}}, ((45, 55), (38, 58), (42, 62))),
+        ({"prices": {"yes": "0.45"}, "bids": {"yes": "0.38"}}, ((45, 55), (38, None), (None, 62))),
+        ({"prices": None, "asks": {"yes": "0.42"}}, ((None, None), (None, 58), (42, None))),
+        ({"prices": None, "bids": {"yes": 0}, "asks": {"yes": 1}}, ((50, 50), (0, 0), (100, 100))),
+    ],
+)
+def test_who_buys_no_at_its_ask_sells_yes_at_its_bid(fields: dict[str, Any], sides: Any) -> None:
+    """In a binary question, the bid of no is 1 - the ask of yes, and its ask 1 - the bid of yes; a price that is not
+    given is the mean of bid and ask.
+    """
+    given(RAIN).when(quote(**fields)).records(booked("rain", *sides))
+
+
+def test_each_named_outcome_has_its_own_bid_and_ask() -> None:
+    """The price is given, or the mean of bid and ask, or missing; a bid may equal its ask."""
+    fields: dict[str, Any] = {"bids": {"red": "0.2", "green": "0.3"}, "asks": {"red": "0.2", "blue": "0.5"}}
+    sides = ((20, 10, None), (20, 30, None), (20, None, 50))
+    given(COLOUR).when(quote("colour", prices={"green": "0.1"}, **fields)).records(booked("colour", *sides))
+    only = quote("colour", prices={"green": "0.1"}, asks={"red": "0.2"})
+    recorded = booked("colour", (None, 10, None), (), (20, None, None))
+    given(COLOUR).when(only).records(recorded)
+
+
+def test_the_mean_of_bid_and_ask_is_rounded_half_even_once() -> None:
+    """Between 0.000000001 and 0.000000002 is 0.0000000015, which becomes 0.000000002; no is exactly 1 - it."""
+    bids, asks = {"yes": "0.000000001"}, {"yes": "0.000000002"}
+    [event] = given(RAIN).when(quote(prices=None, bids=bids, asks=asks)).outcome  # type: ignore[misc]
+    assert event.quotes[0].prices == (2, ONE - 2)  # type: ignore[union-attr]
 
 
 def test_prices_of_named_outcomes_are_recorded_in_their_order_and_some_may_be_missing() -> None:

@@ -330,6 +330,7 @@ COSTLY = [
     decision(bet(2_000), bet(2_500), bet(400)),
 ]
 # Each code of a bet: the history, the bet, other fields of the decision.
+SIDED = trading_floor(rules=RuleSet(name="sided", trading=Trading(fills="bid_ask", marks="bid")))
 BETS: list[tuple[str, list[AnyCommand], Bet, dict[str, Any]]] = [
     ("unknown_market", TRADED, bet(market_id="hail"), {}),
     ("unknown_market", TRADED, bet(market_id="Rain"), {}),
@@ -348,7 +349,10 @@ BETS: list[tuple[str, list[AnyCommand], Bet, dict[str, Any]]] = [
     ("quote_too_new", LATE, bet(), {"at": "2026-03-02T23:59:59.999999Z"}),
     ("stale_quote", TRADED, bet(), OLD),
     ("stale_quote", [*TRADED, quote(at=day(3), quoted_at=day(2))], bet(), {"at": day(3)}),
+    ("no_ask", SIDED, bet(), {}),  # it has a price
+    ("no_ask", [*SIDED, quote(prices=None, bids={"yes": "0.4"})], bet(), {}),
     ("no_price", TRADED, bet(50, "blue", "colour"), {}),
+    ("no_price", [*SIDED, quote(asks={"yes": 0})], bet(), {}),
     ("no_price", [*TRADED, quote(prices={"yes": 1})], bet(50, "no"), {}),
     ("not_enough_cash", free(quote(), fee_rate_ppm=1), bet(10_000), {}),
     ("too_many_shares", [*TRADED, quote(prices={"yes": CENT})], bet("1000.000001"), {}),
@@ -363,6 +367,7 @@ SALES: list[tuple[str, list[AnyCommand], Sale, dict[str, Any]]] = [
     ("no_quote", GREEN, sale(), NEXT),
     ("quote_too_new", [*BOUGHT, quote(at=day(10))], sale(), NEXT),
     ("stale_quote", BOUGHT, sale(), {"period": 2, "at": "2026-03-09T01:00:00.000001Z"}),
+    ("no_bid", [*SIDED, quote(asks={"yes": "0.4"}), decision(bet()), quote(at=day(9))], sale(), NEXT),
     ("no_shares", [*free(quote(prices={"yes": 1})), decision(bet("0.000001"))], sale(50), {"period": 2}),
     ("not_enough_cash", COSTLY, sale(1), {"period": 2}),
 ]
@@ -394,6 +399,8 @@ PAIRS: list[tuple[str, str, list[AnyCommand], Bet | Sale, dict[str, Any]]] = [
     ("no_quote", "quote_too_new", [*TRADED, LATE_RED], bet(50, "blue", "colour"), {}),
     ("no_quote", "stale_quote", PARTIAL, bet(50, "green", "colour"), OLD),
     ("quote_too_new", "no_price", [*TRADED, quote(at=day(3), prices={"yes": 0})], bet(), {}),
+    ("no_quote", "no_ask", SIDED[:-2], bet(), {}),
+    ("stale_quote", "no_ask", SIDED, bet(), OLD),
     ("stale_quote", "no_price", TRADED, bet(50, "blue", "colour"), OLD),
     ("no_position", "market_closed", [*BOUGHT, closing(at=day(9))], sale(position_id=2), NEXT),
     ("no_position", "stale_quote", TRADED, sale(), OLD),

@@ -301,6 +301,8 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "at": day(3),
             "question": "snow",
             "prices": {"yes": "0.400000000001"},
+            "bids": {"yes": "0.39"},
+            "asks": {"yes": "0.41"},
             "quotes": (commands.Prices(question="rain", prices={"yes": 1}),),
             "source": "wire",
             "quoted_at": day(1),
@@ -542,6 +544,8 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
         "replies": "lenient",
         "completed_by": "shown",
         "fee_rounding": "down",
+        "fills": "bid_ask",
+        "marks": "bid",
     }
     other: Any = names.get(field, not value if isinstance(value, bool) else None)
     changed = msgspec.structs.replace(rules, **{field: value + 1 if other is None else other})

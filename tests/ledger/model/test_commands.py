@@ -106,6 +106,8 @@ def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -
         ("enrol_participant", "family", None),
         ("enrol_participant", "release", None),
         ("quote", "quotes", None),
+        ("quote", "bids", None),
+        ("quote", "asks", None),
         ("record_decision", "attempt", 1),
         ("record_decision", "bets", None),
         ("record_decision", "sells", None),

@@ -48,9 +48,8 @@ ATTESTATIONS = st.builds(
     restricted_list=IDS,
     note=IDS,
 )
-QUOTES = st.builds(
-    events.Quote, question=IDS, prices=st.lists(st.none() | st.integers(0, 10**9), max_size=4).map(tuple)
-)
+_SIDES = st.lists(st.none() | st.integers(0, 10**9), max_size=4).map(tuple)
+QUOTES = st.builds(events.Quote, question=IDS, prices=_SIDES, bids=_SIDES, asks=_SIDES)
 BETS = st.builds(events.Bet, question=IDS, side=IDS, amount=UNITS)
 SALES = st.builds(events.Sale, position=IDS, percentage=UNITS)
 CALLS = st.builds(

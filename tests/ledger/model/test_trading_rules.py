@@ -47,6 +47,8 @@ PUBLISHED: dict[str, Any] = {
     "fee_exponent": 1,
     "fee_unit": 1,
     "fee_rounding": "up",
+    "fills": "price",
+    "marks": "price",
 }
 LIMITS: dict[str, tuple[int, int]] = {
     "starting_cash": (0, 10**15),

@@ -31,7 +31,7 @@ from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
 STORIES = {"kind_means": "autocast-2022", "admissions": "autocast-2022", "leaderboard_by_group": "question-groups"}
-STORIES |= dict.fromkeys(TRADING, "arena-week") | {"fees": "exchange-fees"}
+STORIES |= dict.fromkeys(TRADING, "arena-week") | {"fees": "exchange-fees", "quotes": "bids-and-asks"}
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
 KEYS = {name: projection.key for name, projection in CATALOGUE.items()}
 PROMISED = {  # at least these columns
@@ -74,6 +74,7 @@ PROMISED = {  # at least these columns
     "model_calls": ("input_tokens", "output_tokens", "cost", "latency", "settings", "shown"),
     "journal": ("log_position", "account", "amount"),
     "marks": ("price", "quoted_at", "age", "source", "log_position"),
+    "quotes": ("log_position", "known_from", "quoted_at", "source", "price", "bid", "ask"),
 }  # fmt: skip
 OPTIONAL = {  # columns that may be empty in a row
     "forecasts": {"until", "level", "probability", "value"},
@@ -108,6 +109,7 @@ OPTIONAL = {  # columns that may be empty in a row
         "win_rate",
     },
     "marks": {"brier"},
+    "quotes": {"price", "bid", "ask"},
 }
 
 

@@ -138,6 +138,12 @@ def changed(*removed: str, question: str = "sky", **fields: Any) -> events.Outco
     return events.OutcomesChanged(**{"at": OPENS, "question": question, "removed": removed, **fields})
 
 
+def quoted(**sides: Any) -> events.PricesQuoted:
+    """A quote of rain at a half, with bids or asks."""
+    quote = events.Quote(question="rain", prices=(HALF, HALF), **sides)
+    return events.PricesQuoted(at=OPENS, source="x", quoted_at=OPENS, quotes=(quote,))
+
+
 GRACE: dict[str, Any] = {"grace_ends_at": OPENS + 1}
 IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     "a change of outcomes of an unknown question": [changed("blue")],
@@ -160,6 +166,9 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
         ),
         changed("blue"),
     ],
+    "too few bids": [binary(), quoted(bids=(0,))],
+    "an ask above 1": [binary(), quoted(asks=(2 * HALF + 1, None))],
+    "a bid above its ask": [binary(), quoted(bids=(HALF, None), asks=(HALF - 1, None))],
     "a forecast with a removed outcome": [named(), changed("blue"), forecast("sky", probabilities=(0, HALF, HALF))],
     "a forecast without a new outcome": [
         named(),

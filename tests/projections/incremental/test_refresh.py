@@ -81,7 +81,9 @@ class RefreshedTables:
 def trading(seed: int) -> list[Recorded]:
     """The log of a random trading season."""
     with Ledger.open(":memory:") as ledger:
-        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in Season(seed, 60, fees=True).attempts])
+        ledger.handle_many(
+            [read(msgspec.json.encode(command)) for command, _ in Season(seed, 60, fees=True, sides=True).attempts]
+        )
         return [recorded for page in ledger.read() for recorded in page]
 
 

@@ -174,3 +174,30 @@ def test_marks_follow_a_log_that_grows() -> None:
             last.append(updated.last(PRIOR, 0, 0, micros(10))[0])
     assert rebuilt == [False] * 5 + [True] * 2  # the correction, position 6, closes the question earlier
     assert last == [NO_PRICE, NO_PRICE, 400_000_000, 900_000_000, 400_000_000, 400_000_000, 400_000_000]
+
+
+def test_under_the_rule_bid_a_mark_is_the_bid_or_the_price_of_a_quote_without_one() -> None:
+    """Yes: 0.38, then a price of 0.5 without a bid, then an ask alone, which is no mark. No: 1 - the ask of yes."""
+    bid = Trading(marks="bid")
+    sided = quote(prices=None, bids={"yes": "0.38"}, asks={"yes": "0.42"}, at=day(2))
+    marks = marks_after(sided, yes("0.5", day(3)), quote(prices=None, asks={"yes": "0.6"}, at=day(4)))
+    instants = micros(2), micros(3), micros(4)
+    assert [price for price, _ in marks_of_yes(marks, bid, *instants)] == [380_000_000, 500_000_000, 500_000_000]
+    assert [price for price, _ in marks_of_yes(marks, PRIOR, *instants)] == [400_000_000, 500_000_000, 500_000_000]
+    price, _ = marks.at(bid, 0, 1, int64_array(instants))
+    assert price.tolist() == [580_000_000, 500_000_000, 400_000_000]
+    assert marks.last(bid, 0, 1, micros(4)) == (400_000_000, micros(4))
+    assert marks.last(PRIOR, 0, 1, micros(4)) == (500_000_000, micros(3))
+
+
+def test_marks_at_bids_follow_a_log_whose_first_quotes_have_none() -> None:
+    """The series of a question is read again when its first bid comes, and both rules keep their own last mark."""
+    commands: list[AnyCommand] = [market(), palette(), yes("0.4", day(2)), quote(bids={"yes": "0.3"}, at=day(3))]
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        log_facts, last = Facts(), []
+        marks = Marks(log_facts)
+        for number, command in enumerate(commands):
+            ledger.handle(command, f"c{number}")
+            file_page(log_facts, next(iter(ledger.read(log_facts.as_of))))
+            last.append([marks.last(rules, 0, 0, micros(9))[0] for rules in (Trading(marks="bid"), PRIOR)])
+    assert last[1:] == [[NO_PRICE, NO_PRICE], [400_000_000, 400_000_000], [300_000_000, 400_000_000]]

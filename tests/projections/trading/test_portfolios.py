@@ -717,6 +717,7 @@ class Quote(NamedTuple):
     known_from: int
     quoted_at: int
     prices: tuple[int | None, ...]
+    bids: tuple[int | None, ...]
 
 
 class SlowDefinition:
@@ -729,7 +730,7 @@ class SlowDefinition:
             for quoted in event.get("quotes", []):
                 before = self.quotes.setdefault(quoted["question"], [])
                 known_from = max([event["at"], *(quote.known_from for quote in before)])
-                before.append(Quote(number, known_from, event["quoted_at"], quoted["prices"]))
+                before.append(Quote(number, known_from, event["quoted_at"], quoted["prices"], quoted.get("bids")))
         self.scheduled = {
             command["question"]: micros_of(command["closes_at"]) for command in commands if "closes_at" in command
         }
@@ -744,18 +745,23 @@ class SlowDefinition:
         return closed[-1] if closed else self.scheduled[question]
 
     def mark(self, rules: Told, position: Position, at: int, upto: int) -> Quote | None:
-        """The last quote of the outcome that counts."""
+        """The last quote of the outcome that counts, with the price that counts."""
         place = self.book.questions[position.question].outcomes.index(position.outcome)
+
+        def worth(quote: Quote) -> int | None:
+            bid = quote.bids[place] if rules["marks"] == "bid" and quote.bids else None
+            return quote.prices[place] if bid is None else bid
+
         closes = self.closes(position.question, upto)
         counting = [
             quote
             for quote in self.quotes.get(position.question, [])
-            if quote.prices[place] is not None
+            if worth(quote) is not None
             and quote.number <= upto
             and quote.known_from <= at
             and not (rules["closed_marks"] == "prior" and quote.quoted_at >= closes)
         ]
-        return counting[-1]._replace(prices=(counting[-1].prices[place],)) if counting else None
+        return counting[-1]._replace(prices=(worth(counting[-1]),)) if counting else None
 
     def scores(self, own: list[tuple[int, int, Told]], divisor: int, at: int | None, upto: int) -> list[Fraction]:
         """The scores of purchases whose resolution counts at an instant or is in the log."""
@@ -829,7 +835,7 @@ class SlowDefinition:
 @cache
 def season(seed: int) -> tuple[Season, list[Recorded]]:
     """A random trading season and its log."""
-    random_season = Season(seed)
+    random_season = Season(seed, sides=seed % 2 == 1)
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle_many([read(json.dumps(command)) for command, _ in random_season.attempts])
         return random_season, [event for page in ledger.read() for event in page]

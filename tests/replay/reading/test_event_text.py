@@ -87,6 +87,23 @@ NAMED: dict[str, tuple[events.AnyEvent, str]] = {
         ),
         "feed: mayor north none, south 0.24, west none; wind 0.000000001, 0.000000002",
     ),
+    "bids and asks": (
+        events.PricesQuoted(
+            at=0,
+            source="feed",
+            quoted_at=0,
+            quotes=(
+                events.Quote(
+                    question="rain",
+                    prices=(390_000_000, 610_000_000),
+                    bids=(380_000_000, 600_000_000),
+                    asks=(400_000_000, 620_000_000),
+                ),
+                events.Quote(question="wind", prices=(None, None), asks=(None, 10**9)),
+            ),
+        ),
+        "feed: rain yes 0.39, no 0.61, bids yes 0.38, no 0.6, asks yes 0.4, no 0.62; wind asks none, 1",
+    ),
     "a settlement": (
         events.PositionSettled(**ENDED, shares=1_250_000_000, cost=500_000_000, payout=10**9, proceeds=1_250_000_000),
         "ada in week, position 1 on rain, yes: 1250.00 shares that cost 500.00, at 1 for 1250.00",

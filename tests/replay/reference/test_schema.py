@@ -184,9 +184,11 @@ UNSAID: dict[str, Callable[[Any], bool]] = {
     ),
     # bounds of numbers in text; in a range, how its numbers go together
     "out_of_range": lambda value: _number_as_text(value) or value["type"] == "open_question",
-    # a whole number that is written with a point; which fields of a quote or of a decision go together
+    # a whole number that is written with a point; which fields of a quote, of a decision or of a change of outcomes go
+    # together
     "malformed": lambda value: (
-        value["type"] in {"quote", "record_decision"} or any(isinstance(leaf, Decimal) for leaf in _leaves(value))
+        value["type"] in {"quote", "record_decision", "change_outcomes"}
+        or any(isinstance(leaf, Decimal) for leaf in _leaves(value))
     ),
 }
 
