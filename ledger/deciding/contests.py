@@ -187,7 +187,7 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
     contest = state.contest(command.contest)
     if not contest.finalized:
         raise Refused("contest_not_finalized", "contest", command.contest)
-    if contest.paid >= contest.pool > 0:
+    if contest.is_paid:
         raise Refused("prizes_paid", "contest", command.contest)
     if state.prizes is None:
         raise Refused("prizes_unknown", "contest", command.contest)

@@ -76,6 +76,11 @@ class ContestState(NamedTuple):
     decided: int = 0
     open: int = 0
 
+    @property
+    def is_paid(self) -> bool:
+        """Whether the whole pool is paid."""
+        return self.paid >= self.pool > 0
+
     def complete(self) -> bool:
         """Return whether every participant has taken a decision and no position is open."""
         return 0 < self.enrolled == self.decided and not self.open

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Conflict, Refused
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
 
@@ -170,13 +170,14 @@ class Ledger:
     ) -> list[Receipt | Refused]:
         from forecast_ledger.ledger.storing.store import TakenError  # noqa: PLC0415
 
+        prizes = self._prizes_of(self._due(requests))
         with self._lock:
             recorded = Batch(self._known, self._store.read, self._known.recorded_at).receipts(requests)
             if recorded is not None:  # then there is no need to wait for a turn
                 return recorded
             for _ in range(MAX_TRIES):
                 try:
-                    batch, outcomes = self._in_turn(requests, atomic=atomic, times=times)
+                    batch, outcomes = self._in_turn(requests, prizes, atomic=atomic, times=times)
                 except TakenError:
                     instrumentation.log_event(_logger, logging.DEBUG, "race lost", self._race_fields)
                     continue
@@ -189,22 +190,53 @@ class Ledger:
                 return outcomes
         raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 
+    def _due(self, requests: Sequence[Request]) -> tuple[list[str], int]:
+        """Return the finalized contests that new commands are to pay, and the log position as of which they are."""
+        paying = [
+            (command.contest, request)
+            for request in requests
+            if isinstance(command := request.command, PayPrizes) and not isinstance(request.known_by, Refused)
+        ]
+        if not paying or self._prizes is None:
+            return [], 0
+        with self._lock:
+            self._catch_up(self._store)
+            contests, batch = self._known.state.contests, Batch(self._known, self._store.read, 0)
+            new = {contest for contest, request in paying if contest in contests and not batch.receipts([request])}
+            due = [name for name in sorted(new) if contests[name].finalized and not contests[name].is_paid]
+            return due, self._known.head.position
+
+    def _prizes_of(self, due: tuple[list[str], int]) -> dict[str, Mapping[str, int]]:
+        """Return the prizes of finalized contests; nobody waits, because later events do not change them."""
+        contests, last = due
+        if not contests or self._prizes is None:
+            return {}
+        with gc_pause.paused():
+            return {
+                contest: self._prizes(log.unseal_pages(log.pages_up_to(self._store.pages(), last)), contest)
+                for contest in contests
+            }
+
     def _in_turn(
         self,
         requests: Sequence[Request],
+        prizes: Mapping[str, Mapping[str, int]],
         *,
         atomic: bool,
         times: Sequence[int] | None,
     ) -> tuple[Batch, list[Receipt | Refused]]:
         """Decide and record in a turn. Raises TakenError: another writer did not take a turn.
 
-        After any error, the state is restored; if the rows were recorded all the same, they are read again later.
+        prizes: of finalized contests, by contest. After any error, the state is restored;
+        if the rows were recorded all the same, they are read again later.
         """
         batch = None
         try:
             with self._turn() as turn:
                 batch = Batch(self._known, turn.read, max(self._clock(), self._known.recorded_at), times)
-                self._known.state.prizes = partial(_board_prizes, self._prizes, turn, batch) if self._prizes else None
+                self._known.state.prizes = (
+                    partial(_board_prizes, self._prizes, prizes, turn, batch) if self._prizes else None
+                )
                 outcomes = batch.decide_all(requests, atomic=atomic)
                 if batch.rows:
                     turn.append(batch.rows)
@@ -243,8 +275,12 @@ class Ledger:
             self._known.apply(page)
 
 
-def _board_prizes(prizes: Prizes, turn: "Turn", batch: Batch, contest: str) -> Mapping[str, int]:
-    """Return the prizes of a finalized contest, from the log and the rows of the batch so far."""
+def _board_prizes(
+    prizes: Prizes, known: Mapping[str, Mapping[str, int]], turn: "Turn", batch: Batch, contest: str
+) -> Mapping[str, int]:
+    """Return the prizes of a finalized contest: the known ones, else from the log and the rows of the batch so far."""
+    if contest in known:
+        return known[contest]
     with gc_pause.paused():
         return prizes(
             log.unseal_pages(chain(log.pages_up_to(turn.pages(), batch.head.position), batch.pages())), contest

@@ -282,13 +282,16 @@ def test_each_contest_is_paid_for_itself() -> None:
     assert rows == [("cup", "100.00"), ("league", "48.00")]
 
 
-def while_worked_out(path: Path, aside: Executor, come: Callable[[], object]) -> tuple[Ledger, list[Future[object]]]:
-    """A ledger on this log, and what became of what comes, the first time, just while it works out a board."""
-    left, came = [come], list[Future[object]]()
+def while_worked_out(path: Path, aside: Executor, come: Callable[[], object]) -> tuple[Ledger, list[object]]:
+    """A ledger on this log, and what became of what came, the first time, while it worked out a board.
+
+    The board is not done before that is: if anybody had to wait for the board, this would never end.
+    """
+    left, came = [come], list[object]()
 
     def slow(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
         while left:
-            came.append(aside.submit(left.pop()))
+            came.append(aside.submit(left.pop()).result(timeout=30))
         return prizes_from_log(pages, contest)
 
     return Ledger.open(path, clock=lambda: NOW, prizes=slow), came
@@ -296,32 +299,42 @@ def while_worked_out(path: Path, aside: Executor, come: Callable[[], object]) ->
 
 @pytest.mark.parametrize("when", [PAID_AT, day(29)])
 def test_of_two_who_pay_at_once_the_later_one_finds_it_done(tmp_path: Path, when: str) -> None:
-    """The second waits for the first, whether or not both claim the same instant; only the first has paid."""
+    """Who comes while the board is worked out need not wait, and pays; the other then pays nobody."""
     path = tmp_path / "log.db"
     with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
         second, came = while_worked_out(path, aside, lambda: pay(first, "cup", when))
         with second:
-            receipt = pay(second, "cup", PAID_AT)
-        assert receipt
-        assert (receipt.first, receipt.last, came[0].result()) == (10, 13, None)
+            assert pay(second, "cup", PAID_AT) is None
+        assert [(receipt.first, receipt.last) for receipt in came if isinstance(receipt, Receipt)] == [(10, 13)]
         assert [type(event) is PrizePaid for event in events(first, 9)] == [True] * 4
     assert verify(str(path)).position == 13
 
 
-def test_another_command_that_pays_finds_it_done(tmp_path: Path) -> None:
-    """It records nothing more."""
+def test_another_command_that_pays_meanwhile_leaves_nothing_to_pay(tmp_path: Path) -> None:
+    """The command that worked the board out is refused, and records nothing."""
     path = tmp_path / "log.db"
     with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
         second, came = while_worked_out(path, aside, lambda: first.handle(payment(), "by hand"))
-        with second:
-            assert pay(second, "cup", PAID_AT)
-        with pytest.raises(Refused, match="prizes_paid"):
-            came[0].result()
+        with second, pytest.raises(Refused, match="prizes_paid"):
+            second.handle(payment(), "by machine")
+        assert came == [Receipt("by hand", 10, 13)]
         assert len(events(first, 9)) == 4
 
 
-def test_anything_else_is_recorded_after_what_is_paid(tmp_path: Path) -> None:
-    """Other events do not change the sealed board."""
+def test_a_part_that_is_paid_meanwhile_is_not_paid_twice(tmp_path: Path) -> None:
+    """Bob has his prize when the turn comes; only the others are paid."""
+    path = tmp_path / "log.db"
+    kept(path, *sealed()).close()
+    with ThreadPoolExecutor(1) as aside:
+        second, _ = while_worked_out(path, aside, lambda: forge(path, *prizes_paid(bob=40)))
+        with second:
+            receipt = second.handle(payment(), "pay")
+            assert (receipt.first, receipt.last) == (11, 13)
+            assert paid_to(second) == {"ada": 2500, "bob": 4000, "cyd": 1000, "dan": 2500}
+
+
+def test_anything_else_is_recorded_before_what_is_paid(tmp_path: Path) -> None:
+    """Events that came while the board was worked out do not change it: it is sealed."""
     path = tmp_path / "log.db"
     with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
         both: list[AnyCommand] = [revocation(), forecast(participant="eve")]
@@ -331,10 +344,37 @@ def test_anything_else_is_recorded_after_what_is_paid(tmp_path: Path) -> None:
         with second:
             receipt = pay(second, "cup", PAID_AT)
         assert receipt
-        assert (receipt.first, receipt.last, came[0].result()) == (10, 13, [14, 15])
-        paid = [(event.participant, event.amount) for event in events(first, 9) if isinstance(event, PrizePaid)]
+        assert (receipt.first, receipt.last, came) == (12, 15, [[10, 11]])
+        paid = [(event.participant, event.amount) for event in events(first, 11) if isinstance(event, PrizePaid)]
         assert paid == payouts(*sealed())
     assert verify(str(path)).position == 15
+
+
+def test_a_thread_that_shares_the_ledger_does_not_wait_for_a_board_either(tmp_path: Path) -> None:
+    """It records while the board is worked out."""
+    path = tmp_path / "log.db"
+    kept(path, *sealed()).close()
+    with ThreadPoolExecutor(1) as aside:
+        shared: list[Ledger] = []
+        ledger, came = while_worked_out(path, aside, lambda: shared[0].handle(opened("snow"), "snow"))
+        shared.append(ledger)
+        with ledger:
+            assert ledger.handle(payment(), "pay") == Receipt("pay", 11, 14)
+        assert came == [Receipt("snow", 10, 10)]
+
+
+def test_a_contest_that_is_sealed_meanwhile_is_worked_out_in_the_turn(tmp_path: Path) -> None:
+    """The ledger asks for two payments; the second contest is sealed only while the first one is worked out."""
+    path = tmp_path / "log.db"
+    league: list[AnyCommand] = [contest("league", pool=48), entry("league")]
+    with kept(path, *sealed(*league)) as first, ThreadPoolExecutor(1) as aside:
+        second, came = while_worked_out(path, aside, lambda: first.handle(finalization("league"), "seal"))
+        with second:
+            both = [structs.replace(payment(name), id=f"pay {name}") for name in ("cup", "league")]
+            paid = second.handle_many(both)
+        assert [type(each) for each in (*came, *paid)] == [Receipt] * 3
+        assert sum(event.amount for event in events(first) if isinstance(event, PrizePaid)) == 148 * 10**6
+    assert verify(str(path)).position == max(each.last for each in paid if isinstance(each, Receipt))
 
 
 def test_many_who_pay_at_once_pay_once(tmp_path: Path) -> None:
