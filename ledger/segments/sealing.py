@@ -11,15 +11,18 @@ import msgspec
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.log import START, Checkpoint
+from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, rebuild, to_columns
 from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
 from forecast_ledger.ledger.segments.segment_manifest import (
     MANIFEST,
     MARKED,
+    OTHER,
     VERSION,
+    Pages,
     Segment,
     SegmentManifest,
+    check_same_log,
     describe_file,
     read_manifest,
 )
@@ -27,8 +30,6 @@ from forecast_ledger.ledger.segments.segment_manifest import (
 SEGMENT_ROWS = 1 << 20
 _PART = 1 << 14  # rows that are made into columns together
 _OURS = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others)\.parquet|segments\.json\.part", re.ASCII)
-_OTHER = "name another folder"
-Pages = Callable[[int], Iterator[list[bytes]]]  # of the rows after a log position
 
 
 def seal(
@@ -121,25 +122,12 @@ def _listed(folder: Path, ledger: str) -> SegmentManifest:
     if not (folder / MANIFEST).exists():
         others = sorted(path.name for path in folder.iterdir() if not _OURS.fullmatch(path.name))
         if others:
-            raise Unavailable(f"{folder}: it has other files, such as {others[0]!r}; {_OTHER}")
+            raise Unavailable(f"{folder}: it has other files, such as {others[0]!r}; {OTHER}")
         return SegmentManifest(ledger)
     manifest = read_manifest(folder)
     if manifest.ledger != ledger:
-        raise Unavailable(f"{folder}: its segments are of the ledger {manifest.ledger!r}; {_OTHER}")
+        raise Unavailable(f"{folder}: its segments are of the ledger {manifest.ledger!r}; {OTHER}")
     return manifest
-
-
-def check_same_log(pages: Pages, manifest: SegmentManifest, folder: Path) -> None:
-    """Check that a log has the last row of a folder of segments. Raises Unavailable: it is another, or ends before."""
-    position, digest = manifest.end
-    if manifest.end == START:
-        return
-    for page in pages(position - 1):
-        if log.stated_digest(page[0]) != digest:
-            raise Unavailable(f"{folder}: its segments are of another log; {_OTHER}")
-        return
-    fault = f"its segments end at log position {position}, after the last row of the log; the log is an older copy"
-    raise Unavailable(f"{folder}: {fault}")
 
 
 def _remove_unlisted(folder: Path, manifest: SegmentManifest) -> None:

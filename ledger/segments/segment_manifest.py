@@ -5,6 +5,7 @@ A folder holds what its manifest lists; the rename of a new manifest is the one 
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
 
 MANIFEST = "segments.json"
@@ -23,6 +25,8 @@ LARGEST_MANIFEST = 1 << 28  # bytes that are read of a manifest
 MOST_ROWS = 1 << 24  # rows of a segment, whose columns are read into memory together
 MARKED = 1 << 12  # the manifest has the digest of each of so many rows of the log, so that one row is checked quickly
 RESTORE = "restore the folder from a copy, or seal the log into a new folder"
+OTHER = "name another folder"
+Pages = Callable[[int], Iterator[list[bytes]]]  # of the rows of a log after a log position
 _FILE_NAME = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others)\.parquet", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
@@ -173,3 +177,16 @@ def check_file(folder: Path, entry: SegmentFile, position: int) -> None:
         raise Corrupt(position, f"{path}: {error.strerror or error}; {RESTORE}", "store") from None
     if found != entry:
         raise Corrupt(position, f"{path}: the file was changed after it was sealed; {RESTORE}", "store")
+
+
+def check_same_log(pages: Pages, manifest: SegmentManifest, folder: Path) -> None:
+    """Check that a log has the last row of a folder of segments. Raises Unavailable: it is another, or ends before."""
+    position, digest = manifest.end
+    if manifest.end == START:
+        return
+    for page in pages(position - 1):
+        if log.stated_digest(page[0]) != digest:
+            raise Unavailable(f"{folder}: its segments are of another log; {OTHER}")
+        return
+    fault = f"its segments end at log position {position}, after the last row of the log; the log is an older copy"
+    raise Unavailable(f"{folder}: {fault}")
