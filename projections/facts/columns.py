@@ -141,6 +141,24 @@ class ChangedOutcomes(NamedTuple):
         """The index of the outcome that stands for all that are not named."""
         return self.first - 1
 
+    def counted_from(self) -> list[int]:
+        """Return from when on each change counts by the ledger's clock, µs.
+
+        A removal counts when it is recorded. An addition counts at the end of its grace period, or when it is recorded
+        if that is later; the next change, if recorded earlier, ends the period: a change is complete before the next.
+
+        >>> first = OutcomeChange(1, 0, 3, added=(2,), removed=(), ends_at=9)
+        >>> ChangedOutcomes(2, 3, (first,)).counted_from()
+        [9]
+        >>> ChangedOutcomes(2, 3, (first, OutcomeChange(2, 9, 5, added=(), removed=(0,), ends_at=9))).counted_from()
+        [5, 5]
+        """
+        nexts = [*(change.recorded_at for change in self.changes[1:]), 2**63 - 1]
+        return [
+            max(change.recorded_at, min(change.ends_at, after)) if change.added else change.recorded_at
+            for change, after in zip(self.changes, nexts, strict=True)
+        ]
+
     def given(self) -> list[int]:
         """Return the outcomes that the question has after the changes.
 

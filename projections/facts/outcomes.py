@@ -176,25 +176,29 @@ class _Rows:
         self.numbers.append(numbers)
         return ~((len(self.numbers) - 1) * self.width)
 
-    def change(self, change: OutcomeChange) -> None:
-        """Add what follows from a change for the last forecast of each participant."""
+    def change(self, change: OutcomeChange, recorded: int) -> None:
+        """Add what follows from a change for the last forecast of each participant.
+
+        recorded: from when on it counts by the ledger's clock, µs.
+        """
         for row in [*self.last.values()]:
             if not row.made:
                 continue
-            at, recorded_at = max(row.at, change.ends_at), max(row.recorded_at, change.recorded_at)
+            at, recorded_at = max(row.at, change.ends_at), max(row.recorded_at, recorded)
             after = row._replace(position=change.position, at=at, recorded_at=recorded_at)
             if change.added:
-                self.add(after._replace(recorded_at=max(recorded_at, change.ends_at), made=False))
+                self.add(after._replace(made=False))
             else:
                 self.add(after._replace(start=self.folded(row.start, change.removed)))
 
-    def forecast(self, row: _Row, grace: OutcomeChange | None) -> None:
-        """Add a forecast or withdrawal. grace: the last addition of outcomes before it."""
-        early = grace is not None and row.position > grace.position and min(row.at, row.recorded_at) < grace.ends_at
-        if row.made and early and grace is not None:
-            self.add(row._replace(start=self.folded(row.start, grace.added)))
-            at, recorded_at = max(row.at, grace.ends_at), max(row.recorded_at, grace.ends_at)
-            row = row._replace(at=at, recorded_at=recorded_at)
+    def forecast(self, row: _Row, grace: tuple[OutcomeChange, int] | None) -> None:
+        """Add a forecast or withdrawal. grace: the last addition of outcomes before it, as for `change`."""
+        if row.made and grace is not None:
+            addition, recorded = grace
+            if row.at < addition.ends_at or row.recorded_at < recorded:
+                self.add(row._replace(start=self.folded(row.start, addition.added)))
+                at, recorded_at = max(row.at, addition.ends_at), max(row.recorded_at, recorded)
+                row = row._replace(at=at, recorded_at=recorded_at)
         self.add(row)
 
 
@@ -203,14 +207,17 @@ def _counted(forecasts: Forecasts, question: int, outcomes: ChangedOutcomes, unu
     own = np.flatnonzero(forecasts.question == question)
     own = own[stable_order(forecasts.position[own])]
     columns = (forecasts.position, forecasts.at, forecasts.recorded_at, forecasts.made, forecasts.start)
-    rows, waiting, grace = _Rows(forecasts, outcomes), [*outcomes.changes], None
+    rows, grace = _Rows(forecasts, outcomes), None
+    waiting = [*zip(outcomes.changes, outcomes.counted_from(), strict=True)]
     for row in map(_Row, own.tolist(), *(column[own].tolist() for column in columns)):
-        while waiting and waiting[0].position <= row.position:
-            grace = _passed(rows, waiting.pop(0), grace)
+        while waiting and waiting[0][0].position <= row.position:
+            change = waiting.pop(0)
+            rows.change(*change)
+            grace = change if change[0].added else grace
         if row.source not in unused:
             rows.forecast(row, grace)
     for change in waiting:
-        grace = _passed(rows, change, grace)
+        rows.change(*change)
     table = int64_array([number for row in rows.rows for number in row]).reshape(-1, len(_Row._fields))
     source, position, at, recorded_at, made, start = table.T
     return replace(
@@ -222,8 +229,3 @@ def _counted(forecasts: Forecasts, question: int, outcomes: ChangedOutcomes, unu
         start=start,
         chances=np.concatenate([_NONE, *rows.numbers]),
     )
-
-
-def _passed(rows: _Rows, change: OutcomeChange, grace: OutcomeChange | None) -> OutcomeChange | None:
-    rows.change(change)
-    return change if change.added else grace

@@ -113,6 +113,7 @@ def _uniform_of_named(asked: _Asked) -> Iterator[_Statement]:
         return
     as_of = int(asked.questions.as_of[asked.number])
     changes = [change for change in changed.changes if change.position <= as_of]
+    counted_from = changed._replace(changes=tuple(changes)).counted_from()
     for number in range(len(changes) + 1):
         given = changed._replace(changes=tuple(changes[:number])).given()
         numbers = _laid_out(changed, given, apportion(PROBABILITY, [1] * len(given)))
@@ -120,8 +121,7 @@ def _uniform_of_named(asked: _Asked) -> Iterator[_Statement]:
             yield _from_opening(asked, numbers)
             continue
         change = changes[number - 1]
-        recorded_at = max(change.recorded_at, change.ends_at) if change.added else change.recorded_at
-        yield _Statement(change.position, change.ends_at, recorded_at, numbers)
+        yield _Statement(change.position, change.ends_at, counted_from[number - 1], numbers)
 
 
 def _laid_out(changed: ChangedOutcomes, given: Sequence[int], numbers: Sequence[int]) -> list[int]:

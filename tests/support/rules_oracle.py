@@ -99,11 +99,19 @@ class Case:
 
 
 def takes_effect(case: Case, position: int, change: events.OutcomesChanged) -> int:
-    """When a change counts: a removal at once, an addition at the end of its grace period."""
+    """When a change counts: a removal at once, an addition at the end of its grace period.
+
+    By the ledger's clock, this period ends at the latest when the next change is recorded.
+    """
     at = change.at if change.grace_ends_at is None else change.grace_ends_at
     if case.rules.clock == "claimed":
         return at
-    return max(case.recorded_at[position], 0 if change.grace_ends_at is None else at)
+    recorded = case.recorded_at[position]
+    if change.grace_ends_at is None:
+        return recorded
+    return max(
+        recorded, min([at, *(case.recorded_at[later] for later, _ in case.question.changes if later > position)])
+    )
 
 
 def changed(names: Sequence[str], change: events.OutcomesChanged) -> list[str]:
