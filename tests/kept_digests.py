@@ -174,6 +174,22 @@ def _arena() -> Iterator[Batch]:
     yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(story)]
 
 
+def _deep() -> Iterator[Batch]:
+    """Bets and a sale at quotes with sizes, filled in part, with fees."""
+    deep = TradingRules(depth="partial", fee_rate_ppm=70_000, fee_unit=10_000, fee_rounding="cash", period_days=0)
+    sizes: dict[str, Any] = {"ask_sizes": {"yes": 1_000}, "bid_sizes": {"yes": 300}}
+    said: list[AnyCommand] = [
+        *given.trading_floor("ada", "bob", rules=RuleSet(name="deep", trading=deep)),
+        given.quote(**sizes),
+        given.decision(given.bet(500), given.bet(300, "no")),
+        given.decision(given.bet(100), participant="bob"),
+        given.quote(at=given.day(3), **sizes | {"bid_sizes": {"yes": 800}}),
+        given.decision(given.sale(), period=2, at=given.day(3)),
+        given.resolution(at=given.day(9)),
+    ]
+    yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
+
+
 def _changing() -> Iterator[Batch]:
     """Outcomes removed and added while forecasts stand, and forecasts in the grace period and after it."""
     said: list[AnyCommand] = [given.choices()]
@@ -231,6 +247,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "forecastbench-import": partial(_from_source, "forecastbench", "forecastbench-import"),
     "metaculus-import": partial(_from_source, "metaculus", "metaculus-import"),
     "arena": _arena,
+    "depth": _deep,
     "changing": _changing,
     "flusight": _flusight,
     "replication": _replication,

@@ -64,12 +64,10 @@ def lossy_reading(command: AnyCommand) -> Iterator[CommandReading]:
     yield CommandReading(command, (command,), lossy=True)
 
 
-def by_outcome(numbers: Sequence[int | None], outcomes: Sequence[str]) -> dict[str, Any]:
+def by_outcome(numbers: Sequence[int | None], outcomes: Sequence[str], unit: int = PROBABILITY) -> dict[str, Any]:
     """Return numbers by outcome, without missing ones; by index if there are not as many outcomes."""
     names = outcomes if len(outcomes) == len(numbers) else [*map(str, range(len(numbers)))]
-    return {
-        name: in_units(number, PROBABILITY) for name, number in zip(names, numbers, strict=True) if number is not None
-    }
+    return {name: in_units(number, unit) for name, number in zip(names, numbers, strict=True) if number is not None}
 
 
 def current_outcomes_of(question: str, state: State) -> tuple[str, ...]:

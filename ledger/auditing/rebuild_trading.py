@@ -18,7 +18,8 @@ from forecast_ledger.ledger.auditing.command_readings import (
     lossy_reading,
     outcomes_of,
 )
-from forecast_ledger.ledger.core.values import MONEY
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.core.values import MONEY, PROBABILITY
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -44,19 +45,31 @@ def _quote_prices(event: events.PricesQuoted, state: State, _: TextLookup) -> It
         "source": event.source,
         "quoted_at": instant_text(event.quoted_at),
     }
-    quotes = [commands.Prices(question=quote.question, **_sides(quote, state)) for quote in event.quotes]
-    variants: list[AnyCommand] = [commands.QuotePrices(**fields, quotes=tuple(quotes))]
-    if len(quotes) == 1:
-        variants.append(commands.QuotePrices(**fields, **structs.asdict(quotes[0])))
+    variants: list[AnyCommand] = []
+    for given in dict.fromkeys((event.quotes, tuple(map(_without_means, event.quotes)))):
+        quotes = [commands.Prices(question=quote.question, **_sides(quote, state)) for quote in given]
+        variants.append(commands.QuotePrices(**fields, quotes=tuple(quotes)))
+        if len(quotes) == 1:
+            variants.append(commands.QuotePrices(**fields, **structs.asdict(quotes[0])))
     yield CommandReading(variants[0], variants, lossy=True)
+
+
+def _without_means(quote: events.Quote) -> events.Quote:
+    """Return a quote without the prices that are the means of bid and ask, which its command need not have had."""
+    sides = zip(quote.prices, quote.bids, quote.asks, strict=False)  # bids and asks may be empty
+    prices = [
+        None if bid is not None and ask is not None and price == half_even(bid + ask, 2) else price
+        for price, bid, ask in sides
+    ]
+    return structs.replace(quote, prices=tuple(prices)) if prices else quote
 
 
 def _sides(quote: events.Quote, state: State) -> dict[str, dict[str, Any] | None]:
     """Return the prices, bids and asks of a quote by outcome; of a binary question, those of yes."""
     question, outcomes = state.questions.get(quote.question), outcomes_of(quote.question, state)
     sides: dict[str, dict[str, Any] | None] = {}
-    for name in ("prices", "bids", "asks"):
-        prices = by_outcome(getattr(quote, name), outcomes)
+    for name in ("prices", "bids", "asks", "bid_sizes", "ask_sizes"):
+        prices = by_outcome(getattr(quote, name), outcomes, MONEY if name.endswith("sizes") else PROBABILITY)
         if question is not None and question.kind == "binary":
             prices.pop("no", None)
         sides[name] = prices or None

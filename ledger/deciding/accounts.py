@@ -1,6 +1,6 @@
 """Decide the commands of quotes and cash, and the events of positions that follow from a resolution."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import structs
@@ -54,7 +54,7 @@ def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQu
 
 
 def _prices_of(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
-    rows = {"prices": command.prices, "bids": command.bids, "asks": command.asks}
+    rows = {side: getattr(command, side) for side in _READ_SIDE}
     given = any(row is not None for row in rows.values())
     if command.question is not None and given and command.quotes is None:
         return (commands.Prices(question=command.question, **rows),)
@@ -63,12 +63,21 @@ def _prices_of(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
     return command.quotes
 
 
+def _read_size(size: values.Number, field: str) -> int:
+    return values.read_fixed(size, values.MONEY, field, 0, values.LARGEST_HOLDING)
+
+
+_READ_SIDE: dict[str, Callable[[values.Number, str], int]] = {
+    **dict.fromkeys(["prices", "bids", "asks"], values.read_probability),
+    **dict.fromkeys(["bid_sizes", "ask_sizes"], _read_size),
+}
+
+
 def _sides(row: commands.Prices) -> dict[str, dict[str, int]]:
-    """Return the prices, bids and asks that are given, 1e-9 by outcome."""
-    sides = {"prices": row.prices or {}, "bids": row.bids or {}, "asks": row.asks or {}}
+    """Return the prices, bids and asks that are given, 1e-9 by outcome, and the sizes of bids and asks, 1e-6."""
     return {
-        side: {name: values.read_probability(price, f"{side}.{name}") for name, price in prices.items()}
-        for side, prices in sides.items()
+        side: {name: read_side(number, f"{side}.{name}") for name, number in (getattr(row, side) or {}).items()}
+        for side, read_side in _READ_SIDE.items()
     }
 
 
@@ -77,7 +86,7 @@ def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState)
 
     In a binary question, the price of no is 1 - yes, and who buys no at its ask sells yes at its bid.
     """
-    if question.range is not None or not any(sides.values()):
+    if question.range is not None or not (sides["prices"] or sides["bids"] or sides["asks"]):
         detail = "give prices of one or more outcomes, of a question that is not numeric"
         raise Refused("wrong_fields_for_kind", "prices", name, detail)
     binary = question.kind == "binary"
@@ -86,7 +95,7 @@ def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState)
             if outcome not in question.current or (binary and outcome != "yes"):
                 detail = "not an outcome of the question; give the price of yes alone if it is binary"
                 raise Refused("unknown_outcome", side, outcome, detail)
-    prices, bids, asks = sides.values()
+    prices, bids, asks = sides["prices"], sides["bids"], sides["asks"]
     means = {outcome: half_even(bids[outcome] + asks[outcome], 2) for outcome in bids.keys() & asks.keys()}
     rows = [tuple(map(row.get, question.outcomes)) for row in (means | prices, bids, asks)]
     if binary:
@@ -97,7 +106,18 @@ def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState)
         prices=rows[0],
         bids=rows[1] * bool(bids or (binary and asks)),
         asks=rows[2] * bool(asks or (binary and bids)),
+        **_sizes(sides, question),
     )
+
+
+def _sizes(sides: dict[str, dict[str, int]], question: QuestionState) -> dict[str, tuple[int | None, ...]]:
+    """Return sizes in the order of the outcomes; in a binary question, the bid of no is the ask of yes, of its size."""
+    if question.kind == "binary":
+        yes = sides["bid_sizes"].get("yes"), sides["ask_sizes"].get("yes")
+        has_size = yes != (None, None)
+        return {"bid_sizes": yes * has_size, "ask_sizes": yes[::-1] * has_size}
+    rows = {side: sides[side] for side in ("bid_sizes", "ask_sizes")}
+    return {side: tuple(map(row.get, question.outcomes)) * bool(row) for side, row in rows.items()}
 
 
 def _check_not_crossed(quote: events.Quote, question: QuestionState) -> None:
@@ -242,7 +262,7 @@ def prices_quoted(event: events.PricesQuoted, state: State, position: int) -> tu
         (
             state.quotes,
             quote.question,
-            LastQuote(position, event.quoted_at, quote.prices, quote.bids, quote.asks),
+            LastQuote(position, event.quoted_at, *structs.astuple(quote)[1:]),
         )
         for quote in event.quotes
     )
@@ -296,66 +316,6 @@ def _update_position(
     )
 
 
-def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...]:
-    """Add shares to a position, and take cash from the account."""
-    key = (event.contest, event.participant)
-    account, number = state.accounts[key], event.position
-    before = state.positions.get((*key, number))
-    held = before or PositionState(event.question, event.outcome)
-    after = held._replace(
-        shares=held.shares + event.shares,
-        cost=held.cost + event.amount,
-        paid=held.paid + event.amount,
-        fees=held.fees + event.fee,
-    )
-    bought = account.bought + event.shares
-    account = account._replace(
-        cash=account.cash - event.amount - event.fee, positions=max(account.positions, number), bought=bought
-    )
-    writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, (*key, number), after))
-    writes += _update_traded_at(event, state)
-    if before is not None:
-        return writes
-    state.entries[event.contest, event.question]
-    contest, holders = state.contests[event.contest], state.holders.get(event.question, {})
-    return (
-        *writes,
-        (state.holders, event.question, holders),
-        (holders, (*key, number), True),
-        (state.held, (*key, event.question, event.outcome), number),
-        (state.contests, event.contest, contest._replace(open=contest.open + state.completes(*key))),
-    )
-
-
-def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
-    """Take shares from a position, and add cash to the account."""
-    key = (event.contest, event.participant)
-    account, held = state.accounts[key], state.positions[*key, event.position]
-    after = held._replace(
-        shares=held.shares - event.shares,
-        cost=held.cost - event.cost,
-        received=held.received + event.proceeds,
-        fees=held.fees + event.fee,
-    )
-    writes: tuple[Write, ...] = (
-        (state.accounts, key, account._replace(cash=account.cash + event.proceeds - event.fee)),
-        (state.positions, (*key, event.position), after),
-        *_update_traded_at(event, state),
-    )
-    if after.shares:
-        return writes
-    contest = state.contests[event.contest]
-    return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - state.completes(*key))))
-
-
-def _update_traded_at(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
-    """Update the instant of the latest trade on the question."""
-    question = state.questions[event.question]
-    if event.at <= question.traded_at:
-        return ()
-    return ((state.questions, event.question, question._replace(traded_at=event.at)),)
-
-
 DECIDE: dict[type, Decide] = {
     commands.QuotePrices: quote_prices,
     commands.DepositCash: deposit_cash,
@@ -366,8 +326,6 @@ EVOLVE: dict[type, Evolve] = {
     events.CashGranted: cash_granted,
     events.CashDeposited: cash_moved,
     events.CashWithdrawn: cash_moved,
-    events.SharesBought: shares_bought,
-    events.SharesSold: shares_sold,
     events.PositionSettled: position_ended,
     events.PositionRefunded: position_ended,
     events.TradesVoided: position_ended,

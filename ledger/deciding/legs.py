@@ -7,7 +7,7 @@ from typing import Any, Literal
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.deciding.fees import trade_fee
-from forecast_ledger.ledger.deciding.state import AccountState, ContestState, PositionState, State
+from forecast_ledger.ledger.deciding.state import AccountState, ContestState, PositionState, State, Write
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.replies import Reply
 from forecast_ledger.ledger.model.trading_rules import WHOLE, Trading, bet_cap, is_stale
@@ -46,6 +46,7 @@ class _LegRun:
         self.trading = contest.rules.trading or Trading()
         self.account: AccountState = state.accounts[command.contest, command.participant]
         self.positions: dict[int, PositionState] = {}  # those that a leg has changed
+        self.taken: dict[tuple[str, int, bool], int] = {}  # shares that legs have taken from quotes, by their side
         self.held: dict[tuple[str, int], int] = {}  # question, outcome -> number of the newest position opened here
 
     def try_leg(self, leg: int, carry_out: Callable[[Any, dict[str, Any]], Leg], order: Any) -> Leg:
@@ -61,7 +62,7 @@ class _LegRun:
         The price is the ask if the rules fill at bid and ask. The fee is paid on top of the amount, and limits of bets
         do not include it.
         Refuses, first that applies: unknown_market, unknown_side, market_closed, no_quote, quote_too_new, stale_quote,
-        no_ask, no_price, above_cap, not_enough_cash, too_many_shares.
+        no_ask, no_price, above_cap, not_enough_depth, not_enough_cash, too_many_shares.
 
         Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Position Mechanics".
         """
@@ -73,8 +74,13 @@ class _LegRun:
             raise _RefusedLegError("no_price")
         if bet.amount > most:
             raise _RefusedLegError("above_cap")
-        fee = trade_fee(self.trading, shares, price, -bet.amount)
-        if bet.amount + fee > self.account.cash:
+        wanted, amount = shares, bet.amount
+        side = (bet.question, *self.state.questions[bet.question].side(outcome, bought=True))
+        shares = self.within_depth(outcome, shares, side, bought=True)
+        if shares < wanted:
+            amount = -(-shares * price // values.PROBABILITY)
+        fee = trade_fee(self.trading, shares, price, -amount)
+        if amount + fee > self.account.cash:
             raise _RefusedLegError("not_enough_cash")
         if self.account.bought + shares > values.LARGEST_HOLDING:
             raise _RefusedLegError("too_many_shares")
@@ -88,18 +94,20 @@ class _LegRun:
             price=price,
             quote=quote,
             cash=self.account.cash,
-            amount=bet.amount,
+            amount=amount,
             shares=shares,
             confidence=half_even(bet.amount * values.PROBABILITY, most),
             fee=fee,
+            requested=bet.amount * (shares < wanted),
         )
         self.account = self.account._replace(
-            cash=self.account.cash - bet.amount - fee,
+            cash=self.account.cash - amount - fee,
             positions=max(self.account.positions, number),
             bought=self.account.bought + shares,
         )
+        self.taken[side] = self.taken.get(side, 0) + shares
         self.held[bet.question, outcome] = number
-        self.positions[number] = held._replace(shares=held.shares + shares, cost=held.cost + bet.amount)
+        self.positions[number] = held._replace(shares=held.shares + shares, cost=held.cost + amount)
         return event
 
     def sell(self, sale: events.Sale, fields: dict[str, Any]) -> events.SharesSold:
@@ -107,7 +115,7 @@ class _LegRun:
 
         The price is the bid if the rules fill at bid and ask. 100 percent sells all.
         Refuses, first that applies: no_position, market_closed, no_quote, quote_too_new, stale_quote, no_bid,
-        no_shares, not_enough_cash (a fee above the proceeds that the cash does not cover).
+        no_shares, not_enough_depth, not_enough_cash (a fee above the proceeds that the cash does not cover).
         """
         number = int(sale.position) if _NUMBER.fullmatch(sale.position) else 0
         held = self.position(number)
@@ -117,11 +125,15 @@ class _LegRun:
         shares = held.shares if sale.percentage == WHOLE else held.shares * sale.percentage // WHOLE
         if not shares:
             raise _RefusedLegError("no_shares")
+        wanted = shares
+        side = (held.question, *self.state.questions[held.question].side(held.outcome, bought=False))
+        shares = self.within_depth(held.outcome, shares, side, bought=False)
         cost = held.cost * shares // held.shares
         proceeds = shares * price // values.PROBABILITY
         fee = trade_fee(self.trading, shares, price, proceeds)
         if fee > max(proceeds, proceeds + self.account.cash):
             raise _RefusedLegError("not_enough_cash")
+        self.taken[side] = self.taken.get(side, 0) + shares
         self.account = self.account._replace(cash=self.account.cash + proceeds - fee)
         self.positions[number] = held._replace(shares=held.shares - shares, cost=held.cost - cost)
         return events.SharesSold(
@@ -135,6 +147,7 @@ class _LegRun:
             cost=cost,
             proceeds=proceeds,
             fee=fee,
+            requested=wanted * (shares < wanted),
         )
 
     def outcome(self, bet: events.Bet) -> int:
@@ -168,6 +181,23 @@ class _LegRun:
             raise _RefusedLegError(missing)
         return price, quoted.position
 
+    def within_depth(self, outcome: int, shares: int, side: tuple[str, int, bool], *, bought: bool) -> int:
+        """Return how many of some shares the last quote still has for the account.
+
+        side: the question, and the outcome and side of the quote that are traded with. A quote that does not say how
+        many shares it has is not limited. Other accounts take nothing from it.
+        """
+        quoted = self.state.quotes[side[0]]
+        sizes = quoted.ask_sizes if bought else quoted.bid_sizes
+        size = sizes[outcome] if sizes else None
+        if self.trading.depth == "unlimited" or size is None:
+            return shares
+        quote, before = self.state.taken_shares.get((self.command.contest, self.command.participant, *side), (0, 0))
+        left = size - before * (quote == quoted.position) - self.taken.get(side, 0)
+        if left <= 0 or (shares > left and self.trading.depth == "refuse"):
+            raise _RefusedLegError("not_enough_depth")
+        return min(shares, left)
+
     def open_position(self, question: str, outcome: int) -> int:
         """Return the number of the open position on an outcome, or the next free number."""
         key = self.command.contest, self.command.participant, question, outcome
@@ -196,3 +226,75 @@ class _LegRun:
             "attempt": command.attempt,
             "leg": leg,
         }
+
+
+def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...]:
+    """Add shares to a position, and take cash from the account."""
+    key = (event.contest, event.participant)
+    account, number = state.accounts[key], event.position
+    before = state.positions.get((*key, number))
+    held = before or PositionState(event.question, event.outcome)
+    after = held._replace(
+        shares=held.shares + event.shares,
+        cost=held.cost + event.amount,
+        paid=held.paid + event.amount,
+        fees=held.fees + event.fee,
+    )
+    bought = account.bought + event.shares
+    account = account._replace(
+        cash=account.cash - event.amount - event.fee, positions=max(account.positions, number), bought=bought
+    )
+    writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, (*key, number), after))
+    writes += _update_traded_at(event, state) + _update_depth(event, state)
+    if before is not None:
+        return writes
+    state.entries[event.contest, event.question]
+    contest, holders = state.contests[event.contest], state.holders.get(event.question, {})
+    return (
+        *writes,
+        (state.holders, event.question, holders),
+        (holders, (*key, number), True),
+        (state.held, (*key, event.question, event.outcome), number),
+        (state.contests, event.contest, contest._replace(open=contest.open + state.completes(*key))),
+    )
+
+
+def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
+    """Take shares from a position, and add cash to the account."""
+    key = (event.contest, event.participant)
+    account, held = state.accounts[key], state.positions[*key, event.position]
+    after = held._replace(
+        shares=held.shares - event.shares,
+        cost=held.cost - event.cost,
+        received=held.received + event.proceeds,
+        fees=held.fees + event.fee,
+    )
+    writes: tuple[Write, ...] = (
+        (state.accounts, key, account._replace(cash=account.cash + event.proceeds - event.fee)),
+        (state.positions, (*key, event.position), after),
+        *_update_traded_at(event, state),
+        *_update_depth(event, state),
+    )
+    if after.shares:
+        return writes
+    contest = state.contests[event.contest]
+    return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - state.completes(*key))))
+
+
+def _update_traded_at(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
+    """Update the instant of the latest trade on the question."""
+    question = state.questions[event.question]
+    if event.at <= question.traded_at:
+        return ()
+    return ((state.questions, event.question, question._replace(traded_at=event.at)),)
+
+
+def _update_depth(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
+    """Count the shares that an account has taken from a quote, if the rules of the contest limit them."""
+    trading = state.contests[event.contest].rules.trading
+    if trading is None or trading.depth == "unlimited":
+        return ()
+    side = state.questions[event.question].side(event.outcome, bought=isinstance(event, events.SharesBought))
+    key = (event.contest, event.participant, event.question, *side)
+    quote, taken = state.taken_shares.get(key, (0, 0))
+    return ((state.taken_shares, key, (event.quote, taken * (quote == event.quote) + event.shares)),)

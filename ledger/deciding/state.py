@@ -42,6 +42,10 @@ class QuestionState(NamedTuple):
         """The outcomes that the question has now."""
         return tuple(outcome for outcome in self.outcomes if outcome not in self.removed)
 
+    def side(self, outcome: int, *, bought: bool) -> tuple[int, bool]:
+        """Return an outcome, and whether trades meet its asks; who buys no of a binary question sells yes."""
+        return (0, not bought) if self.kind == "binary" and outcome else (outcome, bought)
+
     @property
     def has_changed(self) -> bool:
         """Whether its outcomes ever changed."""
@@ -87,13 +91,18 @@ class ContestState(NamedTuple):
 
 
 class LastQuote(NamedTuple):
-    """The last prices of a question, 1e-9 by outcome, and the log position of their event; bids, asks: () if none."""
+    """The last prices of a question, 1e-9 by outcome, and the log position of their event; bids, asks: () if none.
+
+    bid_sizes, ask_sizes: the shares that can be sold and bought, 1e-6; () if the quote does not say.
+    """
 
     position: int
     quoted_at: int
     prices: tuple[int | None, ...]
     bids: tuple[int | None, ...] = ()
     asks: tuple[int | None, ...] = ()
+    bid_sizes: tuple[int | None, ...] = ()
+    ask_sizes: tuple[int | None, ...] = ()
 
 
 class AccountState(NamedTuple):
@@ -185,6 +194,8 @@ class State:
             tuple[str, str, str, int], int
         ] = {}  # contest, participant, question, outcome -> number of the newest position
         self.holders: dict[str, dict[tuple[str, str, int], bool]] = {}  # question -> all its positions, as a set
+        # contest, participant, question, outcome, whether asks -> log position of a quote, shares taken from it, 1e-6
+        self.taken_shares: dict[tuple[str, str, str, int, bool], tuple[int, int]] = {}
         self.hidden: dict[tuple[str, str], bool] = {}  # (contest, participant) -> whether it is excluded as hidden
         self.texts: dict[str, bool] = {}  # digest -> True, of each text in the log
         self.prizes: Callable[[str], Mapping[str, int]] | None = None

@@ -118,7 +118,7 @@ def _parts(value: Any, convert: _Convert) -> list[tuple[_Convert, Any]]:
 def _parts_of_item(item: Any) -> list[tuple[_Convert, Any]]:
     """Return the parts of an item of an array, if it has any."""
     if type(item) is Prices:
-        rows = (item.prices, item.bids, item.asks)
+        rows = (item.prices, item.bids, item.asks, item.bid_sizes, item.ask_sizes)
         return [(_id, item.question), *(part for row in rows if type(row) is dict for part in _parts(row, _by_id))]
     if type(item) is Bet:
         return [(values.check_text, item.market_id), (values.check_text, item.side), (_number, item.amount)]
@@ -260,7 +260,7 @@ def _long_text(value: Any, name: str) -> str:
 def _prices(value: Any, name: str) -> list[Any]:
     if type(value) is not Prices:
         raise Refused("malformed", name, value, "not a question and its prices")
-    rows = {"prices": value.prices, "bids": value.bids, "asks": value.asks}
+    rows = {key: getattr(value, key) for key in Prices.__struct_fields__ if key != "question"}
     given = {key: _by_id(row, f"{name}.{key}") for key, row in rows.items() if row is not None}
     book = {key: row for key, row in given.items() if key != "prices"}
     return [_id(value.question, f"{name}.question"), given.get("prices", {}), *([book] if book else [])]
@@ -339,7 +339,7 @@ _ADDED: dict[str, _Convert] = {
     **dict.fromkeys(["add", "remove"], _array(_id)),
     "grace_ends_at": values.read_instant,
     "until": values.read_instant,
-    **dict.fromkeys(["bids", "asks"], _by_id),
+    **dict.fromkeys(["bids", "asks", "bid_sizes", "ask_sizes"], _by_id),
     **dict.fromkeys(["group", "category"], _id),
     "tags": _array(_id),
     "url": values.check_text,

@@ -291,6 +291,8 @@ class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
     prices: dict[Id, Probability] | None = None
     bids: dict[Id, Probability] | None = None
     asks: dict[Id, Probability] | None = None
+    bid_sizes: dict[Id, forms.Number] | None = None
+    ask_sizes: dict[Id, forms.Number] | None = None
     quotes: tuple[Prices, ...] | None = None
     source: Text
     quoted_at: Instant
@@ -299,9 +301,8 @@ class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
 class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):
     """Records a participant's decision for a period. Give its fields, or only response, the text of a reply.
 
-    A reply is one JSON object of action, bets, sells and reasoning. A decision is BET with bets, SELL with sells, or
-    HOLD; any other reply is recorded as malformed, with its fault. An attempt that is sent again is a duplicate, even
-    under another id.
+    A reply is one JSON object of action, bets, sells and reasoning: BET with bets, SELL with sells, or HOLD. Any other
+    is recorded as malformed, with its fault. An attempt that is sent again is a duplicate, even under another id.
     """
 
     contest: Id

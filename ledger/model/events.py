@@ -185,15 +185,14 @@ class PrizePaid(Event, frozen=True, kw_only=True, tag="prize_paid.v1"):
 
 
 class Quote(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """The price of a share of each outcome, in the question's order; None for an outcome without a price.
-
-    bids, asks: the price at which a share can be sold, and bought; () if the quote has none.
-    """
+    """The price, bid and ask of a share of each outcome in their order, and the sizes of both; None where missing."""
 
     question: str
     prices: tuple[int | None, ...]
     bids: tuple[int | None, ...] = ()
     asks: tuple[int | None, ...] = ()
+    bid_sizes: tuple[int | None, ...] = ()
+    ask_sizes: tuple[int | None, ...] = ()
 
 
 class PricesQuoted(Event, frozen=True, kw_only=True, tag="prices_quoted.v1"):
@@ -322,7 +321,7 @@ class DecisionDefaulted(AccountEvent, frozen=True, kw_only=True, tag="decision_d
 
 
 class SharesBought(LegEvent, frozen=True, kw_only=True, tag="shares_bought.v1"):
-    """Carries out a bet."""
+    """Carries out a bet. requested: its amount, if the depth of the quote was enough for a part only."""
 
     question: str
     outcome: int
@@ -334,10 +333,11 @@ class SharesBought(LegEvent, frozen=True, kw_only=True, tag="shares_bought.v1"):
     shares: int
     confidence: int
     fee: int = 0
+    requested: int = 0
 
 
 class SharesSold(LegEvent, frozen=True, kw_only=True, tag="shares_sold.v1"):
-    """Carries out a sale."""
+    """Carries out a sale. requested: its shares, if the depth of the quote was enough for a part only."""
 
     question: str
     outcome: int
@@ -348,6 +348,7 @@ class SharesSold(LegEvent, frozen=True, kw_only=True, tag="shares_sold.v1"):
     cost: int
     proceeds: int
     fee: int = 0
+    requested: int = 0
 
 
 class LegRefused(LegEvent, frozen=True, kw_only=True, tag="leg_refused.v1"):
@@ -390,9 +391,9 @@ class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settleme
 
 AnyEvent = (
     QuestionOpened | ForecastMade | ForecastWithdrawn | QuestionClosed | QuestionRescheduled | OutcomesChanged
-    | QuestionResolved
-    | QuestionAnnulled | ResolutionRevoked | ContestOpened | QuestionAdded | ParticipantEnrolled | ParticipantExcluded
-    | ContestFinalized | PrizePaid | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn | TextKept
+    | QuestionResolved | QuestionAnnulled | ResolutionRevoked | ContestOpened | QuestionAdded | ParticipantEnrolled
+    | ParticipantExcluded | ContestFinalized | PrizePaid | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn
+    | TextKept
     | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused
     | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed
 )  # fmt: skip

@@ -214,6 +214,8 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     prices: dict[Id, Probability] | None = None
     bids: dict[Id, Probability] | None = None
     asks: dict[Id, Probability] | None = None
+    bid_sizes: dict[Id, Number] | None = None
+    ask_sizes: dict[Id, Number] | None = None
 
 
 class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -137,7 +137,9 @@ def _text_in(unit: int) -> Callable[[int], str]:
 
 
 _FIELD_TEXTS: dict[str, Callable[[int], str]] = {
-    **dict.fromkeys(["amount", "cash", "shares", "cost", "proceeds", "fee", "pool", "payable_unit"], money_text),
+    **dict.fromkeys(
+        ["amount", "cash", "shares", "cost", "proceeds", "fee", "requested", "pool", "payable_unit"], money_text
+    ),
     **dict.fromkeys(["starting_cash", "least_bet", "least_prize", "fee_unit"], money_text),
     **dict.fromkeys(
         ["price", "prices", "payout", "payouts", "confidence", "probabilities", "levels"], probability_text

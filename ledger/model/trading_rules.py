@@ -40,6 +40,7 @@ LEG_CODES = {
     "no_price": "the price is 0, at which nothing can be bought",
     "above_cap": "the bet is more than the cap of the cash that the earlier legs left",
     "no_shares": "the amount or the percentage is less than 0.000001 shares",
+    "not_enough_depth": "fewer shares are left at the quote than the leg needs, or none if it may be filled in part",
     "not_enough_cash": "the cash does not cover the bet and its fee, or a fee of a sale that exceeds its proceeds",
     "too_many_shares": "the account would have bought more shares than the limit of an account",
     "sibling_refused": "another leg was refused, and the rules carry out all legs or none",
@@ -81,6 +82,7 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fee_rounding: FeeRounding = "up"
     fills: Literal["price", "bid_ask"] = "price"
     marks: MarkRule = "price"
+    depth: Literal["unlimited", "refuse", "partial"] = "unlimited"
 
 
 # Fields that were added later. They are left out of the log at their defaults, as LATER_FIELDS of a rule set are.
@@ -93,6 +95,7 @@ LATER_TRADING_FIELDS = (
     "fee_rounding",
     "fills",
     "marks",
+    "depth",
 )
 _DEFAULTS = structs.asdict(Trading())
 

@@ -181,7 +181,7 @@ def _trade(facts: Facts, trade: Trade) -> list[Any]:
         trade.quote.source,
     ]
     if isinstance(event, events.SharesBought):
-        confidence = Fraction(event.amount, trade.cap)
+        confidence = arena.confidence_of(trade)
         row += [event.amount, event.shares, event.amount, None, trade.cap, round_to_points(confidence)]
         row.append(round_to_points(arena.yes_probability(confidence, event.outcome)) if binary else None)
     else:

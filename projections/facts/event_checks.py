@@ -299,6 +299,9 @@ def _quotes(facts: Facts, event: events.PricesQuoted) -> Iterator[str]:
         for bid, ask in zip(quote.bids, quote.asks, strict=False):
             if bid is not None and ask is not None and bid > ask:
                 yield mismatch(f"bids of {short_repr(quote.question)} up to the asks", f"{bid} and {ask}")
+        for name, sizes in (("bid_sizes", quote.bid_sizes), ("ask_sizes", quote.ask_sizes)):
+            if sizes and (len(sizes) != outcomes or not all(0 <= (size or 0) <= LARGEST_HOLDING for size in sizes)):
+                yield mismatch(f"{outcomes} {name} of {short_repr(quote.question)}, at least 0", short_reprs(sizes))
 
 
 def _trade(facts: Facts, event: events.SharesBought | events.SharesSold) -> Iterator[str]:

@@ -90,9 +90,19 @@ def resolved_stakes(facts: Facts, trades: Iterable[Trade]) -> list[Stake]:
 
 def _stake(trade: Trade, payout: int) -> Stake:
     assert isinstance(trade.event, events.SharesBought)  # noqa: S101 - only purchases are stakes
-    confidence, paid = Fraction(trade.event.amount, trade.cap), Fraction(payout, PROBABILITY)
+    confidence, paid = confidence_of(trade), Fraction(payout, PROBABILITY)
     price = Fraction(trade.event.price, PROBABILITY)
     return Stake(trade, trade.event.amount, confidence, paid, (confidence - paid) ** 2, (price - paid) ** 2)
+
+
+def confidence_of(purchase: Trade) -> Fraction:
+    """Return the amount of a bet, also of one that was filled in part, over the largest bet.
+
+    Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size".
+    """
+    event = purchase.event
+    assert isinstance(event, events.SharesBought)  # noqa: S101 - only purchases are bets
+    return Fraction(event.requested or event.amount, purchase.cap)
 
 
 def yes_probability(of_outcome: Fraction, outcome: int) -> Fraction:

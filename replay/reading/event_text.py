@@ -155,7 +155,11 @@ def _prices(event: events.PricesQuoted, outcomes: Outcomes) -> str:
 def _quoted(quote: events.Quote, names: Sequence[str]) -> str:
     """Return the prices of a quote, or of each outcome that has one its bid and ask."""
     sides = (("", quote.prices), ("bids ", quote.bids), ("asks ", quote.asks))
-    return ", ".join(word + _chances(prices, names) for word, prices in sides if any(p is not None for p in prices))
+    said = [word + _chances(prices, names) for word, prices in sides if any(p is not None for p in prices)]
+    for word, sizes in (("to sell ", quote.bid_sizes), ("to buy ", quote.ask_sizes)):
+        known = [f"{_outcome(n, names)} {money_text(size)}" for n, size in enumerate(sizes) if size is not None]
+        said += [f"{word}{', '.join(known)}"] if known else []
+    return ", ".join(said)
 
 
 def _decision(event: events.DecisionRecorded) -> str:
@@ -166,12 +170,12 @@ def _decision(event: events.DecisionRecorded) -> str:
 
 def _purchase(event: events.SharesBought, outcomes: Outcomes) -> str:
     shares, price = money_text(event.shares), probability_text(event.price)
-    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.amount)}{_fee(event)}"
+    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.amount)}{_more(event)}"
 
 
 def _sale(event: events.SharesSold, outcomes: Outcomes) -> str:
     shares, price = money_text(event.shares), probability_text(event.price)
-    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.proceeds)}{_fee(event)}"
+    return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.proceeds)}{_more(event)}"
 
 
 def _voiding(event: events.TradesVoided, outcomes: Outcomes) -> str:
@@ -179,8 +183,11 @@ def _voiding(event: events.TradesVoided, outcomes: Outcomes) -> str:
     return f"{_holding(event, outcomes)}, for {money_text(event.amount)}{returned}"
 
 
-def _fee(event: events.SharesBought | events.SharesSold) -> str:
-    return f", fee {money_text(event.fee)}" if event.fee else ""
+def _more(event: events.SharesBought | events.SharesSold) -> str:
+    """Return the fee of a trade, and what was asked for if it was filled in part."""
+    unit = "" if isinstance(event, events.SharesBought) else " shares"
+    fee = f", fee {money_text(event.fee)}" if event.fee else ""
+    return f"{fee}; of {money_text(event.requested)}{unit} asked for" if event.requested else fee
 
 
 # The types whose sentence depends on the event alone.

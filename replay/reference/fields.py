@@ -139,6 +139,11 @@ FIELDS: dict[str, str] = {
         "an object from each outcome to the price at which a share can be bought; for a binary question only `yes`: "
         "the bid of no is 1 - it"
     ),
+    "bid_sizes": (
+        "an object from each outcome to the number of shares that can be sold at the bid, or at the price; for a "
+        "binary question only `yes`; an outcome that is left out is not limited"
+    ),
+    "ask_sizes": "the same for shares that can be bought at the ask, or at the price",
     "quote.source": "the source of the prices",
     "quote.prices": (
         "an object from each outcome to the price of its share; for a binary question only `yes`, as no is "
@@ -239,6 +244,10 @@ FIELDS: dict[str, str] = {
     "Quote.prices": "the price of a share of each outcome, 1e-9, in the order of the outcomes; null if there is none",
     "Quote.bids": "the price at which a share of each outcome can be sold, likewise; empty if the quote has none",
     "Quote.asks": "the price at which a share of each outcome can be bought, likewise; empty if the quote has none",
+    "Quote.bid_sizes": "the number of shares that can be sold of each outcome, 1e-6; empty if the quote does not say",
+    "Quote.ask_sizes": "the number of shares that can be bought of each outcome, likewise",
+    "shares_bought.requested": "the amount of the bet, 1e-6 of the currency, if it was filled in part; else 0",
+    "shares_sold.requested": "the number of shares to sell, 1e-6, if the sale was filled in part; else 0",
     "prices_quoted.source": "the source of the prices",
     "prices_quoted.quoted_at": "the instant of the prices",
     "prices_quoted.quotes": "the prices of each question",

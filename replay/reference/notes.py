@@ -188,6 +188,10 @@ TRADING_MECHANICS = _paragraphs("""
   cost. Its confidence is amount / largest bet.
 - A sale is a percentage of the shares held at that time, with the same percentage of their cost. A sale of 100 closes
   the position at exactly 0; a later bet opens a position with a new number.
+- Depth: with `depth` `refuse` or `partial`, an account can buy and sell as many shares at a quote as its sizes say, in
+  all its legs together, until the next quote of the question. Buying no of a binary question takes from the bids of
+  yes. Trades of other accounts take nothing. A bet that is filled in part pays for the shares that it gets, rounded up;
+  its confidence is that of the bet as it was made. A quote that does not say its sizes is not limited.
 - Fees: with `fee_rate_ppm`, every purchase and sale has a fee. Limits of bets do not include it; a bet is refused if
   the cash does not cover its amount and its fee. The cost of a position has no fees in it: a fee lowers the realised
   profit when it is paid. It is booked as `fees` in `journal` and listed in the table `fees`. Settlements and refunds
@@ -223,8 +227,9 @@ TRADING_MECHANICS = _paragraphs("""
 TRADING_READINGS = _paragraphs("""
 Where Forecaster Arena's documents and its code disagree, or neither answers: a market with an unknown winner stays
 pending until it is resolved or cancelled, as in the newer code; `cancel_market` refunds as in the document; an
-outcome can be bought again after its position was closed; the greatest age of a price, an hour, is a choice of this
-project.
+outcome can be bought again after its position was closed. The greatest age of a price, an hour, is a choice of this
+project; so is that an account's own trades use up the sizes of a quote and those of others do not: trades on paper do
+not move the market, and a participant's results do not depend on who else takes part.
 """)
 TABLES = _paragraphs("""
 `forecast-ledger table LOG TABLE` prints a table, `forecast-ledger help TABLE` its columns. `replay` builds all tables

@@ -101,6 +101,7 @@ RULES: dict[str, str] = {
     "fee_rounding": "how a fee is rounded",
     "fills": "the price at which shares are bought and sold",
     "marks": "the price at which open positions are valued",
+    "depth": "what happens if a leg needs more shares than the quote has, of which it gives the number",
     "completed_by": "the participants whose decisions and open positions a contest waits for before it is complete",
 }
 VALUES: dict[str, str] = {
@@ -219,6 +220,9 @@ VALUES: dict[str, str] = {
     ),
     "marks.price": "the price of the quote, which is the mean of bid and ask if the command gives no other",
     "marks.bid": "the bid, at which the shares could be sold; the price of a quote that has no bid for the outcome",
+    "depth.unlimited": "nothing: the sizes of a quote do not count",
+    "depth.refuse": "the leg is refused: `not_enough_depth`",
+    "depth.partial": "it is filled with the shares that the quote has left, and refused if there are none",
     "fee_rounding.up": "up, to a multiple of `fee_unit`",
     "fee_rounding.half_even": "to the nearest multiple of `fee_unit`, of two to the even one",
     "fee_rounding.down": "down, to a multiple of `fee_unit`",

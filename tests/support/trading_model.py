@@ -6,6 +6,7 @@ Sources: Forecaster Arena, Methodology v1, sections 3, 5, 8 to 10, 13; Forecaste
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from tests.support.trading_parts import (
@@ -226,9 +227,11 @@ class Book:
         return self._recorded(_event("prices_quoted", at, source=source, quoted_at=on, quotes=rows))
 
     def _why_no_quote(self, quotes: Sequence[tuple[str, Mapping[str, Mapping[str, Number]]]]) -> Iterator[str]:
-        numbers = [price for _, sides in quotes for prices in sides.values() for price in prices.values()]
-        if not all(0 <= Fraction(str(price)) <= 1 for price in numbers):
-            yield "out_of_range"
+        most = {"bid_sizes": 10**12, "ask_sizes": 10**12}
+        for _, sides in quotes:
+            for side, numbers in sides.items():
+                if not all(0 <= Fraction(str(number)) <= most.get(side, 1) for number in numbers.values()):
+                    yield "out_of_range"
         for question, sides in quotes:
             if question not in self.questions:
                 yield "unknown_question"
@@ -246,7 +249,13 @@ class Book:
                 price[number] = half_even(Fraction(low + high, 2))
         if asked.kind == "binary":
             price[1], bid[1], ask[1] = (None if row[0] is None else ONE - row[0] for row in (price, ask, bid))
-        booked = {"bids": bid, "asks": ask}
+        sizes: list[list[int | None]] = [
+            [units(row[name], MONEY) if name in row else None for name in asked.outcomes]
+            for row in (sides.get("bid_sizes", {}), sides.get("ask_sizes", {}))
+        ]
+        if asked.kind == "binary":
+            sizes[0][1], sizes[1][1] = sizes[1][0], sizes[0][0]
+        booked = {"bids": bid, "asks": ask, "bid_sizes": sizes[0], "ask_sizes": sizes[1]}
         given = {name: each for name, each in booked.items() if any(p is not None for p in each)}
         return {"question": question, "prices": price} | given
 
@@ -433,12 +442,17 @@ class Book:
             return priced
         price, quote = priced
         shares = leg["amount"] * ONE // price if price else 0
-        fee = fee_of(self._rules(keys["contest"]), shares, price, -leg["amount"])
+        wanted, amount = shares, leg["amount"]
+        shares, deep = self._deep(question, outcome, shares, account, self._rules(keys["contest"])["depth"])
+        if shares < wanted:
+            amount = ceil(Fraction(shares * price, ONE))
+        fee = fee_of(self._rules(keys["contest"]), shares, price, -amount)
         wrong = {
             "no_price": not price,
             "above_cap": leg["amount"] > cap,
-            "no_shares": not shares,
-            "not_enough_cash": leg["amount"] + fee > account.cash,
+            "no_shares": not wanted,
+            "not_enough_depth": not deep,
+            "not_enough_cash": amount + fee > account.cash,
             "too_many_shares": account.shares_bought + shares > LARGEST_HOLDING,
         }
         if code := next((code for code, applies in wrong.items() if applies), None):
@@ -447,7 +461,8 @@ class Book:
         number = held.number if held else len(account.positions) + 1
         confidence = half_even(Fraction(leg["amount"] * ONE, cap))
         fields = {"question": question, "outcome": outcome, "position": number, "price": price, "quote": quote}
-        paid = {"cash": account.cash, "amount": leg["amount"], "shares": shares, "confidence": confidence, "fee": fee}
+        paid = {"cash": account.cash, "amount": amount, "shares": shares, "confidence": confidence, "fee": fee}
+        paid["requested"] = leg["amount"] if shares < wanted else 0
         return _event("shares_bought", at, **keys, **fields, **paid)
 
     def _sale(self, at: int, keys: dict[str, Any], leg: dict[str, Any], account: Account) -> Event | str:
@@ -463,6 +478,11 @@ class Book:
         sold = position.shares if everything else position.shares * leg["percentage"] // (100 * PERCENT)
         if not sold:
             return "no_shares"
+        wanted, everything = sold, False
+        depth = self._rules(keys["contest"])["depth"]
+        sold, deep = self._deep(position.question, position.outcome, -sold, account, depth)
+        if not deep:
+            return "not_enough_depth"
         cost = position.cost if everything else position.cost * sold // position.shares
         fields = {"question": position.question, "outcome": position.outcome, "position": position.number}
         proceeds = sold * price // ONE
@@ -470,6 +490,7 @@ class Book:
         if fee > proceeds and account.cash + proceeds - fee < 0:
             return "not_enough_cash"
         got = {"price": price, "quote": quote, "shares": sold, "cost": cost, "proceeds": proceeds, "fee": fee}
+        got["requested"] = wanted if sold < wanted else 0
         return _event("shares_sold", at, **keys, **fields, **got)
 
     def _price(self, at: int, contest: str, question: str, outcome: str, side: str) -> tuple[int, int] | str:
@@ -490,6 +511,25 @@ class Book:
         of_side = quote[2].get(f"{side}s", [None] * len(asked.outcomes))
         price = quote[2]["prices"][place] if rules["fills"] == "price" else of_side[place]
         return f"no_{side}" if price is None else (price, quote[0])
+
+    def _deep(self, question: str, outcome: str, shares: int, account: Account, rule: str) -> tuple[int, bool]:
+        """How many shares the account can still buy, or sell if below 0, at the last quote, and whether that is enough.
+
+        Shares of no are bought from those who bid for yes, and sold to those who ask for yes.
+        """
+        asked, quote = self.questions[question], self.quote(question)
+        assert quote is not None
+        sides = ["ask_sizes", "bid_sizes"] if shares > 0 else ["bid_sizes", "ask_sizes"]
+        limit = quote[2].get(sides[0], [None] * len(asked.outcomes))[asked.outcomes.index(outcome)]
+        if rule == "unlimited" or limit is None:
+            return abs(shares), True
+        kinds = {"ask_sizes": "shares_bought.v1", "bid_sizes": "shares_sold.v1"}
+        same = {(kinds[sides[0]], outcome)}
+        if asked.kind == "binary":
+            same.add((kinds[sides[1]], {"yes": "no", "no": "yes"}[outcome]))
+        at_it = [event for event in account.trades if (event["question"], event["quote"]) == (question, quote[0])]
+        left = limit - sum(event["shares"] for event in at_it if (event["type"], event["outcome"]) in same)
+        return min(abs(shares), max(left, 0)), left >= abs(shares) if rule == "refuse" else left > 0
 
     def _keep(self, at: int, *texts: str) -> None:
         """Each text that is not kept yet."""

@@ -44,6 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "fee_rounding": "up",
     "fills": "price",
     "marks": "price",
+    "depth": "unlimited",
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "arena-v1": DEFAULTS,
@@ -178,6 +179,7 @@ class Account:
     shares_bought: int = 0
     sold: int = 0
     positions: list[Position] = field(default_factory=list)
+    trades: list[Event] = field(default_factory=list)
 
     def open(self) -> list[Position]:
         """The positions that are open, in order of number."""
@@ -213,6 +215,7 @@ class Account:
     def _bought(self, position: Position, event: Event) -> None:
         assert position.status == "open"
         assert event["cash"] == self.cash
+        self.trades.append(event)
         self.cash -= event["amount"]
         self._charged(position, event)
         self.bought += event["amount"]
@@ -223,6 +226,7 @@ class Account:
 
     def _sold(self, position: Position, event: Event) -> None:
         assert position.status == "open"
+        self.trades.append(event)
         self.cash += event["proceeds"]
         self._charged(position, event)
         self.sold += event["proceeds"]

@@ -163,7 +163,7 @@ def brier_rows(
 def _row(book: Book, number: int, event: Event, divisor: int, paid: tuple[int, ...]) -> Row:
     """The Brier row of a forecast: by the probability of yes, or by that of the named outcome."""
     asked = book.questions[event["question"]]
-    confidence = Fraction(event["amount"], event["cash"] // divisor)
+    confidence = Fraction(event["requested"] or event["amount"], event["cash"] // divisor)
     won = Fraction(paid[asked.outcomes.index(event["outcome"])], ONE)
     market = (Fraction(event["price"], ONE) - won) ** 2
     if asked.kind != "binary":

@@ -93,7 +93,7 @@ FEES: tuple[Told, ...] = (
     {"fee_rate_ppm": 1_000_000, "fee_unit": 10**8, "fee_rounding": "up"},
     {"fee_rate_ppm": 250_000, "fee_exponent": 2, "fee_unit": 1_000, "fee_rounding": "half_even"},
 )
-SIDES = ("prices", "bids", "asks")
+SIDES = ("prices", "bids", "asks", "bid_sizes", "ask_sizes")
 FILLS: tuple[Told, ...] = (
     {},
     {"marks": "bid"},
@@ -195,7 +195,10 @@ def _with_sides(quote: Told) -> Told:
             if random.random() < 0.93:
                 sides[side][name] = text_of(at, ONE)
     given: Told = {side: row for side, row in sides.items() if row}
-    alone = given and random.random() < 0.5
+    alone = bool(given) and random.random() < 0.5
+    for size in ("bid_sizes", "ask_sizes"):
+        if random.random() < 0.7:
+            given[size] = {name: random.choice([0, "0.000001", 100, "777.777777", 10**6]) for name in prices}
     return ({"question": quote["question"]} if alone else quote) | given
 
 
@@ -205,7 +208,7 @@ def _with_sides(quote: Told) -> Told:
 class Season:
     """Commands drawn from seeded random numbers, each with what the model answered.
 
-    fees: some rules have them. sides: some quotes have bids and asks, and some rules use them.
+    fees: some rules have them. sides: some quotes have bids and asks, and sizes, and some rules use them.
     """
 
     def __init__(self, seed: int, steps: int = 120, *, fees: bool = False, sides: bool = False) -> None:
@@ -297,6 +300,7 @@ class Season:
             drawn |= Random(str(drawn)).choice(FEES)  # the other draws are as without fees
         if self.sides:
             drawn |= Random(f"sides {drawn}").choice(FILLS)
+            drawn["depth"] = Random(f"depth {drawn}").choice(["unlimited", "refuse", "partial", "partial"])
         return {"name": "drawn", **SCORED, "trading": drawn}
 
     def _contest(self, name: str, rules: str | Told) -> None:

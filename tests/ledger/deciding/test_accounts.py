@@ -90,6 +90,10 @@ NO_QUOTES: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("out_of_range", "bids.yes", [RAIN], quote(bids={"yes": "-0.1"}, asks={"yes": 2})),
     ("out_of_range", "asks.yes", [RAIN], quotes(Prices(question="rain", asks={"yes": 2}))),
     ("wrong_fields_for_kind", "prices", [RAIN], quotes(Prices(question="rain"))),
+    ("wrong_fields_for_kind", "prices", [RAIN], quote(prices=None, ask_sizes={"yes": 1})),
+    ("out_of_range", "ask_sizes.yes", [RAIN], quote(ask_sizes={"yes": "-0.000001"})),
+    ("out_of_range", "bid_sizes.yes", [RAIN], quote(bid_sizes={"yes": "1000000000000.000001"})),
+    ("unknown_outcome", "bid_sizes", [RAIN], quote(bid_sizes={"no": 1})),
     ("wrong_fields_for_kind", "prices", [numeric()], quote("depth", prices=None, bids={"1": 1})),
     ("unknown_outcome", "bids", [RAIN], quote(bids={"no": "0.5"})),
     ("unknown_outcome", "asks", [COLOUR], quote("colour", prices=None, asks={"pink": "0.5"})),
@@ -222,6 +226,20 @@ def test_each_named_outcome_has_its_own_bid_and_ask() -> None:
     only = quote("colour", prices={"green": "0.1"}, asks={"red": "0.2"})
     recorded = booked("colour", (None, 10, None), (), (20, None, None))
     given(COLOUR).when(only).records(recorded)
+
+
+def test_the_bids_of_no_are_the_asks_of_yes_in_size() -> None:
+    """Sizes are in 1e-6 shares; a named outcome has its own, or none."""
+    [event] = given(RAIN).when(quote(ask_sizes={"yes": 5}, bid_sizes={"yes": "0.5"})).outcome  # type: ignore[misc]
+    [row] = event.quotes  # type: ignore[union-attr]
+    assert (row.bid_sizes, row.ask_sizes) == ((500_000, 5_000_000), (5_000_000, 500_000))
+    [event] = given(RAIN).when(quote(ask_sizes={"yes": 5})).outcome  # type: ignore[misc]
+    [row] = event.quotes  # type: ignore[union-attr]
+    assert (row.bid_sizes, row.ask_sizes) == ((None, 5_000_000), (5_000_000, None))
+    prices = {"red": "0.5"}
+    [event] = given(COLOUR).when(quote("colour", prices=prices, bid_sizes={"green": 0})).outcome  # type: ignore[misc]
+    [row] = event.quotes  # type: ignore[union-attr]
+    assert (row.bid_sizes, row.ask_sizes) == ((None, 0, None), ())
 
 
 def test_the_mean_of_bid_and_ask_is_rounded_half_even_once() -> None:

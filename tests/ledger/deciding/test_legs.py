@@ -383,7 +383,7 @@ def test_a_leg_that_cannot_be_carried_out_is_refused(
 
 def test_every_code_of_a_leg_is_reached() -> None:
     """Every code occurs above, or below if it needs other legs."""
-    reached = {code for code, *_ in [*BETS, *SALES]} | {"above_cap", "sibling_refused"}
+    reached = {code for code, *_ in [*BETS, *SALES]} | {"above_cap", "not_enough_depth", "sibling_refused"}
     assert reached == set(LEG_CODES)
 
 
@@ -557,3 +557,93 @@ def test_a_question_called_yes_and_no_of_another_kind_takes_its_outcomes_exactly
     assert [leg if isinstance(leg, str) else (leg.outcome, leg.price) for leg in legs] == [
         *[(0, 200_000_000), (2, 500_000_000), "unknown_side"],
     ]
+
+
+# --- depth
+
+
+def deep(rule: str, *prices: AnyCommand, **fields: Any) -> list[AnyCommand]:
+    """Return the commands of a contest of two under a rule of depth, at prices of which 0.40 is the last."""
+    rules = RuleSet(name="deep", trading=structs.replace(FREE, depth=rule, **fields))
+    return [*trading_floor("ada", "bob", rules=rules), *(prices or [sized()])]
+
+
+def sized(at: str = day(2), yes: Any = "0.4", **sizes: Any) -> AnyCommand:
+    """Return a price of yes with 1,000 shares to buy and 300 to sell."""
+    return quote(at=at, prices={"yes": yes}, **{"ask_sizes": {"yes": 1_000}, "bid_sizes": {"yes": 300}} | sizes)
+
+
+def test_a_bet_beyond_the_depth_is_filled_in_part_or_refused() -> None:
+    """500 at 0.40 would be 1,250 shares: 1,000 cost 400. Confidence is that of the bet: 500 of 10,000."""
+    [part] = carried_out(deep("partial"), bet(500))
+    assert (part.shares, part.amount, part.requested) == (1_000 * SHARES, 400 * MONEY, 500 * MONEY)
+    assert Fraction(part.confidence, ONE) == Fraction(500, 10_000)
+    assert carried_out(deep("refuse"), bet(500)) == ["not_enough_depth"]
+    [whole] = carried_out(deep("unlimited"), bet(500))
+    assert (whole.shares, whole.requested) == (1_250 * SHARES, 0)
+
+
+@pytest.mark.parametrize("rule", ["partial", "refuse"])
+def test_what_is_within_the_depth_is_filled_whole(rule: str) -> None:
+    """400 at 0.40 are just the 1,000 shares; nothing is left for the next bet, and nothing says that it was cut."""
+    first, second = carried_out(deep(rule), bet(400), bet(1))
+    assert (first.shares, first.amount, first.requested, second) == (1_000 * SHARES, 400 * MONEY, 0, "not_enough_depth")
+
+
+def test_an_account_uses_up_a_quote_over_its_decisions_and_others_do_not() -> None:
+    """Ada buys 750 of 1,000 shares, and later gets 250; Bob gets all 1,000. A new quote has its own shares."""
+    history = [*deep("partial"), decision(bet(300))]
+    [later] = carried_out(history, bet(300), period=2)
+    assert (later.shares, later.amount) == (250 * SHARES, 100 * MONEY)
+    [others] = carried_out(history, bet(500), participant="bob")
+    assert others.shares == 1_000 * SHARES
+    [new] = carried_out([*history, decision(bet(300), period=2), sized(day(3))], bet(500), period=3, at=day(3))
+    assert new.shares == 1_000 * SHARES
+
+
+def test_who_buys_no_takes_from_the_bids_of_yes() -> None:
+    """300 shares can be sold as yes or bought as no, at 0.60; both together are no more than 300."""
+    bought = carried_out(deep("partial"), bet(60, "no"), bet(300, "no"), bet(1, "no"), bet(400))
+    assert [getattr(leg, "shares", leg) for leg in bought] == [
+        *[100 * SHARES, 200 * SHARES, "not_enough_depth", 1_000 * SHARES],
+    ]
+    [sold] = carried_out([*deep("partial"), decision(bet(400), bet(60, "no"))], sale(), period=2)
+    assert (sold.shares, sold.requested) == (200 * SHARES, 1_000 * SHARES)
+
+
+def test_a_sale_beyond_the_depth_is_filled_in_part_or_refused() -> None:
+    """Of 1,000 shares that cost 400, 300 can be sold: cost 120, proceeds 120."""
+    [part] = carried_out([*deep("partial"), decision(bet(400))], sale(), period=2)
+    assert (part.shares, part.cost, part.proceeds, part.requested) == (
+        *(300 * SHARES, 120 * MONEY, 120 * MONEY),
+        1_000 * SHARES,
+    )
+    assert carried_out([*deep("refuse"), decision(bet(400))], sale(), period=2) == ["not_enough_depth"]
+
+
+def test_a_quote_that_does_not_say_its_size_is_not_limited() -> None:
+    """Neither one without sizes, nor one without that of the side."""
+    missing: list[dict[str, Any]] = [{"ask_sizes": None, "bid_sizes": None}, {"ask_sizes": None}]
+    for sizes in missing:
+        [bought] = carried_out(deep("refuse", sized(**sizes)), bet(500))
+        assert (bought.shares, bought.requested) == (1_250 * SHARES, 0)
+
+
+def test_a_part_of_a_bet_is_paid_for_to_the_last_unit() -> None:
+    """0.000007 shares at 1/3 are worth 0.0000023…, rounded up: no share is given that was not paid for."""
+    [bought] = carried_out(deep("partial", sized(yes="0.333333333", ask_sizes={"yes": "0.000007"})), bet(1))
+    assert (bought.shares, bought.amount, bought.requested) == (7, 3, MONEY)
+
+
+def test_what_a_refused_leg_did_not_take_is_left() -> None:
+    """A bet that the cash does not cover takes nothing from the quote."""
+    history = deep("partial", sized(ask_sizes={"yes": 10**6}), fee_rate_ppm=10**6)
+    first, second = carried_out(history, bet(10_000), bet(5_000))
+    assert (first, second.shares) == ("not_enough_cash", 12_500 * SHARES)
+
+
+def test_a_fee_is_that_of_the_shares_that_were_filled() -> None:
+    """Kalshi's of 1,000 shares at 0.40, not of 1,250: 0.07 x 1,000 x 0.24 = 16.80."""
+    kalshi = {"fee_rate_ppm": 70_000, "fee_unit": 10_000, "fee_rounding": "cash"}
+    [bought] = carried_out(deep("partial", **kalshi), bet(500))
+    assert (bought.amount, bought.fee) == (400 * MONEY, millionths("16.8"))

@@ -303,6 +303,8 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "prices": {"yes": "0.400000000001"},
             "bids": {"yes": "0.39"},
             "asks": {"yes": "0.41"},
+            "bid_sizes": {"yes": 100},
+            "ask_sizes": {"yes": "0.5"},
             "quotes": (commands.Prices(question="rain", prices={"yes": 1}),),
             "source": "wire",
             "quoted_at": day(1),
@@ -546,6 +548,7 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
         "fee_rounding": "down",
         "fills": "bid_ask",
         "marks": "bid",
+        "depth": "partial",
     }
     other: Any = names.get(field, not value if isinstance(value, bool) else None)
     changed = msgspec.structs.replace(rules, **{field: value + 1 if other is None else other})

@@ -62,7 +62,7 @@ CALLS = st.builds(
     shown=IDS,
 )
 OF_LEGS = ["period", "attempt", "leg", "position", "price", "quote", "cash", "shares", "confidence", "cost", "proceeds"]
-OF_LEGS += ["fee"]
+OF_LEGS += ["fee", "requested"]
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["at", "opens_at", "closes_at", "known_at", "quoted_at"], MICROS),
     **dict.fromkeys(["question", "participant", "contest", "entrant", "title", "reason", "currency", "value"], IDS),

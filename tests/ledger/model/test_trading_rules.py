@@ -49,6 +49,7 @@ PUBLISHED: dict[str, Any] = {
     "fee_rounding": "up",
     "fills": "price",
     "marks": "price",
+    "depth": "unlimited",
 }
 LIMITS: dict[str, tuple[int, int]] = {
     "starting_cash": (0, 10**15),
