@@ -155,6 +155,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.snapshots_values,
         reads=("accounts", "quotes", "questions", "resolutions", "contests", "clock"),
+        division="portfolios",
         on_request=True,
         as_built=True,
     ),

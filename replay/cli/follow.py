@@ -15,6 +15,7 @@ from forecast_ledger.replay.console.shell import (
     name_option,
     progress,
     report_errors,
+    require_name,
     require_path,
     say,
     say_as_of,
@@ -39,22 +40,43 @@ _MOST = 80  # characters of a value that are shown
     help="Read what the tables have already from this folder, which `seal` made of the log, instead of from the log.",
 )
 @click.option("--wait", is_flag=True, help="If the ledger does not exist yet, wait for it.")
+@click.option(
+    "--with",
+    "optional",
+    multiple=True,
+    metavar="TABLE",
+    help="Keep this table too, from now on: portfolio_snapshots or quotes. Repeatable.",
+)
 @name_option
 @report_errors
-def follow(log: str, readmodel: str, once: bool, check: bool, segments: str | None, wait: bool, name: str) -> None:
+def follow(
+    log: str,
+    readmodel: str,
+    once: bool,
+    check: bool,
+    segments: str | None,
+    wait: bool,
+    optional: tuple[str, ...],
+    name: str,
+) -> None:
     """Keep tables in an SQLite file up to date with a log.
 
-    READMODEL has one table per projection, except forecasts, quotes, score_parts and portfolio_snapshots. Its table
-    `_tracking` has the log position and digest of the last refresh, and is updated in the same transaction. `follow`
-    continues from there until it is interrupted. It reports each refresh and the lag behind the log on stderr. If
-    READMODEL is damaged, or another program changed it, it is refused.
+    READMODEL has one table per projection, except forecasts, score_parts and, unless --with names them, quotes and
+    portfolio_snapshots, which every refresh computes again. Its table `_tracking` has the log position and digest of
+    the last refresh, and is updated in the same transaction. `follow` continues from there until it is interrupted. It
+    reports each refresh and the lag behind the log on stderr. If READMODEL is damaged, or another program changed it,
+    it is refused.
 
     --check rebuilds the tables as of that log position and prints the values that differ; if there are any, the exit
     code is 1.
     """
+    from forecast_ledger.replay.readmodel.layouts import OPTIONAL
+
+    for table in optional:
+        require_name("table for --with", table, OPTIONAL)
     if check:
-        if once or wait or segments is not None:
-            fail("--check cannot be used with --once, --wait or --segments: leave them out", USAGE)
+        if once or wait or optional or segments is not None:
+            fail("--check cannot be used with --once, --wait, --with or --segments: leave them out", USAGE)
         _check(log, readmodel, name)
         return
     try:
@@ -65,7 +87,7 @@ def follow(log: str, readmodel: str, once: bool, check: bool, segments: str | No
             raise
         say("stopped")
     else:
-        _follow(log, readmodel, name, once, segments)
+        _follow(log, readmodel, name, once, segments=segments, optional=optional)
 
 
 def _is_there(log: str, name: str, wait: bool) -> bool:
@@ -89,10 +111,10 @@ def _is_there(log: str, name: str, wait: bool) -> bool:
     return there
 
 
-def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | None) -> None:
+def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | None, optional: tuple[str, ...]) -> None:
     from forecast_ledger.replay.readmodel.runner import Runner
 
-    with progress("read") as watch, Runner(log, readmodel, name, watch, segments) as runner:
+    with progress("read") as watch, Runner(log, readmodel, name, watch, segments, optional=optional) as runner:
 
         def report(done: "Refreshed") -> None:
             position, digest = done.reached

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.deltas import PartKey
@@ -102,18 +101,24 @@ def check_model(location: str, path: str, name: str = "main", watch: Watch = lam
             wrong = f"the read model has digest {tracking.reached.digest} for this row, but the log has another"
             raise Corrupt(tracking.reached.position, wrong)
         expected = Tracking(name, past.first, cut.last, cut.recorded_at or 0)
-        drifts = _drifts(stored, Projections(facts), expected, past)
+        drifts = _drifts(stored, Projections(facts), expected, past, model.names())
         first = [*islice(drifts, DRIFTS_SHOWN)]
         return ModelCheck(cut.last, first, len(first) + sum(1 for _ in drifts))
 
 
-def _drifts(stored: StoredTables, projections: Projections, tracking: Tracking, past: _Expected) -> Iterator[Drift]:
-    missing = stored.missing((PARTS, *SYSTEM, *BUILT))
+def _drifts(
+    stored: StoredTables, projections: Projections, tracking: Tracking, past: _Expected, names: list[str]
+) -> Iterator[Drift]:
+    missing = stored.missing((PARTS, *SYSTEM, *names))
     for name in missing:
         yield Drift(name, (), "", layout(name).create_statement(), "no such table, or without its indexes")
-    own = {TRACKING: iter([((), [tracking.row()])]), VERSIONS: iter([((), table_versions())]), PLACES: past.groups()}
+    own = {
+        TRACKING: iter([((), [tracking.row()])]),
+        VERSIONS: iter([((), table_versions(names))]),
+        PLACES: past.groups(),
+    }
     if PARTS not in missing:
-        for name in (*SYSTEM, *BUILT):
+        for name in (*SYSTEM, *names):
             if name not in missing:
                 yield from _table_drifts(stored, name, own.get(name) or _groups(projections, name))
 

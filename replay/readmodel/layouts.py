@@ -13,7 +13,8 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.incremental.deltas import PartKey
 
 TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
-ROW = "row"  # the number of a row within its contest, in a table whose rows have an order of their own
+ROW = "row"  # the number of a row within its part, in a table whose rows have an order of their own
+OPTIONAL = ("portfolio_snapshots", "quotes")  # tables that a read model has on request; keys of others can be empty
 StoredRow = tuple[Any, ...]
 Group = tuple[PartKey, list[StoredRow]]  # a part's key and its rows, in order
 _encode = msgpack.Encoder().encode
@@ -87,14 +88,31 @@ def layout(name: str) -> Layout:
         return _SYSTEM[name]
     projection = CATALOGUE[name]
     columns = [(column.name, "INTEGER" if column.kind == "count" else "TEXT") for column in projection.columns]
+    key = len(projection.key)
     if projection.as_built:
-        columns.insert(1, (ROW, "INTEGER"))
-    return Layout(name, tuple(columns), 2 if projection.as_built else len(projection.key), len(projection.part))
+        key = _numbered_within(name) + 1
+        columns.insert(key - 1, (ROW, "INTEGER"))
+    return Layout(name, tuple(columns), key, len(projection.part))
 
 
-def table_versions() -> list[StoredRow]:
-    """Return the name, version and shape of every table; a table with another version or shape is made again."""
-    return sorted((name, CATALOGUE[name].version, _shape(name)) for name in BUILT)
+def kept_tables(optional: Iterable[str]) -> list[str]:
+    """Return the tables of a read model that has these optional ones, in the catalogue's order.
+
+    >>> [name for name in kept_tables(["quotes"]) if name in OPTIONAL]
+    ['quotes']
+    """
+    kept = {*BUILT, *(name for name in optional if name in OPTIONAL)}
+    return [name for name in CATALOGUE if name in kept]
+
+
+def table_versions(names: Iterable[str]) -> list[StoredRow]:
+    """Return the name, version and shape of these tables; a table with another version or shape is made again."""
+    return sorted((name, CATALOGUE[name].version, _shape(name)) for name in names)
+
+
+def _numbered_within(name: str) -> int:
+    """Return how many columns, the first ones, have the same values in rows that are numbered together."""
+    return max(len(CATALOGUE[name].part), 1)
 
 
 def _shape(name: str) -> str:
@@ -104,12 +122,13 @@ def _shape(name: str) -> str:
 
 
 def stored_rows(table: Table) -> Iterator[StoredRow]:
-    """Yield the rows of a table as they are stored: as published, and those of a board numbered within the contest."""
+    """Yield the rows of a table as they are stored: as published, and those with an order of their own numbered."""
     if not CATALOGUE[table.name].as_built:
         yield from table.printed()
         return
-    for contest, rows in groupby(table.printed(), lambda row: row[0]):
-        yield from ((contest, number, *row[1:]) for number, row in enumerate(rows, 1))
+    width = _numbered_within(table.name)
+    for within, rows in groupby(table.printed(), itemgetter(slice(width))):
+        yield from ((*within, number, *row[width:]) for number, row in enumerate(rows, 1))
 
 
 def rows_digest(rows: list[StoredRow]) -> str:

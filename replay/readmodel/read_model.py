@@ -12,7 +12,6 @@ from urllib.parse import quote
 from forecast_ledger.ledger.core.errors import Conflict, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.incremental.deltas import TableUpdate
 from forecast_ledger.replay.readmodel.layouts import (
     PARTS,
@@ -21,6 +20,7 @@ from forecast_ledger.replay.readmodel.layouts import (
     TRACKING,
     VERSIONS,
     StoredRow,
+    kept_tables,
     table_versions,
 )
 from forecast_ledger.replay.readmodel.part_store import REMEDY, StoredTables
@@ -60,13 +60,15 @@ class ReadModel:
     The file has a digest of each part of a table, which is compared when the part is replaced.
     """
 
-    def __init__(self, path: str, *, read_only: bool = False) -> None:
+    def __init__(self, path: str, *, read_only: bool = False, optional: Sequence[str] = ()) -> None:
         """Open or create a file, and lock it against other runners; read_only: neither create, lock nor check it.
 
+        optional: tables to keep beside those that every read model has, and beside those that the file has already.
         Raises Unavailable: the file cannot be opened, is not a read model, is locked by another runner, is damaged, or
         was changed by another program.
         """
         self.path = path
+        self._optional = {*optional}
         self._lock: sqlite3.Connection | None = None
         self._checked = -1  # SQLite's data_version at the last check of all parts
         with self._translated_errors():
@@ -111,15 +113,27 @@ class ReadModel:
         [(ledger, first, position, digest, _, recorded_at)] = rows
         return Tracking(ledger, first, Checkpoint(position, digest), recorded_at)
 
+    def names(self) -> list[str]:
+        """Return the projections that the file has or gets, in the catalogue's order. Raises Unavailable."""
+        with self._translated_errors():
+            stored = self._stored.rows(VERSIONS) if VERSIONS in self._stored.statements() else []
+        return kept_tables([*self._optional, *(row[0] for row in stored)])
+
+    def optional(self) -> list[str]:
+        """Return those of them that not every read model has. Raises Unavailable."""
+        every = kept_tables(())
+        return [name for name in self.names() if name not in every]
+
     def outdated(self) -> list[str]:
         """Return the projections without a table, or with one of another version or shape. Raises Unavailable."""
+        names = self.names()
         with self._translated_errors():
             if not self.is_indexed():
-                return [*BUILT]
+                return names
             stored = self._stored.rows(VERSIONS)
-            changed = {row[0] for row in table_versions() if row not in stored}
-            missing = self._stored.missing(BUILT)
-        return [name for name in BUILT if name in changed or name in missing]
+            changed = {row[0] for row in table_versions(names) if row not in stored}
+            missing = self._stored.missing(names)
+        return [name for name in names if name in changed or name in missing]
 
     def places(self, ledger: str, question: str, contest: str) -> tuple[Checkpoint, list[int]]:
         """Return the checkpoint reached, and the positions up to it of the rows about a question or a contest.
@@ -173,7 +187,7 @@ class ReadModel:
             self._stored.check_file()
             if self.is_indexed():
                 outdated = self.outdated()
-                for name in (*SYSTEM, *(name for name in BUILT if name not in outdated)):
+                for name in (*SYSTEM, *(name for name in self.names() if name not in outdated)):
                     deque(self._stored.parts(name), maxlen=0)
             self._checked = now
 
@@ -181,14 +195,15 @@ class ReadModel:
         """Create empty tables for these projections, and drop the tables of projections that no longer exist."""
         stored = self._stored
         names = [name for name, *_ in stored.rows(VERSIONS)] if VERSIONS in stored.statements() else []
+        kept = self.names()
         if not self.is_indexed():
             for name in (PARTS, *SYSTEM):
                 stored.make(name)
-        for name in {*names} - {*BUILT}:
+        for name in {*names} - {*kept}:
             stored.drop(name)
         for name in rebuilt:
             stored.make(name)
-        stored.put(VERSIONS, (), table_versions())
+        stored.put(VERSIONS, (), table_versions(kept))
 
     # --- the file
 

@@ -51,17 +51,20 @@ class Runner:
     (1, 1, 0)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a log, a file, and three choices that have defaults
         self,
         location: str | PathLike[str],
         path: str | PathLike[str],
         name: str = "main",
         watch: Watch = lambda _: None,
         segments: str | PathLike[str] | None = None,
+        *,
+        optional: Sequence[str] = (),
     ) -> None:
         """location, name: of the log. path: of the read model, which is created if need be. watch: called with the
         number of events read so far. segments: a folder that has the beginning of the log; what the read model has
         already is read from there, after a check of the files, and the rest from the log.
+        optional: tables to keep too, of `portfolio_snapshots` and `quotes`; the read model keeps them from then on.
 
         Raises, first that applies: Refused (the name is not an id), Unavailable (either cannot be opened; another
         runner keeps the read model up to date; it was changed by another program, or follows another ledger).
@@ -69,7 +72,7 @@ class Runner:
         self._name, self._watch = values.check_id(name, "name"), watch
         self._store = Store.open(location, self._name, read_only=True)
         try:
-            self._model = ReadModel(fspath(path))
+            self._model = ReadModel(fspath(path), optional=optional)
         except BaseException:
             self._store.close()
             raise
@@ -110,6 +113,8 @@ class Runner:
             tables = [*self._growing.whole_tables(rebuilt)]
             if before:
                 tables += [update for update in self._growing.updates() if update.table.name not in rebuilt]
+                again = [table for table in self._model.optional() if table not in rebuilt]
+                tables += self._growing.whole_tables(again)
             rows = self._model.write(before, now, Update(tables, self._places, rebuilt))
         self._growing.forget()
         self._places = {}

@@ -25,7 +25,8 @@ from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.cli.main import main
-from forecast_ledger.replay.readmodel.layouts import VERSIONS
+from forecast_ledger.replay.readmodel.consistency import check_model
+from forecast_ledger.replay.readmodel.layouts import OPTIONAL, VERSIONS
 from forecast_ledger.replay.readmodel.read_model import ReadModel
 from forecast_ledger.replay.readmodel.runner import Lag, Runner
 from tests.projections.incremental.test_refresh import trading
@@ -43,28 +44,29 @@ def record(path: str, recorded: Sequence[Recorded]) -> None:
         store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in recorded])
 
 
-def stored(path: str) -> Stored:
+def stored(path: str, names: Sequence[str] = BUILT) -> Stored:
     """Every table of a read model, in order of its key; a board without the numbers of its rows."""
     with closing(sqlite3.connect(path)) as connection:
         found = {}
-        for name in BUILT:
+        for name in names:
             keyless = CATALOGUE[name].as_built
             columns = ", ".join(f'"{column.name}"' for column in CATALOGUE[name].columns)
-            order = ' ORDER BY contest, "row"' if keyless else ""
+            within = ", ".join(CATALOGUE[name].part) or "contest"
+            order = f' ORDER BY {within}, "row"' if keyless else ""
             found[name] = connection.execute(f'SELECT {columns} FROM "{name}"{order}').fetchall()  # noqa: S608
     return found
 
 
-def rebuilt(recorded: Sequence[Recorded]) -> Stored:
+def rebuilt(recorded: Sequence[Recorded], names: Sequence[str] = BUILT) -> Stored:
     """The same tables, from the whole log, as they are printed."""
     every = Projections(facts([recorded] if recorded else []))
-    return {name: [tuple(row.values()) for row in every.table(name).rows()] for name in BUILT}
+    return {name: [tuple(row.values()) for row in every.table(name).rows()] for name in names}
 
 
-def assert_up_to_date(path: str, recorded: Sequence[Recorded]) -> None:
+def assert_up_to_date(path: str, recorded: Sequence[Recorded], names: Sequence[str] = BUILT) -> None:
     """A read model's rows are those of the log up to there, and so is the checkpoint that it says."""
-    expected, found = rebuilt(recorded), stored(path)
-    for name in BUILT:
+    expected, found = rebuilt(recorded, names), stored(path, names)
+    for name in names:
         keyed = not CATALOGUE[name].as_built
         assert (sorted(found[name], key=str) if keyed else found[name]) == (
             sorted(expected[name], key=str) if keyed else expected[name]
@@ -127,6 +129,43 @@ def test_tables_equal_a_rebuild_of_any_tournament_through_any_crashes(asked: lis
 def test_tables_equal_a_rebuild_of_any_season_of_trading_through_any_crashes(seed: int, tmp_path: Path) -> None:
     """Likewise, with quotes, decisions and corrections."""
     interrupted(str(tmp_path), trading(seed), Random(seed))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_optional_tables_equal_a_rebuild_after_every_refresh(seed: int, tmp_path: Path) -> None:
+    """A runner that is not told about them goes on to keep them; a check finds a row of theirs that was changed."""
+    path, tables, recorded = f"{tmp_path}/log.db", f"{tmp_path}/tables.db", trading(seed)[:90]
+    record(path, recorded[:60])
+    with Runner(path, tables, optional=OPTIONAL) as runner:
+        runner.refresh()
+        for end in range(60, 80, 4):
+            record(path, recorded[end : end + 4])
+            runner.refresh()
+            assert_up_to_date(tables, recorded[: end + 4], OPTIONAL)
+    record(path, recorded[80:])
+    with Runner(path, tables) as runner:
+        runner.refresh()
+    assert_up_to_date(tables, recorded, (*BUILT, *OPTIONAL))
+    assert stored(tables, ["portfolio_snapshots"])["portfolio_snapshots"]
+    assert check_model(path, tables).total == 0
+    with closing(sqlite3.connect(tables)) as other, other:
+        other.execute("UPDATE portfolio_snapshots SET cash = '1.00' WHERE row = 2")
+    assert check_model(path, tables).total > 0
+
+
+def test_a_table_is_added_to_a_read_model_that_has_no_new_events(followed: tuple[str, str]) -> None:
+    """It is made whole; the tables that are there are not touched."""
+    path, tables = followed
+    with closing(sqlite3.connect(tables)) as other:
+        before = other.execute("SELECT rowid, * FROM sqlite_master").fetchall()
+    done = CliRunner().invoke(main, ["follow", path, tables, "--once", "--with", "quotes"])
+    assert done.exit_code == 0, done.stderr
+    with closing(sqlite3.connect(tables)) as other:
+        now = other.execute("SELECT rowid, * FROM sqlite_master").fetchall()
+    assert {row[2] for row in {*now} - {*before}} >= {"quotes"}
+    assert {*before} <= {*now}
+    wrong = CliRunner().invoke(main, ["follow", path, tables, "--once", "--with", "score_parts"])
+    assert (wrong.exit_code, "portfolio_snapshots, quotes" in wrong.stderr) == (2, True)
 
 
 @pytest.fixture
