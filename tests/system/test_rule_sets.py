@@ -343,14 +343,17 @@ def test_peer_scores_of_members_sum_to_nothing_at_every_instant(random: Random) 
 @settings(max_examples=times(16), deadline=None)
 @given(RANDOMS)
 def test_no_number_depends_on_how_it_is_worked_out(random: Random) -> None:
-    """Pages of events, groups of forecasts and the order of questions do not change any digest."""
+    """Pages of events, groups of forecasts and the order of questions do not change any digest.
+
+    The contests come last: whether a spot is accepted depends on the times that its question has by then.
+    """
     season = Season(random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2, quoted=0.5, paid=0.3, moved=0.4)
     season.contests = [
         [each for each in thread if not isinstance(each, commands.FinalizeContest)] for thread in season.contests
     ]
     digests = set()
     for page, chunk in ((1_000_000, 1 << 20), (1, 3), (7, 1)):
-        turns = season.interleaved([*season.threads, *season.contests])
+        turns = [*season.interleaved(season.threads), *season.interleaved(season.contests)]
         recorded, _ = oracle.attempted([*random.sample(season.questions, len(season.questions)), *turns])
         projections = Projections(oracle.facts_in(recorded, page), chunk)
         digests.add(tuple(projections.table(name).digest() for name in TABLES))
