@@ -74,7 +74,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the question takes another kind of answer, or more than one was given",
         "give value, or the name beyond an open end, for a range, otherwise outcome or payouts",
     ),
-    "unknown_outcome": ("the question has no such outcome", "use an outcome that the question was opened with"),
+    "unknown_outcome": ("the question has no such outcome", "use an outcome that the question has now"),
     "wrong_length": (
         "a cdf takes bins + 1 values, quantiles one for each level, probabilities or payouts one for each outcome",
         "give a value for every edge of a bin, every level, or every outcome",
