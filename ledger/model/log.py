@@ -21,7 +21,7 @@ GENESIS = "0" * 64  # the digest of an empty log
 _BEFORE_DIGEST, _AFTER_DIGEST = b',"digest":"', b'"}'
 _FRAME = len(_BEFORE_DIGEST + _AFTER_DIGEST)
 _SEAL = _FRAME + 64
-_BEFORE_EVENT = b'","event":'
+BEFORE_EVENT = b'","event":'
 
 
 class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -96,17 +96,26 @@ def fingerprint(content: bytes) -> str:
 def seal(recorded: Recorded) -> tuple[bytes, str]:
     """Return a row's canonical bytes and its computed digest; the digest that it states is ignored."""
     body = encode_row(recorded)[: -_FRAME - len(recorded.digest)]
+    return with_digest(body)
+
+
+def with_digest(body: bytes) -> tuple[bytes, str]:
+    """Return a row, and its digest, from its bytes up to the comma before the digest."""
     digest = sha256(body).hexdigest()
-    return body + _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST, digest
+    return body + digest_bytes(digest), digest
+
+
+def digest_bytes(digest: str) -> bytes:
+    """Return the last bytes of a row, which state its digest."""
+    return _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST
 
 
 def seal_bytes(position: int, recorded_at: int, command: bytes, previous: str, event: bytes) -> tuple[bytes, str]:
     """Return the row that `seal` returns, from bytes of `command_bytes` and of its event; its time is not imported."""
-    body = b'{"position":%d,"recorded_at":%d,%b,"previous":"%b","event":%b' % (
-        position, recorded_at, command, previous.encode(), event,
+    body = b'{"position":%d,"recorded_at":%d,%b,"previous":"%b%b%b' % (
+        position, recorded_at, command, previous.encode(), BEFORE_EVENT, event,
     )  # fmt: skip
-    digest = sha256(body).hexdigest()
-    return body + _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST, digest
+    return with_digest(body)
 
 
 def command_bytes(command_id: str, fingerprint: str) -> bytes:
@@ -174,7 +183,7 @@ def command_id_of(row: bytes) -> str:
 def event_text(row: str) -> str:
     """Return the JSON of the event in a row."""
     # In the texts before the event, a quotation mark has a backslash before it.
-    begin, end = _BEFORE_EVENT.decode(), _BEFORE_DIGEST.decode()
+    begin, end = BEFORE_EVENT.decode(), _BEFORE_DIGEST.decode()
     return row[row.index(begin) + len(begin) : row.rindex(end)]
 
 

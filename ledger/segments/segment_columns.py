@@ -6,7 +6,6 @@ columns too. pyarrow is an optional dependency, which is imported when columns a
 """
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _FORMS = ("probabilities", "cdf", "quantiles")
 _ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
 _DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
+_BEFORE_EVENT = log.BEFORE_EVENT.decode()
 _encode = msgspec.json.Encoder().encode
 
 
@@ -112,7 +112,7 @@ def _by_question(forecasts: Any) -> Any:
 
 def _canonical_end(recorded: Recorded) -> bytes:
     """Return the end of the row of an event that has the canonical JSON."""
-    return b'","event":' + _encode(recorded.event) + b',"digest":"' + recorded.digest.encode() + b'"}'
+    return log.BEFORE_EVENT + _encode(recorded.event) + log.digest_bytes(recorded.digest)
 
 
 def _frame(records: Sequence[Recorded]) -> list[Any]:
@@ -179,19 +179,18 @@ def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]
     pa = pyarrow()
     forecasts, others = columns
     position = np.concatenate([_integers(forecasts["position"]), _integers(others["position"])])
-    order, previous = np.argsort(position, kind="stable"), before.digest.encode()
+    order, previous = np.argsort(position, kind="stable"), before.digest
     for begin in range(0, len(order), AT_ONCE):
         page = order[begin : begin + AT_ONCE]
         typed = page < len(forecasts)
         made, rest = forecasts.take(pa.array(page[typed])), others.take(pa.array(page[~typed] - len(forecasts)))
         heads = pa.concat_arrays([_heads(made), _heads(rest)])
-        ends = pa.concat_arrays([_forecast_events(made), _joined('","event":', rest["event"])])
+        ends = pa.concat_arrays([_forecast_events(made), _joined(_BEFORE_EVENT, rest["event"])])
         place = pa.array(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
         rows = []
         for head, end in zip(heads.take(place).to_pylist(), ends.take(place).to_pylist(), strict=True):
-            body = head + previous + end
-            previous = sha256(body).hexdigest().encode()
-            rows.append(body + b',"digest":"' + previous + b'"}')
+            row, previous = log.with_digest(head + previous.encode() + end)
+            rows.append(row)
         yield rows
 
 
@@ -219,7 +218,7 @@ def _forecast_events(table: Any) -> Any:
     until = table["until"].cast(pyarrow().int64()).cast(pyarrow().string())
     kind = compute.if_else(made, "forecast_made.v1", "forecast_withdrawn.v1")
     return _joined(
-        '","event":{"type":"',
+        _BEFORE_EVENT + '{"type":"',
         kind,
         '","at":',
         table["claimed_at"],
