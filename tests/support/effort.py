@@ -3,12 +3,14 @@
 import os
 
 LONG = int(os.environ.get("LONG", "1"))
+ORDINARY = 3, 5  # of the numbers that tests name, an ordinary run tries three fifths
 
 
 def times(count: int) -> int:
-    """The number of random examples or seeds, of which an ordinary run tries `count`.
+    """The number of random examples or seeds to try, 1 or more; LONG=2 tries more than `count` of them.
 
-    >>> times(5) == 5 * LONG
+    >>> times(5) == 3 * LONG
     True
     """
-    return count * LONG
+    share, of = ORDINARY
+    return max(count * LONG * share // of, 1)

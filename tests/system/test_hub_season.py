@@ -9,6 +9,7 @@ import pytest
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.files.hub_export import export_hub
 from tests.support import flusight
+from tests.support.effort import LONG
 from tests.support.hubs import write_flusight
 from tests.support.sources import import_into, table
 
@@ -29,8 +30,13 @@ PUBLISHED = [
 
 @pytest.fixture(scope="module")
 def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ledger]]:
-    """The hub's folder, and the ledger that it was imported into."""
-    yield from imported(tmp_path_factory, flusight.rows())
+    """The season of the teams with published numbers: the hub's folder, and the ledger that it was imported into.
+
+    No number of theirs depends on other teams. With LONG, of all teams.
+    """
+    rows = flusight.rows()
+    teams = {who for _, who, *_ in PUBLISHED}
+    yield from imported(tmp_path_factory, rows if LONG > 1 else flusight.of_teams(rows, teams))
 
 
 def imported(tmp_path_factory: pytest.TempPathFactory, rows: list[flusight.Row]) -> Iterator[tuple[Path, Ledger]]:
