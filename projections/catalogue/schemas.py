@@ -39,7 +39,7 @@ DIVISIONS: dict[str, Division] = {
     "holdings": Division(("contest", "participant"), _VALUES - {"accounts"}),
     "trading_boards": Division(("contest",), _VALUES),
     "trading_overall": Division((), _VALUES),
-    "portfolios": Division(("contest", "participant"), frozenset()),  # every tick changes all of them: rebuilt whole
+    "portfolios": Division(("contest", "participant"), _VALUES),  # every tick changes all of them: rebuilt whole
     "movements": Division(("log_position",), frozenset({"accounts", "contests"})),  # rows never change
     "quotes": Division((), frozenset({"quotes", "questions", "resolutions", "clock"})),  # every row has an age
 }
