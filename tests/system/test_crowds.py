@@ -18,6 +18,7 @@ from eventsourcing.sqlite import SQLiteConnection
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, Uncertain
 from forecast_ledger.ledger.deciding.decider import evolve
+from forecast_ledger.ledger.deciding.questions import accepting_question
 from forecast_ledger.ledger.deciding.state import State, Write
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import AnyEvent
@@ -93,9 +94,10 @@ def test_a_writer_decides_once_and_against_the_newest_state(tmp_path: Path, monk
             read.append(position)
             return evolve(event, state, position)
 
-        monkeypatch.setattr("forecast_ledger.ledger.storing.writer.evolve", watched)
+        monkeypatch.setattr("forecast_ledger.ledger.batching.writer_state.evolve", watched)
         one.handle(forecast("one", 0))
-        assert read == [2, 3, 4, 5]  # three of the other, then its own
+        one.handle(forecast("one", 1))
+        assert read == [2, 3, 4]  # those of the other, once
 
 
 def test_much_that_is_new_is_read_before_ones_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,16 +110,24 @@ def test_much_that_is_new_is_read_before_ones_turn(tmp_path: Path, monkeypatch: 
         looking.execute("PRAGMA busy_timeout = 0")
         locked: list[bool] = []
 
-        def watched(event: AnyEvent, state: State, position: int) -> tuple[Write, ...]:
+        def look() -> None:
             try:
                 looking.execute("BEGIN IMMEDIATE")
                 looking.rollback()
                 locked.append(False)
             except sqlite3.OperationalError:
                 locked.append(True)
+
+        def read(event: AnyEvent, state: State, position: int) -> tuple[Write, ...]:
+            look()
             return evolve(event, state, position)
 
-        monkeypatch.setattr("forecast_ledger.ledger.storing.writer.evolve", watched)
+        def decided(*arguments: Any) -> Any:
+            look()
+            return accepting_question(*arguments)
+
+        monkeypatch.setattr("forecast_ledger.ledger.batching.writer_state.evolve", read)
+        monkeypatch.setattr("forecast_ledger.ledger.batching.batch.accepting_question", decided)
         assert one.handle(forecast("one", 0)).first == 32
         assert locked == [False] * 30 + [True]
 
