@@ -3,14 +3,12 @@
 import os
 
 LONG = int(os.environ.get("LONG", "1"))
-ORDINARY = 3, 5  # of the numbers that tests name, an ordinary run tries three fifths
 
 
 def times(count: int) -> int:
-    """The number of random examples or seeds to try, 1 or more; LONG=2 tries more than `count` of them.
+    """The number of random examples or seeds to try: half of what a test names, times LONG.
 
-    >>> times(5) == 3 * LONG
+    >>> times(5) == (5 * LONG + 1) // 2
     True
     """
-    share, of = ORDINARY
-    return max(count * LONG * share // of, 1)
+    return (count * LONG + 1) // 2

@@ -190,13 +190,14 @@ def test_the_season_has_the_digests_that_are_kept_of_it(season: tuple[Path, Any]
 
 
 def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any]) -> None:
-    """A file of commands can be sent again, whole, after any interruption; what was refused still is."""
-    lines = season[0].with_suffix(".jsonl")
-    lines.write_text("".join(json.dumps(command) + "\n" for command, _ in season[1]))
+    """A part of a file of commands can be sent again after any interruption; what was refused still is."""
+    lines, part = season[0].with_suffix(".jsonl"), season[1][::4]
+    lines.write_text("".join(json.dumps(command) + "\n" for command, _ in part))
     with Ledger.open(season[0]) as ledger, lines.open("rb") as file:
         before = ledger.head()
         again = append_lines(ledger, file, lambda *_: None, lambda _: None)
-        assert again == {"accepted": 0, "duplicate": sum(ACCEPTED.values()), "refused": OUT_OF_ORDER}
+        accepted = sum(isinstance(outcome, Receipt) for _, outcome in part)
+        assert again == {"accepted": 0, "duplicate": accepted, "refused": len(part) - accepted}
         assert ledger.head() == before
 
 

@@ -20,6 +20,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.reference.rule_fields import RULES
+from tests.support.effort import times
 from tests.support.given import (
     BEFORE,
     COLOURS,
@@ -545,7 +546,7 @@ def worked_out(commands: list[Any]) -> Projections:
         return Projections(facts(ledger.read()))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(times(8)))
 def test_every_table_can_be_computed_for_every_consistent_rule_set(seed: int) -> None:
     """No contest that was accepted can stop a reader of the log.
 

@@ -1,6 +1,7 @@
 """The audit computes every number of the accounts again and finds any that was changed."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from forecast_ledger.projections.facts.accounts import postings
 from tests.ledger.auditing.test_audit import stops
 from tests.ledger.model.test_mismatch import SAYS_BOTH
 from tests.support import oracle
+from tests.support.effort import LONG
 from tests.support.forging import audited, enveloped
 from tests.support.given import bet, cohort, decision, sale, trading_floor
 from tests.system.test_stories import recorded
@@ -73,12 +75,12 @@ def mutants(log: list[Recorded]) -> Iterator[tuple[str, int, list[Recorded]]]:
 def test_every_number_of_the_books_is_worked_out_again() -> None:
     """If any amount, price, share, position, leg or name is changed, the audit stops there or soon after.
 
-    The message states what was expected and what was found.
+    The message states what was expected and what was found. Without LONG, every other change is tried.
     """
     log = recorded(STORY)
     audited(log)
     missed = []
-    for change, _, changed in mutants(log):
+    for change, _, changed in islice(mutants(log), 0, None, 1 if LONG > 1 else 2):
         try:
             audited(changed)
         except Corrupt as stopped:
