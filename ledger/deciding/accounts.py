@@ -76,8 +76,9 @@ _READ_SIDE: dict[str, Callable[[values.Number, str], int]] = {
 def _sides(row: commands.Prices) -> dict[str, dict[str, int]]:
     """Return the prices, bids and asks that are given, 1e-9 by outcome, and the sizes of bids and asks, 1e-6."""
     return {
-        side: {name: read_side(number, f"{side}.{name}") for name, number in (getattr(row, side) or {}).items()}
+        side: {name: read_side(number, f"{side}.{name}") for name, number in given.items()}
         for side, read_side in _READ_SIDE.items()
+        if (given := getattr(row, side))
     }
 
 
@@ -86,16 +87,20 @@ def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState)
 
     In a binary question, the price of no is 1 - yes, and who buys no at its ask sells yes at its bid.
     """
-    if question.range is not None or not (sides["prices"] or sides["bids"] or sides["asks"]):
+    if question.range is not None or not sides.keys() & {"prices", "bids", "asks"}:
         detail = "give prices of one or more outcomes, of a question that is not numeric"
         raise Refused("wrong_fields_for_kind", "prices", name, detail)
-    binary = question.kind == "binary"
+    binary, current = question.kind == "binary", question.current
     for side, prices in sides.items():
         for outcome in prices:
-            if outcome not in question.current or (binary and outcome != "yes"):
+            if outcome not in current or (binary and outcome != "yes"):
                 detail = "not an outcome of the question; give the price of yes alone if it is binary"
                 raise Refused("unknown_outcome", side, outcome, detail)
-    prices, bids, asks = sides["prices"], sides["bids"], sides["asks"]
+    prices, bids, asks = (sides.get(side, {}) for side in ("prices", "bids", "asks"))
+    if len(sides) == 1 and prices:
+        yes = prices["yes"] if binary else 0
+        row = (yes, values.PROBABILITY - yes) if binary else tuple(map(prices.get, question.outcomes))
+        return events.Quote(question=name, prices=row)
     means = {outcome: half_even(bids[outcome] + asks[outcome], 2) for outcome in bids.keys() & asks.keys()}
     rows = [tuple(map(row.get, question.outcomes)) for row in (means | prices, bids, asks)]
     if binary:
@@ -113,10 +118,10 @@ def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState)
 def _sizes(sides: dict[str, dict[str, int]], question: QuestionState) -> dict[str, tuple[int | None, ...]]:
     """Return sizes in the order of the outcomes; in a binary question, the bid of no is the ask of yes, of its size."""
     if question.kind == "binary":
-        yes = sides["bid_sizes"].get("yes"), sides["ask_sizes"].get("yes")
+        yes = sides.get("bid_sizes", {}).get("yes"), sides.get("ask_sizes", {}).get("yes")
         has_size = yes != (None, None)
         return {"bid_sizes": yes * has_size, "ask_sizes": yes[::-1] * has_size}
-    rows = {side: sides[side] for side in ("bid_sizes", "ask_sizes")}
+    rows = {side: sides.get(side, {}) for side in ("bid_sizes", "ask_sizes")}
     return {side: tuple(map(row.get, question.outcomes)) * bool(row) for side, row in rows.items()}
 
 

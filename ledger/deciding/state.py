@@ -40,6 +40,8 @@ class QuestionState(NamedTuple):
     @property
     def current(self) -> tuple[str, ...]:
         """The outcomes that the question has now."""
+        if not self.removed:
+            return self.outcomes
         return tuple(outcome for outcome in self.outcomes if outcome not in self.removed)
 
     def side(self, outcome: int, *, bought: bool) -> tuple[int, bool]:

@@ -257,13 +257,15 @@ def _long_text(value: Any, name: str) -> str:
     return values.check_text(value, name, values.LONG_TEXT_LENGTH)
 
 
+_SIDES = tuple(key for key in Prices.__struct_fields__ if key != "question")
+
+
 def _prices(value: Any, name: str) -> list[Any]:
     if type(value) is not Prices:
         raise Refused("malformed", name, value, "not a question and its prices")
-    rows = {key: getattr(value, key) for key in Prices.__struct_fields__ if key != "question"}
-    given = {key: _by_id(row, f"{name}.{key}") for key, row in rows.items() if row is not None}
-    book = {key: row for key, row in given.items() if key != "prices"}
-    return [_id(value.question, f"{name}.question"), given.get("prices", {}), *([book] if book else [])]
+    book = {key: _by_id(row, f"{name}.{key}") for key in _SIDES if (row := getattr(value, key)) is not None}
+    prices = book.pop("prices", {})
+    return [_id(value.question, f"{name}.question"), prices, *([book] if book else [])]
 
 
 def _bet(value: Any, name: str) -> list[str]:

@@ -1,6 +1,7 @@
 """The reference, by topic: pages made from the tables that the code itself uses."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, get_args
 
 import msgspec
@@ -198,6 +199,7 @@ TOPICS: dict[str, tuple[str, str, Callable[[], tuple[Block, ...]]]] = {
 }
 
 
+@cache
 def page(topic: str) -> Page:
     """Return the page of a topic.
 

@@ -288,7 +288,7 @@ SCHEMAS = {
         ALTER TABLE events RENAME TO other; CREATE VIEW EVENTS AS SELECT * FROM other;
     """,
     "generated column": """
-        CREATE TABLE forged (position INTEGER PRIMARY KEY, row TEXT GENERATED ALWAYS AS (hex(zeroblob(450000000))));
+        CREATE TABLE forged (position INTEGER PRIMARY KEY, row TEXT GENERATED ALWAYS AS (hex(zeroblob(150000000))));
         INSERT INTO forged (position) SELECT position FROM events;
         DROP TABLE events; ALTER TABLE forged RENAME TO events;
     """,

@@ -28,6 +28,7 @@ from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.trading import account_histories
 from forecast_ledger.projections.trading.mark_prices import Marks
 from forecast_ledger.projections.trading.portfolios import MISSING, Snapshots, drawdowns, snapshots
+from tests.support.effort import times
 from tests.support.given import (
     NOW,
     SUNDAY,
@@ -196,7 +197,7 @@ def test_a_leaderboard_skips_ticks_without_a_change() -> None:
     assert (row["profit"], row["drawdown"]) == ("-250.00", "0.025000000")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(times(12)))
 def test_drawdowns_are_the_same_when_ticks_without_a_change_are_left_out(seed: int) -> None:
     """Between two changes every tick has the same total."""
     log_facts = facts([season(seed)[1]])
@@ -326,7 +327,7 @@ def test_a_purchase_has_a_mark_whenever_the_market_closed() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(times(12)))
 def test_an_open_position_with_a_cost_has_a_mark(seed: int) -> None:
     """The rule holds in random seasons."""
     log_facts = facts([season(seed)[1]])
@@ -841,7 +842,7 @@ def season(seed: int) -> tuple[Season, list[Recorded]]:
         return random_season, [event for page in ledger.read() for event in page]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(times(24)))
 def test_rows_equal_the_slow_definition(seed: int) -> None:
     """All movements and some ticks of every account, in seasons with corrections and instants out of order."""
     random_season, log = season(seed)
@@ -865,7 +866,7 @@ def test_rows_equal_the_slow_definition(seed: int) -> None:
                 assert {field: line[field] for field in FIELDS} == expected_row, (name, participant, line)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(times(24)))
 def test_ticks_are_at_the_instants_of_the_rules(seed: int) -> None:
     """Ticks go from an account's first movement to the end of the contest or the latest instant, in order and each
     once.
