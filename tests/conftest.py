@@ -1,8 +1,12 @@
-"""Settings of pytest that take code."""
+"""Settings of pytest and Hypothesis that take code."""
 
 import os
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("any machine", deadline=None)  # a loaded machine may take longer for an example than another
+settings.load_profile("any machine")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
