@@ -1,4 +1,4 @@
-"""What stands on questions that are resolved, in a temporary file instead of in memory."""
+"""A temporary file with the forecasts that stand on resolved questions, so that they take no memory."""
 
 from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
@@ -49,7 +49,7 @@ class StandingFile:
 
 
 class StandingInFile(NamedTuple):
-    """What stands on one question, in the file."""
+    """The place in the file of the forecasts that stand on one question."""
 
     file: StandingFile
     begin: int

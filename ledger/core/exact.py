@@ -102,7 +102,7 @@ def magnitudes_in_proportion(values: Sequence[Magnitude]) -> list[Fraction]:
 def apportion(amount: int, weights: Sequence[Number]) -> list[int]:
     """Divide amount (>= 0) in proportion to weights (>= 0) by the largest remainder method.
 
-    Of equal remainders, the first in order gets the unit; pass weights in order of id. The parts sum to amount; if
+    If remainders are equal, the first in order gets the unit; pass weights in order of id. The parts sum to amount; if
     every weight is 0, every part is 0. Raises InDoubt if bounds of weights do not decide a part.
 
     >>> apportion(100, [1, 1, 1])

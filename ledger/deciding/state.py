@@ -159,7 +159,7 @@ StandingOf = dict[str, Standing]  # by participant, on one question
 
 
 class Unloaded(Protocol):
-    """What stands on a question that is resolved or annulled, kept elsewhere."""
+    """The forecasts that stand on a resolved or annulled question, which are not in memory."""
 
     def load(self) -> StandingOf:
         """Return it; the caller may change what it gets."""
@@ -177,7 +177,7 @@ class State:
     there is none. Like the clock, it is an input of a decision. It may read the whole log, so it is called last.
     null_lists: whether a reply may have null lists. It is False only while an audit decides a reply that is recorded
     as unreadable, because earlier versions did not read such replies.
-    unload: what keeps elsewhere what stands on a question that is resolved or annulled, because no command needs it
+    unload: moves the forecasts that stand on a resolved or annulled question out of memory; no command needs them
     before the resolution is revoked.
     """
 

@@ -154,7 +154,7 @@ def _ticks(periods: Ruler) -> Int64Array:
 def _weight_upto(periods: Ruler) -> Int64Array:
     """Return the units before each instant that counts, and those of all, shape (q, most + 1).
 
-    Of instants that count as one, the last has all their units.
+    If several instants count as one, the last has all their units.
     """
     ticks = _ticks(periods)
     last = np.pad(ticks[:, 1:] > ticks[:, :-1], ((0, 0), (0, 1)), constant_values=True)

@@ -130,8 +130,8 @@ def table(
     """Print the table of a PROJECTION.
 
     `forecast-ledger columns` lists the projections, and explains their columns. --from and --until select rows by their
-    column `at`. Of portfolio_snapshots only the portfolios are computed that --from, --until, --where contest=… and
-    --where participant=… select.
+    column `at`. For portfolio_snapshots, --from, --until, --where contest=… and --where participant=… select which
+    portfolios are computed.
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.plain_dates import read_span

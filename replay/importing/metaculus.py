@@ -76,7 +76,7 @@ class _Given(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What happens at an instant, µs; the rest of the order is the stage and the order of the files."""
+    """A command or a forecast, and its instant, µs; the rest of the order is the stage and the order of the files."""
 
     at: int
     stage: int

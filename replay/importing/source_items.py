@@ -146,7 +146,7 @@ _Answer = ResolveQuestion | AnnulQuestion
 
 
 class _Settlement(NamedTuple):
-    """What settles a question, where, and by which command."""
+    """An event that settles a question, with its log position and its command."""
 
     position: int
     command_id: str
