@@ -1,10 +1,10 @@
 """The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
-from forecast_ledger.projections.catalogue import analytics_tables, forecast_tables, question_tables, score_tables
 from forecast_ledger.projections.catalogue.inputs import SAMPLED, SCORED
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
 from forecast_ledger.projections.core.column_values import Column
+from forecast_ledger.projections.tables import analytics_tables, forecast_tables, question_tables, score_tables
 
 _FROM = Column("from_at", "instant", "the first instant")
 _TO = Column("to_at", "instant", "the first instant after the end")

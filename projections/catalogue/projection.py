@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import Instant, read_instant
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.catalogue import account_tables, score_tables
-from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import Values
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables import account_tables, score_tables
+from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.trading.account_histories import Selection
 
 __all__ = ["CATALOGUE", "Projections"]

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.catalogue.inputs import INPUTS, SCORED
 from forecast_ledger.projections.core.column_values import Column, Values
+from forecast_ledger.projections.tables.analysis import Analysis
 
 
 class Division(NamedTuple):

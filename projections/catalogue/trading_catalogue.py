@@ -1,8 +1,8 @@
 """The projections of trading contests: accounts, portfolios over time, scored stakes, leaderboards and journal."""
 
-from forecast_ledger.projections.catalogue import account_tables, arena_tables
 from forecast_ledger.projections.catalogue.schemas import CONTEST, QUESTION, Projection
 from forecast_ledger.projections.core.column_values import Column
+from forecast_ledger.projections.tables import account_tables, arena_tables
 
 _TRADER = Column("participant", "id", "the trader")
 _LOG_POSITION = Column("log_position", "count", "log position of the event")

@@ -10,10 +10,10 @@ from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import Aggregate, Counts, Sample
 from forecast_ledger.projections.boards.brier_sample import ContestSample
 from forecast_ledger.projections.boards.totals import reference_labels
-from forecast_ledger.projections.catalogue.analysis import Analysis, CachedResults
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import non_members
+from forecast_ledger.projections.tables.analysis import Analysis, CachedResults
 
 
 def basis(facts: Facts, contest: Contest) -> tuple[object, ...]:

@@ -17,7 +17,6 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.boards.totals import Tally, may_take_reference_label, tallies
-from forecast_ledger.projections.catalogue.analysis import CachedResults
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import FORECASTS
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -25,6 +24,7 @@ from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.facts.from_log import file_page
+from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
     Scope,

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from forecast_ledger.projections.catalogue import analytics_tables, catalogue
+from forecast_ledger.projections.catalogue import catalogue
+from forecast_ledger.projections.tables import analytics_tables
 from tests.support import copies
 from tests.support.paths import ROOT
 from tests.system.test_stories import METACULUS

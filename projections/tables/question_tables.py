@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from forecast_ledger.ledger.model import events
-from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import Ids, Values, ids, round_to_points, transpose
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.projections.tables.analysis import Analysis
 
 GROUPINGS = ("group", "category")  # the details of questions by which boards are made
 _STATES: dict[type | None, str] = {events.QuestionResolved: "resolved", events.QuestionAnnulled: "annulled"}

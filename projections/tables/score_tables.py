@@ -10,7 +10,6 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.projections.boards import leaderboard, prizes, totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
-from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import (
     Ids,
@@ -28,6 +27,7 @@ from forecast_ledger.projections.references import consensus, kinds
 from forecast_ledger.projections.scores import coverage, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.terms import Terms
+from forecast_ledger.projections.tables.analysis import Analysis
 
 _HALF_UNIT = 5  # units of 1e-11 in half a unit of 1e-10
 

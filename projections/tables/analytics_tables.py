@@ -12,10 +12,10 @@ from forecast_ledger.ledger.model import publication_stamps
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import admission, brier, totals
-from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
 from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.tables.analysis import Analysis
 
 
 def contests_values(analysis: Analysis) -> list[Values]:

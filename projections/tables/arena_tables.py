@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.column_values import Values, columns_of_rows, round_to_points
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
+from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.arena import Stake, TradingRecord
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
-from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.column_values import MEASURE, PROBABILITIES, Ids, Values
 from forecast_ledger.projections.facts.columns import CHANCE, Facts
+from forecast_ledger.projections.tables.analysis import Analysis
 
 
 def forecasts_values(analysis: Analysis) -> list[Values]:

@@ -10,7 +10,6 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
-from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.column_values import (
@@ -22,6 +21,7 @@ from forecast_ledger.projections.core.column_values import (
 )
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, AccountKey, Holding, Posting, Trade, postings
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.account_histories import ALL, Selection, check_tick_rows
 from forecast_ledger.projections.trading.mark_prices import NO_PRICE
