@@ -47,6 +47,7 @@ __all__ = [
     "Table",
     "Unavailable",
     "Uncertain",
+    "WithSegments",
     "append",
     "commands",
     "events",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.files.restore import restore
     from forecast_ledger.replay.files.seal import seal
     from forecast_ledger.replay.reading.replay import Replay, replay
+    from forecast_ledger.replay.reading.with_segments import WithSegments
     from forecast_ledger.replay.readmodel.runner import Runner
     from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
@@ -107,6 +109,7 @@ else:  # so that a type checker reports a name that is not offered
         "Table": ("projections.core.table", "Table"),
         "Unavailable": ("ledger.core.errors", "Unavailable"),
         "Uncertain": ("ledger.core.errors", "Uncertain"),
+        "WithSegments": ("replay.reading.with_segments", "WithSegments"),
         "append": ("replay.writing.append", "append_lines"),
         "commands": ("ledger.model.commands", ""),
         "events": ("ledger.model.events", ""),

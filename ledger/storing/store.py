@@ -29,7 +29,17 @@ from forecast_ledger.ledger.storing.database import (
 from forecast_ledger.ledger.storing.segment_rows import READ_ONLY, SegmentRows
 from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
 
-__all__ = ["MAX_ROW_BYTES", "PAGE", "Store", "TakenError", "Turn", "is_started", "redacted", "rows_at"]
+__all__ = [
+    "MAX_ROW_BYTES",
+    "PAGE",
+    "Store",
+    "TakenError",
+    "Turn",
+    "is_started",
+    "redacted",
+    "rows_at",
+    "segments_beside",
+]
 
 PAGE = 500  # rows; their events still fit into the processor's cache
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
@@ -247,6 +257,21 @@ def is_started(location: str) -> bool:
     except Unavailable as error:
         return not isinstance(error, Absent)
     return True
+
+
+def segments_beside(location: str | PathLike[str]) -> Path | None:
+    """Return where the segments of a store are looked for: in a folder with its name and `.segments`.
+
+    None for a server, a database in memory, or a path that no file can have.
+
+    >>> segments_beside("sqlite:///seasons/spring.db")
+    PosixPath('seasons/spring.db.segments')
+    """
+    try:
+        path = _path(fspath(location))
+    except Unavailable:
+        return None
+    return None if path in {None, "", MEMORY} or "\0" in str(path) else Path(f"{path}.segments")
 
 
 def redacted(location: str) -> str:

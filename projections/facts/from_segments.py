@@ -1,6 +1,7 @@
 """Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed one by one."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,7 +19,6 @@ from forecast_ledger.projections.facts.forecast_checks import check_attestation
 from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts
 from forecast_ledger.projections.facts.outcomes import laid_out
 
-UNUSED = frozenset({"command_id", "command", "imported", "form"})  # columns of a segment that no table needs
 _event = msgspec.json.Decoder(events.AnyEvent)
 _attestation = msgspec.json.Decoder(events.Attestation)
 
@@ -26,8 +26,8 @@ _attestation = msgspec.json.Decoder(events.Attestation)
 def facts_of_segments(segments: Iterable[tuple[SegmentColumns, int]], tail: Iterable[Sequence[Recorded]] = ()) -> Facts:
     """Return the facts of a log whose beginning is sealed.
 
-    segments: the columns of each segment, all but those of UNUSED, with the log position of its last row. tail: the
-    events after the last segment. Raises Corrupt at an event that does not fit those before it.
+    segments: the columns of each segment, with the log position of its last row; ids and digests of commands are not
+    needed. tail: the events after the last segment. Raises Corrupt at an event that does not fit those before it.
     """
     facts, columns = Facts(), list[ForecastColumns]()
     for segment, last in segments:
@@ -51,6 +51,53 @@ def file_segment(facts: Facts, columns: SegmentColumns, last: int) -> list[Forec
     return [each for each in filed if each is not None]
 
 
+def segment_events(columns: SegmentColumns, question: str | None = "") -> list[Recorded]:
+    """Return events of a segment in log order; those that no contest seals have no digest, and none has its command.
+
+    question: the only one whose forecasts are returned; None for all, "" for none. Raises Corrupt.
+    """
+    forecasts, others = columns
+    found = [*_recorded(others)]
+    if question is not None:
+        forecasts = _on_question(forecasts, question)
+    found += _recorded_forecasts(forecasts)
+    return sorted(found, key=attrgetter("position"))
+
+
+def _on_question(forecasts: Any, question: str) -> Any:
+    labels, index = _labelled(forecasts["question"]) if len(forecasts) else ([], [])
+    if question not in labels:
+        return forecasts.slice(0, 0)
+    return forecasts.take(np.flatnonzero(index == labels.index(question)))
+
+
+def _recorded_forecasts(table: Any) -> Iterable[Recorded]:
+    """Yield the forecasts and withdrawals of a segment. Raises Corrupt."""
+    names = ("question", "participant", "made", "form", "numbers", "attestation")
+    instants = [_integers(table[name]).tolist() for name in ("position", "recorded_at", "claimed_at")]
+    until = table["until"].cast(pyarrow().int64()).to_pylist()
+    columns = [table[name].to_pylist() for name in names]
+    for position, recorded_at, at, end, question, participant, made, form, numbers, attested in zip(
+        *instants, until, *columns, strict=True
+    ):
+        if made:
+            own: dict[str, Any] = {form: tuple(numbers)}
+            if attested is not None:
+                own["attestation"] = _read_attestation(position, attested)
+            event: events.AnyEvent = events.ForecastMade(
+                at=at, question=question, participant=participant, until=end, **own
+            )
+        else:
+            event = events.ForecastWithdrawn(at=at, question=question, participant=participant)
+        yield _unsealed(position, recorded_at, event)
+
+
+def _unsealed(position: int, recorded_at: int, event: events.AnyEvent, digest: str = "") -> Recorded:
+    return Recorded(
+        position=position, recorded_at=recorded_at, command_id="", command="", previous="", event=event, digest=digest
+    )
+
+
 def _recorded(others: Any) -> Iterable[Recorded]:
     """Yield the events that are kept as JSON; only those that seal a contest have their digests."""
     positions, recorded = others["position"].to_pylist(), _integers(others["recorded_at"]).tolist()
@@ -60,15 +107,7 @@ def _recorded(others: Any) -> Iterable[Recorded]:
             event = _event.decode(text)
         except log.UNREADABLE as error:
             raise Corrupt(position, f"this version cannot read the event: {error}", "schemas") from None
-        yield Recorded(
-            position=position,
-            recorded_at=at,
-            command_id="",
-            command="",
-            previous="",
-            event=event,
-            digest="" if digest is None else digest.hex(),
-        )
+        yield _unsealed(position, at, event, "" if digest is None else digest.hex())
 
 
 def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
@@ -120,12 +159,16 @@ def _labelled(column: Any) -> tuple[list[str], Any]:
 def _file_attestations(facts: Facts, position: Int64Array, texts: list[str | None]) -> None:
     for at, text in zip(position.tolist(), texts, strict=True):
         if text is not None:
-            try:
-                attestation = _attestation.decode(text)
-            except log.UNREADABLE as error:
-                raise Corrupt(at, f"this version cannot read the attestation: {error}", "schemas") from None
+            attestation = _read_attestation(at, text)
             check_attestation(at, attestation)
             facts.attestations[at] = attestation
+
+
+def _read_attestation(position: int, text: str) -> events.Attestation:
+    try:
+        return _attestation.decode(text)
+    except log.UNREADABLE as error:
+        raise Corrupt(position, f"this version cannot read the attestation: {error}", "schemas") from None
 
 
 def _integers(column: Any, missing: int | None = None) -> Int64Array:

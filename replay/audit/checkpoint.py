@@ -1,6 +1,7 @@
 """Checkpoints: small texts to keep elsewhere, against which a log can be checked later."""
 
 import tomllib
+from os import PathLike
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -8,9 +9,7 @@ from msgspec import Meta, Struct
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model import log
-from forecast_ledger.projections.facts import from_log
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store, summarize_tables
+from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, read_facts, summarize_tables
 from forecast_ledger.replay.reading.version import code_version
 
 LARGEST_CHECKPOINT = 2**20  # bytes of a checkpoint
@@ -45,15 +44,14 @@ class CheckpointDifferences(NamedTuple):
 
 
 def take_checkpoint(
-    location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
+    location: str | PathLike[str], name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
 ) -> SavedCheckpoint:
     """Return the checkpoint of a log as of a cut, with every projection that is built by default.
 
     Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
     """
     cut = Cut(as_of)
-    with open_store(location, name) as store:
-        facts = from_log.facts(cut.pages(log.unseal_pages(store.pages()), watch))
+    facts = read_facts(location, name, cut, watch)
     position, digest = cut.reached()
     return SavedCheckpoint(
         ledger=name,
@@ -87,7 +85,7 @@ def read_checkpoint(text: bytes) -> SavedCheckpoint:
 
 
 def compare_with_checkpoint(
-    checkpoint: SavedCheckpoint, location: str, name: str = "main", watch: Watch = lambda _: None
+    checkpoint: SavedCheckpoint, location: str | PathLike[str], name: str = "main", watch: Watch = lambda _: None
 ) -> CheckpointDifferences:
     """Compare a log as of the checkpoint's position with the checkpoint. Raises Unavailable, Corrupt."""
     try:

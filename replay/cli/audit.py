@@ -8,6 +8,7 @@ import click
 
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.colour import GREEN, RED
+from forecast_ledger.replay.console.replaying import Location, segments_options
 from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
@@ -174,9 +175,10 @@ def _show_command(log: str, name: str, damage: "Corrupt") -> str:
 @click.command(epilog="Example: forecast-ledger checkpoint season.db > season.toml")
 @log_argument
 @as_of_option
+@segments_options(found=False)
 @name_option
 @report_errors
-def checkpoint(log: str, as_of: str | None, name: str) -> None:
+def checkpoint(log: Location, as_of: str | None, name: str) -> None:
     """Print a checkpoint, for `verify --checkpoint`.
 
     Keep the output out of reach of people who can change the log. It is TOML, with the ledger's name, the log

@@ -8,7 +8,7 @@ import click
 
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.colour import GREEN, RED
-from forecast_ledger.replay.console.replaying import replay_log
+from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
 from forecast_ledger.replay.console.shell import (
     FINDINGS,
     USAGE,
@@ -47,11 +47,12 @@ if TYPE_CHECKING:
 @click.option("--ignore", "ignored", multiple=True, metavar="THEIRS", help="Leave out this column of CSV; repeatable.")
 @click.option("--partial", is_flag=True, help="CSV need not have every row of the table.")
 @as_of_option
+@segments_options(found=False)
 @name_option
 @table_options
 @report_errors
 def compare(
-    log: str,
+    log: Location,
     claimed: IO[bytes],
     table: str,
     contest: str | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.replaying import Location, segments_options
 from forecast_ledger.replay.console.shell import (
     REMEDY,
     USAGE,
@@ -66,11 +67,12 @@ _COMPARED = {
     help="Find the rows of a score by this read model instead of reading the whole log; see `follow`.",
 )
 @as_of_option
+@segments_options(found=True)
 @name_option
 @table_options
 @report_errors
 def explain(
-    log: str,
+    log: Location,
     number: str,
     key: tuple[str, ...],
     every_part: bool,
@@ -115,10 +117,11 @@ def explain(
     shell_complete=completion.tables,
     help="Compare this table.",
 )
+@segments_options(found=True)
 @name_option
 @table_options
 @report_errors
-def diff(log: str, old: str, new: str, projection: str, name: str, view: View) -> None:
+def diff(log: Location, old: str, new: str, projection: str, name: str, view: View) -> None:
     """Compare a table as of two log positions or instants.
 
     @FROM is the earlier one. A date means the end of that day, UTC, by the ledger's own clock. Each value that differs
@@ -155,11 +158,18 @@ def diff(log: str, old: str, new: str, projection: str, name: str, view: View) -
 @click.argument("key", nargs=-1, required=True, metavar="KEY...", shell_complete=completion.row_key)
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Print only this column; repeatable.")
 @as_of_option
+@segments_options(found=True)
 @name_option
 @table_options
 @report_errors
 def blame(
-    log: str, projection: str, key: tuple[str, ...], columns: tuple[str, ...], as_of: str | None, name: str, view: View
+    log: Location,
+    projection: str,
+    key: tuple[str, ...],
+    columns: tuple[str, ...],
+    as_of: str | None,
+    name: str,
+    view: View,
 ) -> None:
     """Find the event that last changed each column of a row.
 

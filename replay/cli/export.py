@@ -1,9 +1,11 @@
 """The commands that write a log and its tables as files, seal it, and import an exported log."""
 
+from os import fspath
 from pathlib import Path
 
 import click
 
+from forecast_ledger.replay.console.replaying import Location, segments_options
 from forecast_ledger.replay.console.shell import (
     UNREADABLE,
     USAGE,
@@ -42,10 +44,11 @@ _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB]
 @click.option("--force", is_flag=True, help="Replace an existing export at OUT.")
 @click.option("--wide", is_flag=True, help="Print digests in full on a terminal too.")
 @as_of_option
+@segments_options(found=False)
 @name_option
 @report_errors
 def export(
-    log: str, out: Path, form: str, tables: str | None, force: bool, wide: bool, as_of: str | None, name: str
+    log: Location, out: Path, form: str, tables: str | None, force: bool, wide: bool, as_of: str | None, name: str
 ) -> None:
     """Write the events and all tables to OUT.
 
@@ -59,8 +62,10 @@ def export(
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.export import export as exported
 
+    if form in {_HUB, SEGMENTS} and not isinstance(log, str):
+        fail(f"--format {form} reads every row of the log: leave --segments and --trust out", USAGE)
     if form == _HUB:
-        _export_hub(log, out, tables, View(wide=wide), as_of, name, force=force)
+        _export_hub(fspath(log), out, tables, View(wide=wide), as_of, name, force=force)
         return
     if form == SEGMENTS and tables is not None:
         fail("--tables does not go with --format segments: they have the log alone", USAGE)
@@ -141,7 +146,7 @@ def _table_names(tables: str) -> list[str]:
 
 @click.command(epilog="Example: forecast-ledger seal season.db season-segments")
 @log_argument
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--rows",
     type=click.IntRange(1, 1 << 24),
@@ -152,16 +157,21 @@ def _table_names(tables: str) -> list[str]:
 @name_option
 @table_options
 @report_errors
-def seal(log: str, folder: Path, rows: int, name: str, view: View) -> None:
+def seal(log: str, folder: Path | None, rows: int, name: str, view: View) -> None:
     """Write the log as Parquet files to FOLDER, in segments.
 
-    FOLDER is created, or, if it has the beginning of the log, completed; the log is not changed. Every segment is read
+    By default, FOLDER is beside the log, with its name and `.segments`; leaderboard, table, explain, diff, blame and
+    what-if use it from then on, and say so. It is created, or, if it has the beginning of the log, completed; the log
+    is not changed. Every segment is read
     back and compared with the log before FOLDER lists it, so that sealing can be interrupted and run again. Commands
     that read a LOG read FOLDER too; it takes about a tenth of the log's space.
     """
+    from forecast_ledger.ledger.storing.store import redacted, segments_beside
     from forecast_ledger.replay.files.seal import seal as sealed
 
     require_columns(view, SEALED)
+    if folder is None and segments_beside(log) is None:
+        fail(f"{redacted(log)}: there is no place beside it; give a FOLDER", USAGE)
     with progress("sealed") as watch:
         found = sealed(log, folder, name, rows, watch)
     row = dict(zip(SEALED, (found.segments, found.bytes, *found.checkpoint), strict=True))

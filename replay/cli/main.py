@@ -12,7 +12,7 @@ import click
 from forecast_ledger.replay.cli import append, audit, compare, explain, export, follow, importing, reference, what_if
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.menu import WIDTH, Menu
-from forecast_ledger.replay.console.replaying import replay_log, trust_options
+from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
 from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
@@ -39,7 +39,7 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 if TYPE_CHECKING:
     from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.core.table import Table
-    from forecast_ledger.replay.reading.replay import Replay, Trust
+    from forecast_ledger.replay.reading.replay import Replay
 
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
 
@@ -81,19 +81,17 @@ def main() -> None:
 @log_argument
 @click.argument("contest", shell_complete=completion.ids("contest"))
 @as_of_option
-@trust_options
+@segments_options(found=True)
 @name_option
 @table_options
 @report_errors
-def leaderboard(
-    log: str, contest: str, as_of: str | None, segments: str | None, trust: "Trust | None", name: str, view: View
-) -> None:
+def leaderboard(log: Location, contest: str, as_of: str | None, name: str, view: View) -> None:
     """Print the leaderboard of a CONTEST, best first.
 
     For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
     are in the table `leaderboard`.
     """
-    season = _require_contest(contest, replay_log(log, name, as_of, segments, trust))
+    season = _require_contest(contest, replay_log(log, name, as_of))
     trading = contest in season.projections.traded
     board = season.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
     emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))
@@ -112,18 +110,16 @@ def leaderboard(
     "--until", metavar="INSTANT", help="Only rows `at` an instant before this, or up to the end of this day (UTC)."
 )
 @as_of_option
-@trust_options
+@segments_options(found=True)
 @name_option
 @table_options
 @report_errors
 def table(
-    log: str,
+    log: Location,
     projection: str,
     since: str | None,
     until: str | None,
     as_of: str | None,
-    segments: str | None,
-    trust: "Trust | None",
     name: str,
     view: View,
 ) -> None:
@@ -141,7 +137,7 @@ def table(
     first, end = read_span(since, until)
     if "at" not in names and (since is not None or until is not None):
         fail(f"{projection} has no column `at`: leave out --from and --until", USAGE)
-    season = replay_log(log, name, as_of, segments, trust)
+    season = replay_log(log, name, as_of)
     if projection == "portfolio_snapshots":
         built, view = _portfolios(season.projections, view, first, end)
     else:
@@ -195,16 +191,14 @@ def columns(projection: str | None, view: View) -> None:
     help="Find where LOG differs from another log: a LOG, LOG@POSITION, an export, or a file of rows as JSON lines.",
 )
 @as_of_option
-@trust_options
+@segments_options(found=False)
 @name_option
 @table_options
 @report_errors
 def replay(
-    log: str,
+    log: Location,
     compare: str | None,
     as_of: str | None,
-    segments: str | None,
-    trust: "Trust | None",
     name: str,
     view: View,
 ) -> None:
@@ -216,13 +210,13 @@ def replay(
     differ; if the logs differ, the exit code is 1.
     """
     if compare is not None:
-        if segments is not None or trust is not None:
+        if not isinstance(log, str):
             fail("--compare reads every row of both logs: leave --segments and --trust out", USAGE)
         audit.compare(log, compare, as_of, name, view)
         return
     from forecast_ledger.replay.reading.replay import summarize_tables
 
-    season = replay_log(log, name, as_of, segments, trust)
+    season = replay_log(log, name, as_of)
     tables = summarize_tables(season.projections.facts).items()
     rows = ({"projection": table, "rows": size.rows, "digest": size.digest} for table, size in tables)
     emit(["projection", "rows", "digest"], rows, view)

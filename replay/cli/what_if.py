@@ -1,12 +1,13 @@
 """The command that shows what would change after other commands or under other rules."""
 
 import sys
+from os import fspath
 from typing import IO, TYPE_CHECKING
 
 import click
 
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import replay_log
+from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
 from forecast_ledger.replay.console.shell import (
     FINDINGS,
     FINE,
@@ -51,12 +52,13 @@ if TYPE_CHECKING:
     help="Print only rows of this contest; with --rules, the contest to score.",
 )
 @as_of_option
+@segments_options(found=True)
 @name_option
 @table_options
 @errors_option
 @report_errors
 def what_if(
-    log: str,
+    log: Location,
     file: IO[bytes] | None,
     show: str | None,
     rule_sets: tuple[str, ...],
@@ -166,7 +168,7 @@ def _compare_rules(
         say(f"ranks by {row['one']} and {row['other']}: {likeness}; {row['ranked']:,} ranked by both")
 
 
-def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: str) -> tuple["Projections", int]:
+def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", errors: str) -> tuple["Projections", int]:
     """Return the projections as if the commands in a file had been appended, and the number of refusals."""
     from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.facts import from_log
@@ -174,7 +176,7 @@ def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: st
     from forecast_ledger.replay.writing.overlay_store import open_overlay
     from forecast_ledger.replay.writing.pay import prizes_from_log
 
-    with open_overlay(log, name, prizes_from_log, before.checkpoint) as (ledger, _):
+    with open_overlay(fspath(log), name, prizes_from_log, before.checkpoint) as (ledger, _):
         counts = append_lines(ledger, file, refusal_printer(errors), lambda _: None)
         facts = from_log.facts(ledger.read())
     say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))

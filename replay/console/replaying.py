@@ -1,39 +1,73 @@
 """Replaying a log for a command, with or without the segments of its beginning."""
 
 from collections.abc import Callable
+from functools import wraps
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from forecast_ledger.replay.console.shell import USAGE, fail, parse_cut, progress
+from forecast_ledger.replay.console.shell import USAGE, fail, parse_cut, progress, report_errors, say
 
 if TYPE_CHECKING:
-    from forecast_ledger.replay.reading.replay import Replay, Trust
+    from forecast_ledger.replay.reading.replay import Replay
+    from forecast_ledger.replay.reading.with_segments import Trust
 
+Location = str | PathLike[str]  # of a log; a `WithSegments` if its beginning is read from segments
 _segments_option = click.option(
     "--segments", metavar="FOLDER", help="Read the beginning of LOG from this folder, which `seal` made of it."
 )
-_trust_option = click.option(
-    "--trust",
-    type=click.Choice(["files", "rows"]),
-    help="Check the SHA-256 of the files of segments, or every row. Default: files with --segments, otherwise rows.",
-)
 
 
-def trust_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for segments; the command gets them as its arguments `segments` and `trust`."""
-    return _segments_option(_trust_option(command))
+def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds the options for segments; the command's argument `log` then has them.
+
+    found: use a folder beside the log, unless the options say otherwise, and say so. Only for commands whose answer is
+    read together with what they say: those that prove something, or write what others will read, are asked to.
+    """
+    default = "files with --segments or for a folder beside LOG" if found else "files with --segments"
+    trust_option = click.option(
+        "--trust",
+        type=click.Choice(["files", "rows"]),
+        help=f"Check the SHA-256 of the files of segments, or every row. Default: {default}, otherwise rows.",
+    )
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(*args: Any, log: str, segments: str | None, trust: "Trust | None", **kwargs: Any) -> None:
+            located: list[Location] = []
+
+            def locate(**_: Any) -> None:
+                located.append(_located(log, segments, trust, found=found))
+
+            report_errors(locate)(errors=kwargs.get("errors"))
+            command(*args, log=located[0], **kwargs)
+
+        return _segments_option(trust_option(run))
+
+    return decorate
 
 
-def replay_log(
-    log: str, name: str, as_of: str | None, segments: str | None = None, trust: "Trust | None" = None
-) -> "Replay":
-    """Replay a log as of a cut, showing progress; segments, trust: as `trust_options` has them."""
+def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bool) -> Location:
+    """Return the location of a log, with its segments if they are to be read."""
+    if segments is None and (trust == "rows" or (trust is None and (not found or Path(log).is_dir()))):
+        return log
+    from forecast_ledger.replay.reading.with_segments import WithSegments, has_segments_beside
+
+    if segments is not None:
+        return WithSegments(log, segments, trust or "files")
+    beside = has_segments_beside(log)
+    if trust is None:
+        return WithSegments(log, tell=say) if beside else log
+    if not beside and not Path(log).is_dir():
+        fail("--trust files is for segments: give their folder as LOG, or with --segments", USAGE)
+    return WithSegments(log)
+
+
+def replay_log(log: Location, name: str, as_of: str | None) -> "Replay":
+    """Replay a log as of a cut, showing progress."""
     from forecast_ledger.replay.reading.replay import replay
 
-    trust = trust or ("rows" if segments is None else "files")
-    if trust == "files" and segments is None and not Path(log).is_dir():
-        fail("--trust files is for segments: give their folder as LOG, or with --segments", USAGE)
     with progress("read") as watch:
-        return replay(log, name, parse_cut(as_of), watch, segments=segments, trust=trust)
+        return replay(log, name, parse_cut(as_of), watch)

@@ -14,8 +14,10 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
-from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.storing.sealed_log import SealedPart
 from forecast_ledger.projections.boards.totals import Tally, may_take_reference_label, tallies
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import FORECASTS
@@ -24,6 +26,7 @@ from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.facts.from_log import file_page
+from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
@@ -36,7 +39,7 @@ from forecast_ledger.replay.explain.dependencies import (
 )
 from forecast_ledger.replay.explain.explain_scores import LogSource
 from forecast_ledger.replay.reading.event_text import event_type
-from forecast_ledger.replay.reading.replay import Cut, open_store
+from forecast_ledger.replay.reading.replay import Cut, open_parts
 
 PrintedRow = dict[str, Any] | None  # None if there is no such row
 
@@ -103,11 +106,12 @@ class _History:
     def __init__(self, source: LogSource, table: str, key: dict[str, str]) -> None:
         self._table, self._key, self._name = table, key, key.get("contest", "")
         self._depends_on_forecasts = reads_forecasts(table) or reads_scores(table)
+        self._ticks = "clock" in CATALOGUE[table].reads
         self._base: list[Recorded] = []  # all but forecasts, which stay in columns, unless the clock counts
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
-        cut = Cut(source.as_of)
-        with open_store(source.location, source.name) as store:
-            self._facts = facts_of(self._collected(cut.pages(log.unseal_pages(store.pages()), source.watch)))
+        self._answers, cut = AnsweredQuestions(), Cut(source.as_of)
+        with open_parts(source.location, source.name, cut, source.watch) as parts:
+            self._facts = facts_of_segments(self._passed(parts.segments), self._collected(parts.pages))
         self.checkpoint = cut.reached()
         self._whole = self._on_question(self._facts.forecasts)
         labels, contests = self._facts.question_codes.labels, self._facts.contests
@@ -196,20 +200,27 @@ class _History:
         by_question = tallies(contest.opened.rules, *scored, len(facts.participant_codes.codes), every)
         return dict(zip(scored.questions.code.tolist(), by_question, strict=True))
 
+    def _passed(self, segments: Iterator[SealedPart]) -> Iterator[tuple[SegmentColumns, int]]:
+        """Collect the events of segments, and pass on their columns."""
+        every = self._depends_on_forecasts or self._ticks
+        for part in segments:
+            self._collect(segment_events(part.columns, None if every else ""))
+            yield part.columns, part.end.position
+
     def _collected(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
-        answers, anywhere = (
-            AnsweredQuestions(),
-            {column: part for column, part in self._key.items() if column != "contest"},
-        )
-        scope, ticks = Scope(self._table, anywhere, {}), "clock" in CATALOGUE[self._table].reads
         for page in pages:
-            for recorded in page:
-                answered = answers.take_in(recorded)
-                if ticks or not isinstance(recorded.event, FORECASTS):
-                    self._base.append(recorded)
-                elif self._depends_on_forecasts and can_change(scope, recorded, answered=answered):
-                    self._forecasts.append(recorded)
+            self._collect(page)
             yield page
+
+    def _collect(self, page: Sequence[Recorded]) -> None:
+        anywhere = {column: part for column, part in self._key.items() if column != "contest"}
+        scope = Scope(self._table, anywhere, {})
+        for recorded in page:
+            answered = self._answers.take_in(recorded)
+            if self._ticks or not isinstance(recorded.event, FORECASTS):
+                self._base.append(recorded)
+            elif self._depends_on_forecasts and can_change(scope, recorded, answered=answered):
+                self._forecasts.append(recorded)
 
     def _on_question(self, forecasts: Forecasts) -> Forecasts:
         """Return the forecasts on the question of the row; all, if it has no question."""

@@ -8,6 +8,7 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.catalogue.inputs import FORECASTS, SETTLING
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_segments import segment_events
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
@@ -21,7 +22,7 @@ from forecast_ledger.replay.explain.dependencies import (
 )
 from forecast_ledger.replay.explain.explain_scores import LogSource
 from forecast_ledger.replay.reading.event_text import event_type
-from forecast_ledger.replay.reading.replay import AsOf, Cut, open_store
+from forecast_ledger.replay.reading.replay import AsOf, Cut, open_parts, open_store
 from forecast_ledger.replay.reading.table_difference import Difference, differences
 
 CAUSES_SHOWN = 5  # events that are listed for a row
@@ -58,10 +59,15 @@ def diff(source: LogSource, other: AsOf, table: str) -> Diff:
     Unavailable, Corrupt.
     """
     old, new, grows, between = Cut(source.as_of), Cut(other), IncrementalTables(), _Between(table)
-    with open_store(source.location, source.name) as store:
-        for page in old.pages(log.unseal_pages(store.pages()), source.watch):
+    with open_parts(source.location, source.name, old, source.watch) as parts:
+        for part in parts.segments:
+            grows.add_segment(part.columns, part.end.position)
+            between.pass_by(segment_events(part.columns))
+        grows.forget()
+        for page in parts.pages:
             grows.add(page)
             between.pass_by(page)
+    with open_store(source.location, source.name) as store:
         first = new.last = old.reached()
         if old.recorded_at is not None and not new.includes(first.position, old.recorded_at):
             wrong = f"it is before log position {first.position}, with which the table is compared"

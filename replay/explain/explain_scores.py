@@ -1,9 +1,12 @@
 """Explain a score: the parts that add up to it exactly, and the events that it depends on."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import chain
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,22 +14,25 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import PROBABILITY, format_fixed, format_instant
-from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.storing.sealed_log import SealedPart
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import ChangedOutcomes, Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.descriptions import describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store
+from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_parts, open_store
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.log_index import IndexQuery
 
@@ -36,7 +42,7 @@ OTHERS_LISTED = 10  # participants that are listed, of those that a number depen
 class LogSource(NamedTuple):
     """A log, and the point up to which it is read; model: a read model, whose index lists the rows to read."""
 
-    location: str
+    location: str | PathLike[str]
     name: str = "main"
     as_of: AsOf = None
     watch: Watch = lambda _: None
@@ -74,27 +80,43 @@ class LogReading(NamedTuple):
 Select = Callable[[Any], bool]  # whether an event is selected
 
 
-def read_log(source: LogSource, select: Select, *, only: bool = False, query: IndexQuery | None = None) -> LogReading:
+def read_log(
+    source: LogSource, select: Select, question: str = "", *, only: bool = False, query: IndexQuery | None = None
+) -> LogReading:
     """Read a log and select events; only: make the facts from the selected events only; query: read only these rows.
 
-    Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
+    question: forecasts on other questions are not selected. Raises, first that applies: Refused (as_of is not an
+    instant, or beyond the log), Unavailable, Corrupt.
     """
     cut, selected = Cut(source.as_of), list[Recorded]()
 
-    def filtered(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+    def filtered(pages: Iterable[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
             some = [recorded for recorded in page if select(recorded.event)]
             selected.extend(some)
             if some or not only:
                 yield some if only else page
 
-    with open_store(source.location, source.name) as store:
-        if query is None:
-            pages = cut.pages(log.unseal_pages(store.pages()), source.watch)
+    if query is not None:
+        with open_store(source.location, source.name) as store:
+            facts = from_log.facts(filtered(log_index.indexed_pages(store, query, cut, source.watch)))
+        return LogReading(cut.reached(), facts, selected)
+    with open_parts(source.location, source.name, cut, source.watch) as parts:
+        if only:
+            sealed = (segment_events(part.columns, question) for part in parts.segments)
+            facts = from_log.facts(filtered(chain(sealed, parts.pages)))
         else:
-            pages = log_index.indexed_pages(store, query, cut, source.watch)
-        facts = from_log.facts(filtered(pages))
+            facts = facts_of_segments(_selecting(parts.segments, filtered, question), filtered(parts.pages))
     return LogReading(cut.reached(), facts, selected)
+
+
+def _selecting(
+    segments: Iterable[SealedPart], filtered: Callable[[Iterable[Sequence[Recorded]]], Iterable[Any]], question: str
+) -> Iterator[tuple[SegmentColumns, int]]:
+    """Select events of segments, and pass on their columns."""
+    for part in segments:
+        deque(filtered([segment_events(part.columns, question)]), maxlen=0)
+        yield part.columns, part.end.position
 
 
 def score(source: LogSource, contest: str, question: str, participant: str, *, every_part: bool = False) -> Explanation:
@@ -191,9 +213,11 @@ def _read_question(source: LogSource, contest: str, question: str) -> LogReading
         return selected and not trades
 
     query = None if source.model is None else IndexQuery(source.model, question, contest)
-    reading = read_log(source, until_it_trades, only=True, query=query)
+    reading = read_log(source, until_it_trades, question, only=True, query=query)
     exists = contest in reading.facts.contests
-    return reading if exists and not trades else read_log(source, concerns)  # the refusal lists the contests there are
+    return (
+        reading if exists and not trades else read_log(source, concerns, question)
+    )  # the refusal lists the contests there are
 
 
 def _narrowed(facts: Facts, contest: str, question: str) -> tuple[Contest, Questions]:

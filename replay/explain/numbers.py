@@ -50,7 +50,7 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
 
     if len(key) != len(NUMBERS[number]):
         raise ValueError(f"the key of a {number} is {', '.join(NUMBERS[number])}; {len(key)} ids were given")
-    source = explain_scores.LogSource(fspath(log), name, as_of, watch, None if model is None else fspath(model))
+    source = explain_scores.LogSource(log, name, as_of, watch, None if model is None else fspath(model))
     if number == "score":
         return explain_scores.score(source, *key, every_part=every_part)
     explanation: Explanation = getattr(explain_boards, number)(source, *key)

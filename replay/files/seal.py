@@ -1,6 +1,6 @@
 """Seal a log: its rows as Parquet files, from which the log can be read, checked and imported."""
 
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
 from forecast_ledger.ledger.segments.segment_manifest import MOST_ROWS
+from forecast_ledger.ledger.storing.store import redacted, segments_beside
 from forecast_ledger.replay.reading.replay import Watch, open_store
 
 
@@ -22,19 +23,20 @@ class Sealed(NamedTuple):
 
 def seal(
     log: str | PathLike[str],
-    folder: str | PathLike[str],
+    folder: str | PathLike[str] | None = None,
     name: str = "main",
     rows: int = SEGMENT_ROWS,
     watch: Watch = lambda _: None,
 ) -> Sealed:
     """Seal the rows of a log that a folder does not have yet; the folder is created if there is none.
 
-    log, name: as in `replay`. rows: of a segment, 1 to 16,777,216; the last segment may have fewer, and is replaced
-    when there are more. Every segment is read back and compared with the log before the folder lists it, so that an
-    interrupted sealing leaves what was sealed before. The log is not changed.
-    Raises, first that applies: ValueError (rows is out of range), Refused (the name is not an id), Absent (the log has
-    no rows), Unavailable (no pyarrow; the folder is another log's, has other files, or cannot be written), Corrupt,
-    OSError.
+    log, name: as in `replay`. folder: by default the one beside the log, with its name and `.segments`. rows: of a
+    segment, 1 to 16,777,216; the last segment may have fewer, and is replaced when there are more. Every segment is
+    read back and compared with the log before the folder lists it, so that an interrupted sealing leaves what was
+    sealed before. The log is not changed.
+    Raises, first that applies: ValueError (rows is out of range, or nothing can be beside the log), Refused (the name
+    is not an id), Absent (the log has no rows), Unavailable (no pyarrow; the folder is another log's, has other files,
+    or cannot be written), Corrupt, OSError.
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import commands, open, replay, seal
@@ -47,6 +49,9 @@ def seal(
     """
     if not 1 <= rows <= MOST_ROWS:
         raise ValueError(f"rows = {rows}: a segment has 1 to {MOST_ROWS:,} rows")
+    folder = folder if folder is not None else segments_beside(log)
+    if folder is None:
+        raise ValueError(f"{redacted(fspath(log))}: there is no place beside it; give a folder")
     with open_store(log, name) as store:
         if not store.newest():
             raise Absent(f"{log} has no ledger named {name!r}, or it has no events yet; nothing was sealed")

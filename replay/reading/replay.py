@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from os import PathLike
-from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import NamedTuple, Protocol
 
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing import instrumentation
+from forecast_ledger.ledger.storing.sealed_log import SealedLog, SealedPart
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -26,10 +25,8 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import facts_of_segments
 from forecast_ledger.replay.reading.plain_dates import end_of_date
-from forecast_ledger.replay.reading.sealed_log import SealedLog
+from forecast_ledger.replay.reading.with_segments import Trust, WithSegments
 
-Trust = Literal["files", "rows"]
-TRUSTS: tuple[Trust, ...] = get_args(Trust)
 # A log position, an instant of the ledger's own clock (or a plain date: the end of that day), or the whole log.
 AsOf = int | str | datetime | None
 BEYOND_END = "use that log position or an earlier one"
@@ -78,7 +75,8 @@ def replay(  # noqa: PLR0913 - what has a default is named
 ) -> Replay:
     """Read a log up to a cut, check its digests, and prepare its projections.
 
-    of: the location of a store, of which `name` selects a ledger; or an open ledger, which stays open.
+    of: the location of a store, of which `name` selects a ledger; it can be `WithSegments`; or an open ledger, which
+    stays open.
     as_of: see `Cut`.
     segments: a folder that has the beginning of the log of a store; only the rest is read from the store.
     trust: of segments. With `rows`, each row is rebuilt and its digest checked, as those of a log are. With `files`,
@@ -102,13 +100,16 @@ def replay(  # noqa: PLR0913 - what has a default is named
     4 C 44.80
     """
     begun, cut = instrumentation.now_ns(), Cut(as_of)
-    if not isinstance(of, str | PathLike):
-        name = of.name
     if segments is not None or trust != "rows":
-        facts = _sealed_facts(of, name, segments, trust, cut, watch)
+        if not isinstance(of, str | PathLike):
+            raise ValueError(f"trust {trust!r}: an open ledger has no segments; give the location of its store")
+        of = WithSegments(of, segments, trust)
+    if isinstance(of, str | PathLike):
+        facts = read_facts(of, name, cut, watch)
     else:
-        with _pages(of, name) as pages:
-            facts = from_log.facts(cut.pages(pages, watch))
+        name = of.name
+        with gc_pause.paused():
+            facts = from_log.facts(cut.pages(of.read(), watch))
     head = cut.reached()
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, Projections(facts))
@@ -147,34 +148,40 @@ def _summarize(projections: Projections, name: str) -> TableSummary:
     return TableSummary(table.version, len(table), table.digest())
 
 
+class LogParts(NamedTuple):
+    """A log up to a cut: the columns of the part that is read from segments, and the pages of events after it.
+
+    The columns are to be read before the pages. Both raise Unavailable, Corrupt.
+    """
+
+    segments: Iterator[SealedPart]
+    pages: Iterator[Sequence[Recorded]]
+
+
 @contextmanager
-def _pages(source: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[Sequence[Recorded]]]:
-    if isinstance(source, str | PathLike):
-        with open_store(source, name) as store:
-            yield log.unseal_pages(store.pages())
-    else:
-        with gc_pause.paused():
-            yield source.read()
+def open_parts(
+    location: str | PathLike[str], name: str, cut: "Cut", watch: Watch = lambda _: None
+) -> Iterator[LogParts]:
+    """Open a log to read it up to a cut, with its segments if it has any and their files are trusted.
+
+    Raises Unavailable (also if the segments are of another log, or end after it), Corrupt.
+    """
+    with open_store(location, name) as store:
+        sealed = location.segments(store) if isinstance(location, WithSegments) else None
+        if sealed is None or not isinstance(location, WithSegments):
+            yield LogParts(iter(()), cut.pages(log.unseal_pages(store.pages()), watch))
+            return
+        rest = iter(()) if location.is_whole else sealed.rows_after(store)
+        if location.trust == "rows":
+            yield LogParts(iter(()), cut.pages(chain(sealed.rows(), rest), watch))
+        else:
+            yield LogParts(cut.segments(sealed, watch), cut.tail(sealed, rest, watch))
 
 
-def _sealed_facts(  # noqa: PLR0913, PLR0917 - the arguments of `replay`
-    of: str | PathLike[str] | Readable,
-    name: str,
-    segments: str | PathLike[str] | None,
-    trust: Trust,
-    cut: "Cut",
-    watch: Watch,
-) -> Facts:
-    """Return the facts of a folder of segments, or of a log with the segments of its beginning."""
-    if trust not in TRUSTS or not isinstance(of, str | PathLike) or (segments is None and not Path(of).is_dir()):
-        raise ValueError(f"trust {trust!r}: give {' or '.join(TRUSTS)}, and a folder of segments or a log with one")
-    sealed = SealedLog(Path(of if segments is None else segments), values.check_id(name, "name"))
-
-    with open_store(of, name) as store:
-        rest = sealed.rows_after(store) if segments is not None else iter(())
-        if trust == "rows":
-            return from_log.facts(cut.pages(chain(sealed.rows(), rest), watch))
-        return facts_of_segments(cut.segments(sealed, watch), cut.tail(sealed, rest, watch))
+def read_facts(location: str | PathLike[str], name: str, cut: "Cut", watch: Watch = lambda _: None) -> Facts:
+    """Return the facts of a log up to a cut. Raises Unavailable, Corrupt; see `open_parts`."""
+    with open_parts(location, name, cut, watch) as parts:
+        return facts_of_segments(((part.columns, part.end.position) for part in parts.segments), parts.pages)
 
 
 @contextmanager
@@ -225,12 +232,12 @@ class Cut:
             if len(before) < len(page) or self.last.position == self._position:
                 return
 
-    def segments(self, sealed: SealedLog, watch: Watch) -> Iterator[tuple[SegmentColumns, int]]:
-        """Return the columns of the segments up to the cut, each with the last log position."""
+    def segments(self, sealed: SealedLog, watch: Watch) -> Iterator[SealedPart]:
+        """Return the columns of the segments up to the cut."""
         for part in sealed.segments(self.includes):
             self.last, self.recorded_at = part.end, part.recorded_at
             watch(self.last.position)
-            yield part.columns, self.last.position
+            yield part
 
     def tail(self, sealed: SealedLog, rest: Iterator[Sequence[Recorded]], watch: Watch) -> Iterator[Sequence[Recorded]]:
         """Return the events after the segments, once these are read; none if the cut is before their end."""

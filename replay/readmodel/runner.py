@@ -11,11 +11,11 @@ from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
+from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.reading.replay import Watch
-from forecast_ledger.replay.reading.sealed_log import SealedLog
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel, Tracking, Update
 

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.events import ContestFinalized, ForecastMade, ForecastWithdrawn
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
+from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_segments import UNUSED, facts_of_segments
+from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times
@@ -27,7 +29,7 @@ def columns_of(records: list[Recorded]) -> tuple[SegmentColumns, int]:
     """The columns of consecutive events, those that facts need, and the last log position."""
     rows = [log.seal(recorded)[0] for recorded in records]
     whole = to_columns(rows, records)
-    used = SegmentColumns(*(table.drop_columns([*UNUSED & {*table.schema.names}]) for table in whole))
+    used = SegmentColumns(*(table.drop_columns([*UNREAD & {*table.schema.names}]) for table in whole))
     return used, records[-1].position
 
 
@@ -65,6 +67,22 @@ def test_every_table_of_every_story_is_the_same(story: str) -> None:
     expected = summarize_tables(oracle.facts_in(records))
     for size, sealed in ((7, len(records) // 2), (len(records), len(records))):
         assert summarize_tables(sealed_facts(records, size, sealed)) == expected
+
+
+def test_the_events_of_a_segment_are_those_of_the_log() -> None:
+    """In log order; on request without forecasts, or with those on one question only."""
+    for records in (*map(recorded, STORIES), oracle.attempted(export_commands())[0]):
+        columns = columns_of(records)[0]
+        expected = [(row.position, row.recorded_at, row.event) for row in records]
+        assert [(row.position, row.recorded_at, row.event) for row in segment_events(columns, None)] == expected
+        made = [row.event for row in records if isinstance(row.event, ForecastMade | ForecastWithdrawn)]
+        rest = [each for each in expected if each[2] not in made]
+        assert [row.position for row in segment_events(columns)] == [position for position, *_ in rest]
+        for question in {event.question for event in made} | {"none"}:
+            some = [row for row in segment_events(columns, question) if row.event in made]
+            assert [row.event for row in some] == [event for event in made if event.question == question]
+        sealing = [row for row in records if isinstance(row.event, ContestFinalized)]
+        assert [row.digest for row in segment_events(columns) if row.digest] == [row.digest for row in sealing]
 
 
 def test_a_forecast_on_a_question_that_was_not_opened_is_found() -> None:

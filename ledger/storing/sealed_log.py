@@ -1,6 +1,6 @@
-"""The facts of a log from its segments, up to a cut, and from the rows after them."""
+"""A log whose beginning is in a folder of segments: their columns up to a cut, and the rows after them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +15,8 @@ from forecast_ledger.ledger.segments.segment_files import read_columns
 from forecast_ledger.ledger.segments.segment_manifest import Segment, check_file, check_same_log
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.facts.from_segments import UNUSED
 
+UNREAD = frozenset({"command_id", "command", "imported"})  # columns of a segment that no table needs
 Includes = Callable[[int, int], bool]  # whether a row with this log position and recorded_at, µs, is before a cut
 
 
@@ -35,11 +34,17 @@ class SealedLog:
     def __init__(self, folder: Path, name: str) -> None:
         """Open a folder. Raises Absent (it has no segments, or those of another ledger), Unavailable, Corrupt."""
         self._rows, self._folder, self._name = SegmentRows(folder, name), folder, name
+        self._checked: set[str] = set()  # the files that were compared with the manifest
         self.manifest = self._rows.manifest
 
     def check_same(self, store: Store) -> None:
         """Raise Unavailable if the segments are of another log, or end after it."""
         check_same_log(store.pages, self.manifest, self._folder)
+
+    def check_files(self) -> None:
+        """Compare the SHA-256 of every file with the manifest. Raises Corrupt, Unavailable."""
+        for segment in self.manifest.segments:
+            self._check(segment)
 
     def rows_after(self, store: Store) -> Iterator[Sequence[Recorded]]:
         """Return the events of the whole log that come after the segments. Raises Unavailable: see `check_same`."""
@@ -50,10 +55,13 @@ class SealedLog:
         """Return the events of the segments, each rebuilt and its digest checked. Raises Corrupt."""
         return log.unseal_pages(Store(self._rows, self._name).pages())
 
-    def segments(self, includes: Includes) -> Iterator[SealedPart]:
-        """Yield the columns of each segment up to a cut. Raises Corrupt: a file is not the one that was sealed."""
+    def segments(self, includes: Includes, without: Collection[str] = UNREAD) -> Iterator[SealedPart]:
+        """Yield the columns of each segment up to a cut, but for some. Raises Corrupt: a file is not as it was sealed.
+
+        A file is compared with its SHA-256 before it is read, once.
+        """
         for segment in self.manifest.segments:
-            columns = self._columns(segment)
+            columns = self._columns(segment, without)
             at = max(int(_integers(table["recorded_at"]).max()) for table in columns if len(table))
             if includes(segment.last, at):
                 yield SealedPart(columns, segment.end, at)
@@ -64,15 +72,24 @@ class SealedLog:
                 yield SealedPart(_up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
             return
 
-    def _columns(self, segment: Segment) -> SegmentColumns:
-        """Return the columns that tables need, after a check of the files. Raises Corrupt, Unavailable."""
+    def _columns(self, segment: Segment, without: Collection[str]) -> SegmentColumns:
+        """Return the columns of a segment, after a check of the files. Raises Corrupt, Unavailable."""
+        self._check(segment)
         try:
-            for file in segment.files:
-                check_file(self._folder, file, segment.first)
-            return read_columns(self._folder, segment, without=UNUSED)
+            return read_columns(self._folder, segment, without=without)
         except Corrupt:
             self._rows.check_current()
             raise
+
+    def _check(self, segment: Segment) -> None:
+        for file in segment.files:
+            if file.name not in self._checked:
+                try:
+                    check_file(self._folder, file, segment.first)
+                except Corrupt:
+                    self._rows.check_current()
+                    raise
+                self._checked.add(file.name)
 
 
 def _in_log_order(columns: SegmentColumns) -> Iterator[tuple[int, int]]:
@@ -88,6 +105,6 @@ def _up_to(columns: SegmentColumns, position: int) -> SegmentColumns:
     return SegmentColumns(*(table.filter(field <= position) for table in columns))
 
 
-def _integers(column: Any) -> Int64Array:
-    integers: Int64Array = column.cast(pyarrow().int64()).to_numpy()
+def _integers(column: Any) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    integers: np.ndarray[Any, np.dtype[np.int64]] = column.cast(pyarrow().int64()).to_numpy()
     return integers
