@@ -13,6 +13,7 @@ from forecast_ledger.ledger.core.errors import Conflict, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.incremental.deltas import TableUpdate
+from forecast_ledger.replay.readmodel import file_digest
 from forecast_ledger.replay.readmodel.layouts import (
     PARTS,
     PLACES,
@@ -71,6 +72,7 @@ class ReadModel:
         self._optional = {*optional}
         self._lock: sqlite3.Connection | None = None
         self._checked = -1  # SQLite's data_version at the last check of all parts
+        self._is_unchanged = False  # whether the file has the digest that is written beside it
         with self._translated_errors():
             self._connection = self._connect("ro" if read_only else "rwc")
             self._stored = StoredTables(self._connection, path)
@@ -90,7 +92,10 @@ class ReadModel:
 
     def close(self) -> None:
         """Close the file, and release its lock."""
+        is_own = self._lock is not None and not self._is_unchanged and self._is_in_one_file()
         self._connection.close()
+        if is_own:
+            file_digest.write(self.path)
         if self._lock is not None:
             self._lock.close()
 
@@ -161,6 +166,7 @@ class ReadModel:
         """
         with self._translated_errors(), self._transaction("IMMEDIATE"):
             self._check()
+            self._is_unchanged = False
             if self.tracking() != before:
                 raise Conflict(f"{self.path}: another process has updated this read model; nothing was changed")
             self._make(update.rebuilt)
@@ -183,6 +189,8 @@ class ReadModel:
 
     def _check(self) -> None:
         [(now,)] = self._connection.execute("PRAGMA data_version")
+        if self._checked == -1 and file_digest.is_unchanged(self.path):
+            self._checked, self._is_unchanged = now, True
         if now != self._checked:
             self._stored.check_file()
             if self.is_indexed():
@@ -190,6 +198,17 @@ class ReadModel:
                 for name in (*SYSTEM, *(name for name in self.names() if name not in outdated)):
                     deque(self._stored.parts(name), maxlen=0)
             self._checked = now
+
+    def _is_in_one_file(self) -> bool:
+        """Return whether all that was written is in the file itself, and nobody else wrote since the last check."""
+        try:
+            [(now,)] = self._connection.execute("PRAGMA data_version")
+            if now != self._checked:
+                return False
+            [(busy, *_)] = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error:
+            return False
+        return not busy
 
     def _make(self, rebuilt: Sequence[str]) -> None:
         """Create empty tables for these projections, and drop the tables of projections that no longer exist."""

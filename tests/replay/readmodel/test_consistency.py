@@ -292,7 +292,7 @@ def test_larger_damage_is_told_too(copied: tuple[str, str], damage: Callable[[by
 
 @pytest.mark.parametrize("seed", range(FLIPS // 4))
 def test_a_bit_that_flips_under_a_runner_is_found_by_a_check(copied: tuple[str, str], seed: int) -> None:
-    """If the refresh neither stops nor repairs it, the next check or start finds it."""
+    """If the refresh neither stops nor repairs it, the next check finds it."""
     log, tables = copied
     with Runner(log, tables) as runner:
         runner.refresh()
