@@ -37,7 +37,7 @@ _MOST = 80  # characters of a value that are shown
 @click.option(
     "--segments",
     metavar="FOLDER",
-    help="Read what the tables have already from this folder, which `seal` made of the log, instead of from the log.",
+    help="Read the beginning of LOG from this folder, which `seal` made of it, as far as the tables have it already.",
 )
 @click.option("--wait", is_flag=True, help="If the ledger does not exist yet, wait for it.")
 @click.option(

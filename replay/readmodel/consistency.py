@@ -22,6 +22,7 @@ from forecast_ledger.replay.readmodel.layouts import (
     Group,
     StoredRow,
     layout,
+    place_rows,
     rows_digest,
     stored_rows,
     table_versions,
@@ -70,7 +71,7 @@ class _Expected:
 
     def groups(self) -> Iterator[Group]:
         for key in sorted(self.places):
-            yield key, [(*key, position) for position in self.places[key]]
+            yield key, place_rows(key, self.places[key])
 
 
 def check_model(location: str, path: str, name: str = "main", watch: Watch = lambda _: None) -> ModelCheck:

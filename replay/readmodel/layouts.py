@@ -1,6 +1,6 @@
 """The layout of the tables in a read model: their columns, keys and parts, and the digest of a part."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
@@ -13,6 +13,7 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.incremental.deltas import PartKey
 
 TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
+_PLACES_IN_ROW = 512  # log positions in a row of the log index
 ROW = "row"  # the number of a row within its part, in a table whose rows have an order of their own
 OPTIONAL = ("portfolio_snapshots", "quotes")  # tables that a read model has on request; keys of others can be empty
 StoredRow = tuple[Any, ...]
@@ -71,7 +72,12 @@ _SYSTEM = {
             part=0,
         ),
         Layout(VERSIONS, (("name", "TEXT"), ("version", "INTEGER"), ("shape", "TEXT")), key=1, part=0),
-        Layout(PLACES, (("question", "TEXT"), ("contest", "TEXT"), ("position", "INTEGER")), key=3, part=2),
+        Layout(
+            PLACES,
+            (("question", "TEXT"), ("contest", "TEXT"), ("first", "INTEGER"), ("positions", "TEXT")),
+            key=3,
+            part=2,
+        ),
         Layout(PARTS, (("name", "TEXT"), ("first", "BLOB"), ("second", "BLOB"), ("digest", "TEXT")), key=3, part=1),
     )
 }
@@ -93,6 +99,21 @@ def layout(name: str) -> Layout:
         key = _numbered_within(name) + 1
         columns.insert(key - 1, (ROW, "INTEGER"))
     return Layout(name, tuple(columns), key, len(projection.part))
+
+
+def place_rows(key: tuple[str, str], positions: Sequence[int]) -> list[StoredRow]:
+    """Return the rows of the log index for a question and a contest: its log positions, so many in a row.
+
+    >>> place_rows(("rain", ""), [3, 5])
+    [('rain', '', 3, '3 5')]
+    """
+    runs = (positions[begin : begin + _PLACES_IN_ROW] for begin in range(0, len(positions), _PLACES_IN_ROW))
+    return [(*key, run[0], " ".join(map(str, run))) for run in runs]
+
+
+def places_of(row: StoredRow) -> list[int]:
+    """Return the log positions in a row of the log index."""
+    return [*map(int, row[-1].split())]
 
 
 def kept_tables(optional: Iterable[str]) -> list[str]:

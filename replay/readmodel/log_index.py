@@ -9,7 +9,9 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.store import PAGE, Store
+from forecast_ledger.projections.facts.from_segments import forecast_positions, segment_events
 from forecast_ledger.replay.reading.replay import Cut, Watch
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel
 
@@ -30,6 +32,19 @@ def add_page(places: Places, page: Sequence[Recorded]) -> None:
             key = getattr(event, "question", ""), getattr(event, "contest", "")
             if any(key):
                 places.setdefault(key, array("q")).append(recorded.position)
+
+
+def add_segment(places: Places, columns: SegmentColumns) -> None:
+    """Add the rows of a segment to the index."""
+    others = segment_events(columns)
+    add_page(places, others)
+    last = others[-1].position if others else 0
+    if len(columns.forecasts):
+        for question, positions in forecast_positions(columns).items():
+            old = places.setdefault((question, ""), array("q"))
+            old.extend(positions)
+            if last > positions[0]:
+                places[question, ""] = array("q", sorted(old))
 
 
 def indexed_pages(store: Store, query: IndexQuery, cut: Cut, watch: Watch) -> Iterator[Sequence[Recorded]]:

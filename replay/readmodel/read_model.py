@@ -22,6 +22,8 @@ from forecast_ledger.replay.readmodel.layouts import (
     VERSIONS,
     StoredRow,
     kept_tables,
+    place_rows,
+    places_of,
     table_versions,
 )
 from forecast_ledger.replay.readmodel.part_store import REMEDY, StoredTables
@@ -150,7 +152,8 @@ class ReadModel:
             if tracking is None or tracking.ledger != ledger or not self.is_indexed():
                 raise Unavailable(f"{self.path}: no read model of {ledger!r}; `forecast-ledger follow` makes one")
             keys = {(question, ""), (question, contest), ("", contest)}
-            positions = [row[-1] for key in keys for _, rows in stored.parts(PLACES, key) for row in rows]
+            rows = [row for key in keys for _, part in stored.parts(PLACES, key) for row in part]
+            positions = [position for row in rows for position in places_of(row)]
         return tracking.reached, sorted(positions)
 
     def is_indexed(self) -> bool:
@@ -175,7 +178,8 @@ class ReadModel:
                 self._stored.index(name)
             for key in sorted(update.places):
                 rows = [row for _, part in self._stored.parts(PLACES, key) for row in part]
-                self._stored.put(PLACES, key, rows + [(*key, position) for position in update.places[key]])
+                last = places_of(rows[-1]) if rows else []
+                self._stored.put(PLACES, key, [*rows[:-1], *place_rows(key, [*last, *update.places[key]])])
             self._stored.put(TRACKING, (), [now.row()])
         return changed
 

@@ -63,7 +63,7 @@ class Runner:
     ) -> None:
         """location, name: of the log. path: of the read model, which is created if need be. watch: called with the
         number of events read so far. segments: a folder that has the beginning of the log; what the read model has
-        already is read from there, after a check of the files, and the rest from the log.
+        already is read from there, after a check of the files, and the rest from the log; a new one reads all of it.
         optional: tables to keep too, of `portfolio_snapshots` and `quotes`; the read model keeps them from then on.
 
         Raises, first that applies: Refused (the name is not an id), Unavailable (either cannot be opened; another
@@ -169,13 +169,15 @@ class Runner:
         raise Unavailable(f"{self._model.path}: the read model follows another ledger{same}, {tracking.ledger!r}")
 
     def _read_segments(self, sealed: SealedLog) -> None:
-        """Read what the read model has already from segments. Raises Unavailable, Corrupt."""
+        """Read what the read model has already from segments, a new one all. Raises Unavailable, Corrupt."""
         sealed.check_same(self._store)
         old = self._tracking.reached if self._tracking and self._indexed else START
         end = START
         with gc_pause.paused():
-            for part in sealed.segments(lambda position, _: position <= old.position):
+            for part in sealed.segments(lambda position, _: self._tracking is None or position <= old.position):
                 self._growing.add_segment(part.columns, part.end.position)
+                if self._tracking is None:
+                    log_index.add_segment(self._places, part.columns)
                 end, self._recorded_at = part.end, part.recorded_at
                 self._watch(end.position)
         self._growing.forget()

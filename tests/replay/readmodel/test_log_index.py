@@ -19,6 +19,8 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_scores
 from forecast_ledger.replay.explain.explain_scores import LogSource
+from forecast_ledger.replay.readmodel import layouts
+from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.layouts import PLACES
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.projections.incremental.test_refresh import trading
@@ -178,7 +180,7 @@ def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
     with closing(sqlite3.connect(model)) as connection, connection:
         places = connection.execute(every).fetchall()
         connection.execute(f"DROP TABLE {PLACES}")
-    assert [position for *_, position in places] == [3, 1, 6, 8, 9, 10, 4, 2, 7, 11, 5]
+    assert " ".join(positions for *_, positions in places) == "3 1 6 8 9 10 4 2 7 11 5"
     with pytest.raises(Unavailable, match="follow"):
         explain_scores.score(LogSource(log, model=model), *KEYS[0])
     with Runner(log, model) as runner:
@@ -186,6 +188,22 @@ def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
     assert stored(model) == before
     with closing(sqlite3.connect(model)) as connection:
         assert connection.execute(every).fetchall() == places
+
+
+def test_many_positions_take_several_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refresh fills the last row of the index before it begins another; a rebuild gives the same rows."""
+    monkeypatch.setattr(layouts, "_PLACES_IN_ROW", 2)
+    recorded = oracle.history(*SAID)
+    log, model = followed(tmp_path, recorded, 4)
+    with Runner(log, model) as runner:
+        for _ in range(2):
+            runner.refresh()
+    with closing(sqlite3.connect(model)) as connection:
+        rows = connection.execute(f"SELECT first, positions FROM {PLACES} WHERE question = 'rain'").fetchall()  # noqa: S608
+    assert {positions.count(" ") for _, positions in rows} == {0, 1}
+    assert all(positions.split()[0] == str(first) for first, positions in rows)
+    assert check_model(log, model).drifts == []
+    assert {assert_alike(log, model, key, None) for key in KEYS} == {True, False}
 
 
 def test_the_command_takes_a_read_model(tmp_path: Path) -> None:

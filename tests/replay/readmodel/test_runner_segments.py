@@ -8,9 +8,10 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.replay.cli.test_main import run
-from tests.replay.readmodel.test_runner import assert_up_to_date, record
+from tests.replay.readmodel.test_runner import assert_up_to_date, crashing, record
 from tests.support import oracle
 from tests.support.exports import export_commands, written
 from tests.support.given import opened
@@ -49,14 +50,25 @@ def test_it_goes_on_as_from_the_log(history: list[Recorded], tmp_path: Path, sea
         assert_up_to_date(model, history)
 
 
-def test_a_new_read_model_reads_the_log(history: list[Recorded], tmp_path: Path) -> None:
-    """It has nothing yet that could be read from segments."""
+@pytest.mark.parametrize("sealed", [1, 60, 150])
+def test_a_new_read_model_starts_from_segments(history: list[Recorded], tmp_path: Path, sealed: int) -> None:
+    """Tables and log index are those that the log gives, then and after each refresh; a failed one is made up for."""
     log, model = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
-    record(log, history)
-    seal(log, tmp_path / "s")
+    record(log, history[:sealed])
+    seal(log, tmp_path / "s", rows=40)
+    record(log, history[sealed:-2])
     with Runner(log, model, segments=tmp_path / "s") as runner:
-        assert runner.refresh().events == len(history)
+        crashing(runner._model, 3)
+        with pytest.raises(RuntimeError, match="crashed"):
+            runner.refresh()
+        vars(runner._model._stored).pop("_write_batch")
+        assert runner.refresh().events == len(history) - 2
+        assert_up_to_date(model, history[:-2])
+        assert check_model(log, model).drifts == []
+        record(log, history[-2:])
+        assert runner.refresh().events == 2
     assert_up_to_date(model, history)
+    assert check_model(log, model).drifts == []
 
 
 def test_segments_that_do_not_fit_are_refused(history: list[Recorded], tmp_path: Path) -> None:
