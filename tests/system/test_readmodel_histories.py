@@ -117,7 +117,8 @@ def compared(path: str, recorded: list[Recorded]) -> None:
         else:
             assert actual[name] == expected[name], (name, len(recorded))
     with closing(sqlite3.connect(path)) as connection:
-        places = connection.execute("SELECT position, question, contest FROM _places ORDER BY position").fetchall()
+        rows = connection.execute("SELECT question, contest, positions FROM _places").fetchall()
+        places = sorted((int(position), *about) for *about, positions in rows for position in positions.split())
         assert connection.execute("SELECT position, digest FROM _tracking").fetchall() == [
             (recorded[-1].position, recorded[-1].digest)
         ]
