@@ -105,9 +105,12 @@ def join(parts: Sequence[SegmentColumns]) -> SegmentColumns:
 
 
 def _by_question(forecasts: Any) -> Any:
-    """Return forecasts question after question, in order of the first forecast of each."""
-    codes = forecasts["question"].combine_chunks().indices.to_numpy()
-    return forecasts.take(pyarrow().array(np.argsort(codes, kind="stable")))
+    """Return forecasts question after question, in order of ids, so that some questions are read without the others."""
+    column = forecasts["question"].combine_chunks()
+    labels = column.dictionary.to_pylist()
+    place = np.empty(len(labels), np.int64)
+    place[sorted(range(len(labels)), key=labels.__getitem__)] = np.arange(len(labels))
+    return forecasts.take(pyarrow().array(np.argsort(place[column.indices.to_numpy()], kind="stable")))
 
 
 def _canonical_end(recorded: Recorded) -> bytes:
@@ -127,7 +130,7 @@ def _frame(records: Sequence[Recorded]) -> list[Any]:
 
 
 def _forecasts(records: Sequence[Recorded], schema: Any) -> Any:
-    """Return the columns of forecasts and withdrawals, question after question in order of their first forecast."""
+    """Return the columns of forecasts and withdrawals, question after question in order of ids."""
     pa = pyarrow()
     made: list[Any] = [recorded.event for recorded in records]
     forms = [next((form for form in _FORMS if getattr(event, form, ())), None) for event in made]

@@ -1,16 +1,20 @@
 """The Parquet files of a segment: written for any reader of Parquet, read with a check of their columns."""
 
 import os
-from collections.abc import Collection
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.regular_files import check_packed, open_regular
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, schemas
 from forecast_ledger.ledger.segments.segment_manifest import RESTORE, Segment, SegmentFile
 
-_GROUP = 1 << 17  # rows of a row group
+_GROUP = 1 << 14  # rows of a row group, which is the least that is read for one question
 _LEVEL = 3  # of zstd
 _DELTA, _TEXTS = "DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY"
 _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "command_id": _TEXTS}
@@ -42,11 +46,36 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
     Raises Corrupt at its first log position: a file is missing, no Parquet, or has other columns or more or fewer rows
     than the manifest states.
     """
-    named = zip(segment.files, schemas(), strict=True)
-    return SegmentColumns(*(_read(folder, file, schema, segment.first, without) for file, schema in named))
+    tables = []
+    for entry, schema in zip(segment.files, schemas(), strict=True):
+        with _opened(folder, entry, schema, segment.first) as file:
+            tables.append(_read(file, schema, without, range(file.num_row_groups)))
+    return SegmentColumns(*tables)
 
 
-def _read(folder: Path, entry: SegmentFile, schema: Any, position: int, without: Collection[str]) -> Any:
+def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, without: Collection[str] = ()) -> Any:
+    """Return the forecasts of a segment on some questions, whose ids are in order, without the columns named.
+
+    Only row groups that can have such forecasts are read. Raises Corrupt: see `read_columns`.
+    """
+    schema, _ = schemas()
+    with _opened(folder, segment.forecasts, schema, segment.first) as file:
+        groups = [n for n in range(file.num_row_groups) if _may_have(file.metadata.row_group(n), schema, questions)]
+        table = _read(file, schema, without, groups)
+    if not groups:
+        return table
+    column = table["question"].combine_chunks()
+    wanted = {*questions}
+    asked = np.array([label in wanted for label in column.dictionary.to_pylist()], bool)
+    return table.filter(pyarrow().array(asked[column.indices.to_numpy()]))
+
+
+@contextmanager
+def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Iterator[Any]:
+    """Open a file of a segment as Parquet, and check that it has these columns and the rows that the manifest states.
+
+    Raises Corrupt at a log position, also for what is wrong while it is open.
+    """
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
     path, names = folder / entry.name, [field.name for field in schema if pyarrow().types.is_dictionary(field.type)]
@@ -57,10 +86,24 @@ def _read(folder: Path, entry: SegmentFile, schema: Any, position: int, without:
             if file.schema_arrow.names != schema.names:
                 raise ValueError(f"its columns are {', '.join(file.schema_arrow.names)}")
             check_packed(file.metadata)
-            fields = [field for field in schema if field.name not in without]
-            table = file.read([field.name for field in fields])
-        columns = [table[field.name].cast(field.type) for field in fields]
-        return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields)).unify_dictionaries()
+            yield file
     except _READ_ERRORS as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Corrupt(position, f"{path}: {reason}; {RESTORE}", "store") from None
+
+
+def _read(file: Any, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
+    """Return the columns of some row groups, but for those named."""
+    fields = [field for field in schema if field.name not in without]
+    table = file.read_row_groups(groups, [field.name for field in fields])
+    columns = [table[field.name].cast(field.type) for field in fields]
+    return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields)).unify_dictionaries()
+
+
+def _may_have(group: Any, schema: Any, questions: Sequence[str]) -> bool:
+    """Return whether a row group can have forecasts on some questions, by the least and greatest id in it."""
+    statistics = group.column(schema.names.index("question")).statistics
+    if statistics is None or not statistics.has_min_max:
+        return True
+    place = bisect_left(questions, statistics.min)
+    return place < len(questions) and questions[place] <= statistics.max

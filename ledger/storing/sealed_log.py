@@ -23,6 +23,7 @@ Includes = Callable[[int, int], bool]  # whether a row with this log position an
 class SealedPart(NamedTuple):
     """The columns of a segment up to a cut, the checkpoint of their last row, and its recorded_at, µs."""
 
+    segment: Segment
     columns: SegmentColumns
     end: Checkpoint
     recorded_at: int
@@ -64,12 +65,12 @@ class SealedLog:
             columns = self._columns(segment, without)
             at = max(int(_integers(table["recorded_at"]).max()) for table in columns if len(table))
             if includes(segment.last, at):
-                yield SealedPart(columns, segment.end, at)
+                yield SealedPart(segment, columns, segment.end, at)
                 continue
             if included := [*takewhile(lambda row: includes(*row), _in_log_order(columns))]:
                 position, at = included[-1]
                 [(_, row)] = self._rows.select(position - 1, 1)
-                yield SealedPart(_up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
+                yield SealedPart(segment, _up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
             return
 
     def _columns(self, segment: Segment, without: Collection[str]) -> SegmentColumns:

@@ -1,6 +1,7 @@
 """Reading the facts of a log: events are checked and filed as columns."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain, compress
 from operator import attrgetter
 from typing import Any
@@ -12,7 +13,7 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, NEVE
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.account_events import enter_event
 from forecast_ledger.projections.facts.columns import (
@@ -297,7 +298,26 @@ def gather_forecasts(facts: Facts, pages: list[ForecastColumns]) -> Forecasts:
         return mismatch("a question opened earlier", f"{name}, opened at log position {opened[row]}")
 
     raise_at_first(forecasts.position, forecasts.position < opened, too_early)
-    required = [_required_numbers(question) for question in facts.questions]
-    base = int64_array([question.width for question in required])
-    check_forecasts(forecasts, lengths, required, widths(facts, base, forecasts.question, forecasts.position))
-    return forecasts.rows(stable_order(forecasts.question))
+    asked = np.bincount(forecasts.question, minlength=len(facts.questions)) > 0
+    number, codes = np.cumsum(asked)[forecasts.question] - 1, np.flatnonzero(asked).tolist()
+    required = [_required_numbers(facts.questions[code]) for code in codes]
+    base = np.zeros(len(asked), np.int64)
+    base[asked] = [question.width for question in required]
+    wide = widths(facts, base, forecasts.question, forecasts.position)
+    check_forecasts(replace(forecasts, question=number), lengths, required, wide)
+    return forecasts.rows(_by_question(forecasts))
+
+
+def _by_question(forecasts: Forecasts) -> Int64Array:
+    """Return the order that puts forecasts question after question, each in log order."""
+    order = stable_order(forecasts.question)
+    question, position = forecasts.question[order], forecasts.position[order]
+    if ((np.diff(position) < 0) & (np.diff(question) == 0)).any():  # a segment has some of them as JSON
+        return np.lexsort((forecasts.position, forecasts.question))
+    return order
+
+
+def select_columns(columns: ForecastColumns, rows: BoolArray) -> ForecastColumns:
+    """Return some rows of the columns of forecasts."""
+    *each, lengths, numbers = columns
+    return (*(column[rows] for column in (*each, lengths)), numbers[np.repeat(rows, lengths)])

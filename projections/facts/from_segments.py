@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,11 +14,14 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.forecast_checks import check_attestation
-from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts
+from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts, select_columns
 from forecast_ledger.projections.facts.outcomes import laid_out
 
+FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
+_QUESTION = ("a question opened earlier", "which was not")
+_PARTICIPANT = ("a participant that the segments had before", "whom they did not have")
 _event = msgspec.json.Decoder(events.AnyEvent)
 _attestation = msgspec.json.Decoder(events.Attestation)
 
@@ -47,8 +50,59 @@ def file_segment(facts: Facts, columns: SegmentColumns, last: int) -> list[Forec
     filed = [file_page(facts, page)] if page else []
     facts.as_of = last
     if len(forecasts):
+        _file_forecasts(facts, forecasts)
         filed.append(_forecast_columns(facts, forecasts))
     return [each for each in filed if each is not None]
+
+
+class FactsFrame(NamedTuple):
+    """The facts of a log but for the forecasts in its segments, which are read for some questions at a time.
+
+    facts: its `forecasts` are empty. counts: how many forecasts and withdrawals each question has, by code, shape
+    (questions,). rest: forecasts that are not in the segments, or not as columns.
+    """
+
+    facts: Facts
+    counts: Int64Array
+    rest: list[ForecastColumns]
+
+    def rest_on(self, questions: Int64Array) -> list[ForecastColumns]:
+        """Return the forecasts of `rest` on these questions."""
+        found = (select_columns(columns, np.isin(columns[3], questions)) for columns in self.rest)
+        return [columns for columns in found if len(columns[0])]
+
+
+def frame_of_segments(
+    segments: Iterable[tuple[SegmentColumns, int]], tail: Iterable[Sequence[Recorded]] = ()
+) -> FactsFrame:
+    """Return the facts of a log whose beginning is sealed, without the forecasts in segments.
+
+    segments: as for `facts_of_segments`; the columns of `FRAME_UNREAD` are not needed either. The forecasts in segments
+    are not checked here: `forecasts_on` checks those that it returns. Raises Corrupt at an event that does not fit
+    those before it.
+    """
+    facts, rest, asked = Facts(), list[ForecastColumns](), [np.zeros(0, np.int64)]
+    for (forecasts, others), last in segments:
+        page = [*_recorded(others)]
+        rest += [filed] if page and (filed := file_page(facts, page)) is not None else []
+        facts.as_of = last
+        if len(forecasts):
+            _file_forecasts(facts, forecasts)
+            position = _integers(forecasts["position"])
+            asked.append(_codes(forecasts["question"], facts.question_codes.codes, position, _QUESTION))
+    rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
+    every = np.concatenate([*asked, *(columns[3] for columns in rest)])
+    return FactsFrame(facts, np.bincount(every, minlength=len(facts.questions)), rest)
+
+
+def forecasts_on(facts: Facts, segments: Iterable[Any], rest: Iterable[ForecastColumns]) -> Forecasts:
+    """Return the checked forecasts on some questions.
+
+    facts: of a `FactsFrame`. segments: all forecasts on these questions in each segment, as a pyarrow.Table, in log
+    order. rest: as of `FactsFrame.rest_on`. Raises Corrupt at one that does not fit its question.
+    """
+    columns = [_forecast_columns(facts, table) for table in segments if len(table)]
+    return laid_out(facts, gather_forecasts(facts, [*columns, *rest]))
 
 
 def segment_events(columns: SegmentColumns, question: str | None = "") -> list[Recorded]:
@@ -120,21 +174,27 @@ def _recorded(others: Any) -> Iterable[Recorded]:
         yield _unsealed(position, at, event, "" if digest is None else digest.hex())
 
 
+def _file_forecasts(facts: Facts, table: Any) -> None:
+    """File what the forecasts of a segment tell beside the forecasts themselves."""
+    facts.books.clock = max(facts.books.clock, int(_integers(table["claimed_at"]).max()))
+    if table["attestation"].null_count < len(table):
+        _file_attestations(facts, _integers(table["position"]), table["attestation"].to_pylist())
+    for label in table["participant"].combine_chunks().dictionary.to_pylist():
+        facts.participant_codes.add(label)
+
+
 def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
-    """Return the columns of the forecasts, as `join_pages` takes them."""
+    """Return the columns of the forecasts, as `join_pages` takes them; their participants are known."""
     made = table["made"].to_numpy(zero_copy_only=False).astype(np.int64)
     numbers = table["numbers"].combine_chunks()
     lengths = numbers.value_lengths().fill_null(0).to_numpy().astype(np.int64)
-    position, at = _integers(table["position"]), _integers(table["claimed_at"])
-    facts.books.clock = max(facts.books.clock, int(at.max()))
-    if table["attestation"].null_count < len(table):
-        _file_attestations(facts, position, table["attestation"].to_pylist())
+    position = _integers(table["position"])
     return (
         position,
-        at,
+        _integers(table["claimed_at"]),
         _integers(table["recorded_at"]),
-        _codes(table["question"], facts.question_codes.codes, position),
-        _participants(table["participant"], facts),
+        _codes(table["question"], facts.question_codes.codes, position, _QUESTION),
+        _codes(table["participant"], facts.participant_codes.codes, position, _PARTICIPANT),
         made,
         _integers(table["until"], NEVER),
         lengths,
@@ -142,22 +202,16 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
     )
 
 
-def _codes(column: Any, codes: dict[str, int], position: Int64Array) -> Int64Array:
-    """Return the codes of questions. Raises Corrupt at the first row with one that was not opened."""
+def _codes(column: Any, codes: dict[str, int], position: Int64Array, expected: tuple[str, str]) -> Int64Array:
+    """Return the codes of ids. Raises Corrupt at the first row with one that has none; `expected` says what it is."""
     labels, index = _labelled(column)
     known = int64_array([codes.get(label, -1) for label in labels])
     found: Int64Array = known[index]
     if (found < 0).any():
         row = int(np.argmin(np.where(found < 0, position, NEVER)))
-        fault = mismatch("a question opened earlier", f"{short_repr(labels[index[row]])}, which was not")
+        fault = mismatch(expected[0], f"{short_repr(labels[index[row]])}, {expected[1]}")
         raise Corrupt(int(position[row]), fault)
     return found
-
-
-def _participants(column: Any, facts: Facts) -> Int64Array:
-    labels, index = _labelled(column)
-    codes: Int64Array = int64_array([facts.participant_codes.add(label) for label in labels])[index]
-    return codes
 
 
 def _labelled(column: Any) -> tuple[list[str], Any]:

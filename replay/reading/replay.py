@@ -1,21 +1,24 @@
 """Replay a log up to a cut and compute its projections."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from os import PathLike
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing import instrumentation
-from forecast_ledger.ledger.storing.sealed_log import SealedLog, SealedPart
+from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedLog, SealedPart
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -23,7 +26,8 @@ from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_segments import facts_of_segments
+from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD, facts_of_segments, frame_of_segments
+from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 from forecast_ledger.replay.reading.plain_dates import end_of_date
 from forecast_ledger.replay.reading.with_segments import Trust, WithSegments
 
@@ -160,10 +164,15 @@ class LogParts(NamedTuple):
 
 @contextmanager
 def open_parts(
-    location: str | PathLike[str], name: str, cut: "Cut", watch: Watch = lambda _: None
+    location: str | PathLike[str],
+    name: str,
+    cut: "Cut",
+    watch: Watch = lambda _: None,
+    without: Collection[str] = UNREAD,
 ) -> Iterator[LogParts]:
     """Open a log to read it up to a cut, with its segments if it has any and their files are trusted.
 
+    without: the columns of segments that are left out.
     Raises Unavailable (also if the segments are of another log, or end after it), Corrupt.
     """
     with open_store(location, name) as store:
@@ -175,13 +184,31 @@ def open_parts(
         if location.trust == "rows":
             yield LogParts(iter(()), cut.pages(chain(sealed.rows(), rest), watch))
         else:
-            yield LogParts(cut.segments(sealed, watch), cut.tail(sealed, rest, watch))
+            yield LogParts(cut.segments(sealed, watch, without), cut.tail(sealed, rest, watch))
 
 
 def read_facts(location: str | PathLike[str], name: str, cut: "Cut", watch: Watch = lambda _: None) -> Facts:
     """Return the facts of a log up to a cut. Raises Unavailable, Corrupt; see `open_parts`."""
     with open_parts(location, name, cut, watch) as parts:
         return facts_of_segments(((part.columns, part.end.position) for part in parts.segments), parts.pages)
+
+
+def read_frame(location: str | PathLike[str], name: str, cut: "Cut", watch: Watch = lambda _: None) -> LogFrame:
+    """Read a log up to a cut without the forecasts in its segments, which can then be read for some questions.
+
+    Forecasts that are not in segments, or whose every row is to be checked, are in memory. Raises Unavailable, Corrupt;
+    see `open_parts`.
+    """
+    folder, read = location.folder if isinstance(location, WithSegments) else Path(), list[Segment]()
+
+    def columns(parts: Iterator[SealedPart]) -> Iterator[tuple[SegmentColumns, int]]:
+        for part in parts:
+            read.append(part.segment)
+            yield part.columns, part.end.position
+
+    with open_parts(location, name, cut, watch, UNREAD | FRAME_UNREAD) as parts:
+        frame = frame_of_segments(columns(parts.segments), parts.pages)
+    return LogFrame(frame, SealedForecasts(folder, tuple(read), frame.facts.as_of))
 
 
 @contextmanager
@@ -232,9 +259,9 @@ class Cut:
             if len(before) < len(page) or self.last.position == self._position:
                 return
 
-    def segments(self, sealed: SealedLog, watch: Watch) -> Iterator[SealedPart]:
-        """Return the columns of the segments up to the cut."""
-        for part in sealed.segments(self.includes):
+    def segments(self, sealed: SealedLog, watch: Watch, without: Collection[str] = UNREAD) -> Iterator[SealedPart]:
+        """Return the columns of the segments up to the cut, but for some."""
+        for part in sealed.segments(self.includes, without):
             self.last, self.recorded_at = part.end, part.recorded_at
             watch(self.last.position)
             yield part

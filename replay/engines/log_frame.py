@@ -1,0 +1,56 @@
+"""A log of which only the forecasts on some questions are in memory at a time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.segments.segment_columns import pyarrow
+from forecast_ledger.ledger.segments.segment_files import read_forecasts
+from forecast_ledger.ledger.segments.segment_manifest import Segment
+from forecast_ledger.ledger.storing.sealed_log import UNREAD
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.facts.columns import Facts, Forecasts
+from forecast_ledger.projections.facts.from_log import ForecastColumns
+from forecast_ledger.projections.facts.from_segments import FactsFrame, forecasts_on
+
+_UNREAD = UNREAD | {"form", "attestation"}
+
+
+class SealedForecasts(NamedTuple):
+    """The forecasts in segments up to a log position, which any process that has the folder can read."""
+
+    folder: Path
+    segments: tuple[Segment, ...]
+    as_of: int
+
+    def on(self, questions: list[str]) -> Iterator[Any]:
+        """Yield the forecasts of each segment on some questions, by id. Raises Corrupt, Unavailable."""
+        wanted = sorted(questions)
+        for segment in self.segments:
+            table = read_forecasts(self.folder, segment, wanted, without=_UNREAD)
+            yield (
+                table if segment.last <= self.as_of else table.filter(pyarrow().compute.field("position") <= self.as_of)
+            )
+
+
+class LogFrame(NamedTuple):
+    """A log without the forecasts in its segments, and where these are."""
+
+    frame: FactsFrame
+    sealed: SealedForecasts
+
+    def forecasts_on(self, questions: Int64Array) -> Forecasts:
+        """Return the forecasts on some questions, by code. Raises Corrupt, Unavailable."""
+        return read_forecasts_on(self.frame.facts, self.sealed, questions, self.frame.rest_on(questions))
+
+
+def read_forecasts_on(
+    facts: Facts, sealed: SealedForecasts, questions: Int64Array, rest: list[ForecastColumns]
+) -> Forecasts:
+    """Return the checked forecasts on some questions, by code: those in segments, and the rest.
+
+    facts: of the log, with or without forecasts. All that this takes can be pickled. Raises Corrupt (one does not fit
+    its question, or a file is not as its segment states), Unavailable (no pyarrow).
+    """
+    names = [facts.questions[code].question for code in questions.tolist()]
+    return forecasts_on(facts, sealed.on(names), rest)

@@ -1,0 +1,157 @@
+"""Forecasts of some questions only, read from segments and a tail: in all, those that a reading of the log has."""
+
+import pickle
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.segments import segment_files
+from forecast_ledger.ledger.segments.sealing import seal as seal_pages
+from forecast_ledger.ledger.segments.segment_columns import to_columns
+from forecast_ledger.ledger.storing.sealed_log import SealedLog
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.facts.columns import Facts, joined
+from forecast_ledger.projections.facts.from_log import width
+from forecast_ledger.projections.facts.from_segments import facts_of_segments, forecasts_on, frame_of_segments
+from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
+from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.reading.replay import Cut, read_frame, replay
+from forecast_ledger.replay.reading.with_segments import WithSegments
+from forecast_ledger.replay.writing.append import append_lines
+from tests.support import oracle
+from tests.support.effort import times
+from tests.support.paths import ROOT
+from tests.system.test_stories import STORIES, recorded
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row groups of three rows, so that most are left out."""
+    monkeypatch.setattr(segment_files, "_GROUP", 3)
+
+
+def sealed_frame(records: list[Recorded], size: int, sealed: int, folder: Path) -> LogFrame:
+    """A frame of events of which the first `sealed` are in segments of this size, and the rest in a tail."""
+    rows = [log.seal(each)[0] for each in records[:sealed]]
+    manifest = seal_pages(lambda after: iter([rows[after:]] if rows[after:] else []), "main", folder, size)
+    parts = SealedLog(folder, "main").segments(lambda *_: True) if rows else iter(())
+    tail = [records[begin : begin + 5] for begin in range(sealed, len(records), 5)]
+    frame = frame_of_segments(((part.columns, part.end.position) for part in parts), tail)
+    return LogFrame(frame, SealedForecasts(folder, manifest.segments, frame.facts.as_of))
+
+
+def contents(facts: Facts) -> list[object]:
+    """All facts with ids in place of the codes of participants, and the numbers of each forecast."""
+    made, people = facts.forecasts, facts.participant_codes.labels
+    wide = [facts.changed[code].width if code in facts.changed else width(q) for code, q in enumerate(facts.questions)]
+    columns = (made.position, made.at, made.recorded_at, made.question, made.until, made.made, made.start)
+    numbers = [
+        (*row, tuple(made.chances[start : start + wide[code]].tolist()) if stands else ())
+        for *row, code, _, stands, start in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    who = [people[code] for code in made.participant.tolist()]
+    others = ("opened", "questions", "former", "settlements", "contests", "quoted", "changed", "books")
+    rest = sorted(facts.attestations.items())
+    return [facts.as_of, sorted(people), who, numbers, rest, *(repr(getattr(facts, o)) for o in others)]
+
+
+def in_parts(frame: LogFrame, random: Random) -> Facts:
+    """The facts with the forecasts of all questions, read in random parts, by a reader that was pickled."""
+    facts, again = frame.frame.facts, pickle.loads(pickle.dumps(frame))  # noqa: S301 - our own
+    part = np.array([random.randrange(3) for _ in facts.questions], np.int64)
+    read = [again.forecasts_on(np.flatnonzero(part == number)) for number in range(3)]
+    whole = reduce(joined, read)
+    assert frame.frame.counts.tolist() == np.bincount(whole.question, minlength=len(part)).tolist()
+    for number, forecasts in enumerate(read):
+        assert {number}.issuperset(part[forecasts.question])
+    return replace(facts, forecasts=whole.rows(stable_order(whole.question)), statuses={})
+
+
+@given(oracle.logs(), st.data())
+@settings(max_examples=times(5), deadline=None)
+def test_the_parts_of_any_log_are_all_of_it(commands: list[AnyCommand], data: st.DataObject) -> None:
+    """Wherever it is cut into segments and a tail, and however the questions are divided."""
+    records = oracle.attempted(commands)[0]
+    size, sealed = (
+        data.draw(st.integers(len(records) // 4 + 1, len(records) + 3)),
+        data.draw(st.integers(0, len(records))),
+    )
+    with TemporaryDirectory() as folder:
+        facts = in_parts(sealed_frame(records, size, sealed, Path(folder)), Random(size))
+    assert contents(facts) == contents(oracle.facts_in(records))
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_the_parts_of_every_story_are_all_of_it(story: str, tmp_path: Path) -> None:
+    """Changed outcomes, other times, attestations, trades."""
+    records = recorded(story)
+    facts = in_parts(sealed_frame(records, 30, len(records) * 2 // 3, tmp_path), Random(story))
+    assert contents(facts) == contents(oracle.facts_in(records))
+
+
+@pytest.fixture
+def season(tmp_path: Path) -> Path:
+    """The log of a tournament, with a folder of segments beside it."""
+    path = tmp_path / "season.db"
+    with Ledger.open(path) as ledger, (ROOT / "data/metaculus-2022/commands.jsonl").open("rb") as file:
+        append_lines(ledger, file)
+    seal(path, tmp_path / "season.db.segments", rows=10)
+    return path
+
+
+@pytest.mark.parametrize("as_of", [None, 27, 20, 0])
+def test_a_cut_within_a_segment_cuts_the_forecasts(season: Path, as_of: int | None) -> None:
+    """Those after it are not read, although they are in the same file."""
+    for location in (WithSegments(season), season):
+        frame = read_frame(location, "main", Cut(as_of))
+        expected = replay(season, as_of=as_of).projections.facts
+        assert contents(in_parts(frame, Random(1))) == contents(expected)
+
+
+def test_a_file_that_is_gone_or_was_changed_is_found_by_the_reader_of_a_part(season: Path) -> None:
+    """Although the files were checked when the frame was read: another process may read them later."""
+    frame = read_frame(WithSegments(season), "main", Cut(None))
+    every = np.arange(len(frame.frame.facts.questions))
+    files = sorted(season.with_name("season.db.segments").glob("*.forecasts.parquet"))
+    files[-2].write_bytes(files[-2].read_bytes()[:-20])
+    with pytest.raises(Corrupt, match="restore the folder from a copy"):
+        frame.forecasts_on(every)
+    files[-2].unlink()
+    with pytest.raises(Corrupt, match="No such file"):
+        frame.forecasts_on(every)
+
+
+def test_a_participant_who_comes_from_nowhere_is_refused() -> None:
+    """All participants have codes before any part is read: another one would take the code of the consensus."""
+    records = recorded("metaculus-2022")
+    columns = to_columns([log.seal(each)[0] for each in records], records)
+    frame = frame_of_segments([(columns, len(records))])
+    del frame.facts.participant_codes.codes["C"]
+    part = LogFrame(frame, SealedForecasts(Path(), (), 0))
+    assert not len(part.forecasts_on(np.arange(2)).at)
+    with pytest.raises(Corrupt, match="'C', whom they did not have"):
+        forecasts_on(frame.facts, [columns.forecasts], [])
+
+
+def test_forecasts_that_a_segment_keeps_as_json_are_in_log_order() -> None:
+    """They come before the others of the same segment when it is read, and may stand before or after them."""
+    records = recorded("metaculus-2022")
+    rows = [log.seal(each)[0] for each in records]
+    made = [place for place, each in enumerate(records) if type(each.event).__name__ == "ForecastMade"]
+    rows[made[-1]] = rows[made[-1]].replace(b'"at":', b'"at": ')
+    columns = to_columns(rows, records)
+    assert "forecast_made.v1" in columns.others["type"].to_pylist()
+    facts = facts_of_segments([(columns, len(records))])
+    assert contents(facts) == contents(oracle.facts_in(records))
