@@ -577,6 +577,19 @@ def _crowd(questions: int, participants: int, count: int) -> Facts:
     return facts
 
 
+def drawing_again() -> dict[str, float]:
+    """Measure the intervals of 100 participants on 1,000 questions, 1,999 replicates with ranks and prizes."""
+    facts = _crowd(1_000, 100, 400_000)
+    contest = facts.contests["c0"]
+    contest.opened = structs.replace(contest.opened, rules=PRESETS["peer-2024-03"])
+    projections = Projections(facts)
+    projections.prizes("c0")
+    seconds: list[float] = []
+    with timed(seconds):
+        projections.table("intervals")
+    return {"intervals of 100 participants on 1,000 questions, 1,999 replicates: s (aim 2)": seconds[0]}
+
+
 def refusing() -> dict[str, float]:
     """Measure the refusal of a score_parts table that would have 8 million rows."""
     projections = Projections(_one_question(4_000, 10**9))
@@ -780,6 +793,7 @@ def main() -> None:
             many_contests,
             unlike_lengths,
             unlike_sums,
+            drawing_again,
             refusing,
             lambda: recording(folder),
             kernels,

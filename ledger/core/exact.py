@@ -69,14 +69,23 @@ def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
     if base == "2" and abs(exponent) <= 1_000:
         factor, exponent = factor * Fraction(2) ** floor(exponent), exponent - floor(exponent)
     wide = to_decimal(exponent, WIDE)
-    raised = _POWER.plus(WIDE.exp(wide if base == "e" else WIDE.multiply(wide, LN_2)))
-    lowest = int(raised.as_tuple().exponent)
-    mantissa = factor * int(raised.scaleb(-lowest, WIDE))
+    rounded = raised(base, wide)
+    lowest = int(rounded.as_tuple().exponent)
+    mantissa = factor * int(rounded.scaleb(-lowest, WIDE))
     shift = to_decimal(mantissa, WIDE).adjusted()
     mantissa *= Fraction(10) ** -shift
     if mantissa < 1:  # the division was rounded up to a power of ten
         mantissa, shift = mantissa * 10, shift - 1
     return Magnitude(True, lowest + shift, mantissa)
+
+
+def raised(base: str, exponent: Decimal) -> Decimal:
+    """Return base^exponent, for the base "e" or "2", rounded half-even once to 30 significant digits.
+
+    >>> raised("2", Decimal(3)), raised("e", Decimal(0))
+    (Decimal('8.00000000000000000000000000000'), Decimal('1'))
+    """
+    return _POWER.plus(WIDE.exp(exponent if base == "e" else WIDE.multiply(exponent, LN_2)))
 
 
 def magnitudes_to_integers(values: Sequence[Magnitude]) -> list[int]:

@@ -103,6 +103,8 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bot_level: Literal["none", Level] = "none"
     reference_rows: tuple[ReferenceRow, ...] = ()
     payouts: Literal["unscored", "scored"] = "unscored"
+    replicates: Annotated[int, Meta(ge=19, le=3_999)] = 1_999
+    level_ppm: Annotated[int, Meta(ge=500_000, le=999_000)] = 950_000
 
 
 # Fields that were added later, the newest last. They are left out of the log at their defaults, so that the bytes of
@@ -121,6 +123,8 @@ LATER_FIELDS = (
     "bot_level",
     "reference_rows",
     "payouts",
+    "replicates",
+    "level_ppm",
 )
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
@@ -227,6 +231,9 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
         "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",
         "least_prize_passes one and one_by_one need a least_prize": rules.least_prize_passes != "many"
         and not rules.least_prize,
+        "replicates and level_ppm must fit: (replicates + 1) x (1,000,000 - level_ppm) / 2,000,000 is a whole number": (
+            (rules.replicates + 1) * (10**6 - rules.level_ppm) % (2 * 10**6) != 0
+        ),
         "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
         f"the totals of kind means need reference none, and losses other than {', '.join(UNBOUNDED)}": rules.total
         in KIND_TOTALS

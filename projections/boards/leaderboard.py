@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.exact import ZERO, Magnitude, power
+from forecast_ledger.ledger.core.exact import WIDE, ZERO, Magnitude, power, raised
 from forecast_ledger.ledger.core.lazy_fractions import quotient, round_to_units
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
@@ -147,25 +149,42 @@ def positive_square(score: Fraction, _: Fraction) -> Magnitude:
     return power(max(score, Fraction(0)) ** 2, "e", Fraction(0))
 
 
+def _power_of_nanos(base: str, total: int, coverage: int) -> Decimal:
+    return WIDE.multiply(coverage, raised(base, Decimal(total).scaleb(-9, WIDE)))
+
+
+def _square_of_nanos(total: int, _: int) -> int:
+    return max(total, 0) ** 2
+
+
 class Take(NamedTuple):
-    """The number that prizes are proportional to. worth: computes it from total and coverage; None without prizes."""
+    """The number that prizes are proportional to.
+
+    worth: computes it from total and coverage; None without prizes. of_nanos: computes a number in proportion to it
+    from total and coverage in 1e-9, for many boards.
+    """
 
     words: str
     worth: Callable[[Fraction, Fraction], Magnitude] | None
     source: str
+    of_nanos: Callable[[int, int], int | Decimal] | None = None
 
 
 _TOURNAMENTS = 'Metaculus, Tournament Scoring, April 6th, 2022, "Tournament Scoring"'
 TAKES: dict[str, Take] = {
     "none": Take("no take and no prizes", None, "a contest without prizes"),
-    "coverage_exp": Take("coverage x e^total", coverage_exp, _TOURNAMENTS),
+    "coverage_exp": Take("coverage x e^total", coverage_exp, _TOURNAMENTS, partial(_power_of_nanos, "e")),
     "coverage_exp2": Take(
-        "coverage x 2^total", coverage_exp2, f"{_TOURNAMENTS}, with the base-2 logarithm that was used before"
+        "coverage x 2^total",
+        coverage_exp2,
+        f"{_TOURNAMENTS}, with the base-2 logarithm that was used before",
+        partial(_power_of_nanos, "2"),
     ),
     "positive_square": Take(
         "max(total, 0)²",
         positive_square,
         f'{_FAQ}, "How are my tournament Score, Take, Prize and Rank calculated?"',
+        _square_of_nanos,
     ),
 }
 

@@ -43,15 +43,22 @@ def divide_pool(contest: Contest, places: list[BoardRow]) -> list[Prize]:
 
 def _divided(contest: Contest, paid: list[BoardRow], takes: list[Number]) -> list[Prize]:
     """Divide the pool by integers in proportion to takes, or by bounds of takes, which may raise InDoubt."""
-    unit, pool = contest.opened.payable_unit, contest.opened.pool
-    rules = contest.opened.rules
-    takes = _plain_if_equal(PASSES[rules.least_prize_passes](takes, pool, rules.least_prize))
-    units = apportion(pool // unit, takes)
+    takes, amounts = divide(contest, takes)
     total = sum(takes) or 1
     return [
-        Prize(place.participant, half_even(take * SHARE_UNITS, total), count * unit)
-        for place, take, count in zip(paid, takes, units, strict=True)
+        Prize(place.participant, half_even(take * SHARE_UNITS, total), amount)
+        for place, take, amount in zip(paid, takes, amounts, strict=True)
     ]
+
+
+def divide(contest: Contest, takes: list[Number]) -> tuple[list[Number], list[int]]:
+    """Return takes, 0 for those too small for the least prize, and the amounts of the pool that they are worth, 1e-6.
+
+    takes: in order of id. May raise InDoubt if they are bounds.
+    """
+    unit, pool, rules = contest.opened.payable_unit, contest.opened.pool, contest.opened.rules
+    takes = _plain_if_equal(PASSES[rules.least_prize_passes](takes, pool, rules.least_prize))
+    return takes, [count * unit for count in apportion(pool // unit, takes)]
 
 
 def _between(takes: list[Fraction], close: bool) -> list[Number]:

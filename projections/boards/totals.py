@@ -146,6 +146,17 @@ def worst_score(kernel: str) -> int:
     return score
 
 
+def kernel_of_kind(rules: RuleSet, kind: str) -> str:
+    """Return the name of the kernel for questions of a kind, of QUESTION_KINDS.
+
+    >>> kernel_of_kind(RuleSet(name="x", kernel="brier", cdf_kernel="crps"), "numeric")
+    'crps'
+    """
+    if kind != "numeric":
+        return rules.kernel
+    return rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel
+
+
 def reference_labels(facts: Facts) -> tuple[str, ...]:
     """Return the names of the reference forecasters in tables; they differ from every participant's id.
 
@@ -293,8 +304,7 @@ def _with_missing(rules: RuleSet, own: ScoreSums, every: ScoreSums) -> Iterator[
     """Yield the sums of each kind, with the worst score for every question without a forecast."""
     if rules.total not in KIND_TOTALS:
         return
-    names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)
-    for kind, name, mine, total in zip(QUESTION_KINDS, names, own.kinds, every.kinds, strict=True):
+    for kind, mine, total in zip(QUESTION_KINDS, own.kinds, every.kinds, strict=True):
         if total.questions:
-            missing = Fraction(worst_score(name) * (total.weight - mine.weight), WEIGHT)
+            missing = Fraction(worst_score(kernel_of_kind(rules, kind)) * (total.weight - mine.weight), WEIGHT)
             yield KindMean(kind, mine.score + missing, Fraction(total.weight, WEIGHT), mine.questions, total.questions)

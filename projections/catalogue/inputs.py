@@ -62,7 +62,9 @@ INPUTS: dict[str, Input] = {
     "accounts": Input((events.AccountEvent,), ("contest",)),
     "own_account": Input((events.AccountEvent,), ("contest", "participant")),
     "clock": Input((events.Event,)),  # the latest instant of all events
+    "digest": Input((events.Event,)),  # the digest of the log, from which random draws follow
 }
+ALWAYS = frozenset({"clock", "digest"})  # every event changes them
 SAMPLED = ("resolutions", "scored_forecasts", "scored_questions", "reference_names", "contests")
 SCORED = (*SAMPLED, "scored_quotes")  # scores of the market among them
 

@@ -10,7 +10,7 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events, log
-from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
@@ -26,29 +26,31 @@ _event = msgspec.json.Decoder(events.AnyEvent)
 _attestation = msgspec.json.Decoder(events.Attestation)
 
 
-def facts_of_segments(segments: Iterable[tuple[SegmentColumns, int]], tail: Iterable[Sequence[Recorded]] = ()) -> Facts:
+def facts_of_segments(
+    segments: Iterable[tuple[SegmentColumns, Checkpoint]], tail: Iterable[Sequence[Recorded]] = ()
+) -> Facts:
     """Return the facts of a log whose beginning is sealed.
 
-    segments: the columns of each segment, with the log position of its last row; ids and digests of commands are not
+    segments: the columns of each segment, with the checkpoint of its last row; ids and digests of commands are not
     needed. tail: the events after the last segment. Raises Corrupt at an event that does not fit those before it.
     """
     facts, columns = Facts(), list[ForecastColumns]()
-    for segment, last in segments:
-        columns += file_segment(facts, segment, last)
+    for segment, end in segments:
+        columns += file_segment(facts, segment, end)
     columns += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
     facts.forecasts = laid_out(facts, gather_forecasts(facts, columns))
     return facts
 
 
-def file_segment(facts: Facts, columns: SegmentColumns, last: int) -> list[ForecastColumns]:
-    """File the next segment of a log, which ends at a log position; return the columns of its forecasts.
+def file_segment(facts: Facts, columns: SegmentColumns, end: Checkpoint) -> list[ForecastColumns]:
+    """File the next segment of a log, which ends at a checkpoint; return the columns of its forecasts.
 
     Raises Corrupt at an event that does not fit those before it.
     """
     forecasts, others = columns
     page = [*_recorded(others)]
     filed = [file_page(facts, page)] if page else []
-    facts.as_of = last
+    facts.as_of, facts.digest = end
     if len(forecasts):
         _file_forecasts(facts, forecasts)
         filed.append(_forecast_columns(facts, forecasts))
@@ -73,7 +75,7 @@ class FactsFrame(NamedTuple):
 
 
 def frame_of_segments(
-    segments: Iterable[tuple[SegmentColumns, int]], tail: Iterable[Sequence[Recorded]] = ()
+    segments: Iterable[tuple[SegmentColumns, Checkpoint]], tail: Iterable[Sequence[Recorded]] = ()
 ) -> FactsFrame:
     """Return the facts of a log whose beginning is sealed, without the forecasts in segments.
 
@@ -82,10 +84,10 @@ def frame_of_segments(
     those before it.
     """
     facts, rest, asked = Facts(), list[ForecastColumns](), [np.zeros(0, np.int64)]
-    for (forecasts, others), last in segments:
+    for (forecasts, others), end in segments:
         page = [*_recorded(others)]
         rest += [filed] if page and (filed := file_page(facts, page)) is not None else []
-        facts.as_of = last
+        facts.as_of, facts.digest = end
         if len(forecasts):
             _file_forecasts(facts, forecasts)
             position = _integers(forecasts["position"])

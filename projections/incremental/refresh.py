@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.inputs import kinds_of
+from forecast_ledger.projections.catalogue.inputs import ALWAYS, kinds_of
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import plain_values
@@ -107,12 +107,12 @@ class IncrementalTables:
             self.touched.scores.boards |= set(facts.contests)
             self.touched.scores.renamed = True
 
-    def add_segment(self, columns: SegmentColumns, last: int) -> None:
-        """Add the next rows of the log, up to a log position, as columns; call `forget` before anything else.
+    def add_segment(self, columns: SegmentColumns, end: Checkpoint) -> None:
+        """Add the next rows of the log, up to a checkpoint, as columns; call `forget` before anything else.
 
         Raises Corrupt at an event that does not follow from those before it.
         """
-        self._new += file_segment(self.facts, columns, last)
+        self._new += file_segment(self.facts, columns, end)
         self.facts.statuses.clear()
         for name, contest in self.facts.contests.items():
             for code in contest.entries:
@@ -195,7 +195,7 @@ class IncrementalTables:
                 touched.trading.contests.add(event.contest)
             case events.AccountEvent():
                 touched.trading.accounts.add((event.contest, event.participant))
-            case _ if not isinstance(event, FOLLOWED) and (kinds := kinds_of([type(event)]) - {"clock"}):
+            case _ if not isinstance(event, FOLLOWED) and (kinds := kinds_of([type(event)]) - ALWAYS):
                 name = type(event).__name__
                 raise TypeError(f"{name} changes {', '.join(sorted(kinds))}: add a case for it to IncrementalTables")
 

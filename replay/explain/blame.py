@@ -17,10 +17,10 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
-from forecast_ledger.ledger.storing.sealed_log import SealedPart
+from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedPart
 from forecast_ledger.projections.boards.totals import Tally, may_take_reference_label, tallies
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.inputs import FORECASTS
+from forecast_ledger.projections.catalogue.inputs import ALWAYS, FORECASTS
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
@@ -106,11 +106,13 @@ class _History:
     def __init__(self, source: LogSource, table: str, key: dict[str, str]) -> None:
         self._table, self._key, self._name = table, key, key.get("contest", "")
         self._depends_on_forecasts = reads_forecasts(table) or reads_scores(table)
-        self._ticks = "clock" in CATALOGUE[table].reads
+        reads = CATALOGUE[table].reads
+        self._ticks, self._draws = not ALWAYS.isdisjoint(reads), "digest" in reads
         self._base: list[Recorded] = []  # all but forecasts, which stay in columns, unless the clock counts
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
+        self._digests: list[str] = []  # of the log at every position, if the table depends on it
         self._answers, cut = AnsweredQuestions(), Cut(source.as_of)
-        with open_parts(source.location, source.name, cut, source.watch) as parts:
+        with open_parts(source.location, source.name, cut, source.watch, None if self._draws else UNREAD) as parts:
             self._facts = facts_of_segments(self._passed(parts.segments), self._collected(parts.pages))
         self.checkpoint = cut.reached()
         self._whole = self._on_question(self._facts.forecasts)
@@ -200,15 +202,17 @@ class _History:
         by_question = tallies(contest.opened.rules, *scored, len(facts.participant_codes.codes), every)
         return dict(zip(scored.questions.code.tolist(), by_question, strict=True))
 
-    def _passed(self, segments: Iterator[SealedPart]) -> Iterator[tuple[SegmentColumns, int]]:
+    def _passed(self, segments: Iterator[SealedPart]) -> Iterator[tuple[SegmentColumns, Checkpoint]]:
         """Collect the events of segments, and pass on their columns."""
         every = self._depends_on_forecasts or self._ticks
         for part in segments:
             self._collect(segment_events(part.columns, None if every else ""))
-            yield part.columns, part.end.position
+            yield part.columns, part.end
 
     def _collected(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
+            if self._draws:
+                self._digests += [recorded.digest for recorded in page]
             self._collect(page)
             yield page
 
@@ -241,6 +245,7 @@ class _History:
         return replace(
             facts,
             as_of=position,
+            digest=self._digests[position - 1] if self._draws and position else "",
             forecasts=forecasts,
             participant_codes=self._codes(position),
             attestations=self._facts.attestations,
@@ -253,7 +258,8 @@ class _History:
 
         Every question counts, for its number and for the times that a later event fits.
         """
-        if not self._depends_on_forecasts or isinstance(event, events.QuestionOpened | events.QuestionRescheduled):
+        always = isinstance(event, events.QuestionOpened | events.QuestionRescheduled)
+        if always or self._draws or not self._depends_on_forecasts:
             return True
         contest = self._facts.contests.get(self._key.get("contest", ""))
         if isinstance(event, events.PricesQuoted):

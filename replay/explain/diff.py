@@ -61,7 +61,7 @@ def diff(source: LogSource, other: AsOf, table: str) -> Diff:
     old, new, grows, between = Cut(source.as_of), Cut(other), IncrementalTables(), _Between(table)
     with open_parts(source.location, source.name, old, source.watch) as parts:
         for part in parts.segments:
-            grows.add_segment(part.columns, part.end.position)
+            grows.add_segment(part.columns, part.end)
             between.pass_by(segment_events(part.columns))
         grows.forget()
         for page in parts.pages:

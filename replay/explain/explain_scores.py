@@ -112,11 +112,11 @@ def read_log(
 
 def _selecting(
     segments: Iterable[SealedPart], filtered: Callable[[Iterable[Sequence[Recorded]]], Iterable[Any]], question: str
-) -> Iterator[tuple[SegmentColumns, int]]:
+) -> Iterator[tuple[SegmentColumns, Checkpoint]]:
     """Select events of segments, and pass on their columns."""
     for part in segments:
         deque(filtered([segment_events(part.columns, question)]), maxlen=0)
-        yield part.columns, part.end.position
+        yield part.columns, part.end
 
 
 def score(source: LogSource, contest: str, question: str, participant: str, *, every_part: bool = False) -> Explanation:

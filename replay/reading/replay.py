@@ -168,11 +168,12 @@ def open_parts(
     name: str,
     cut: "Cut",
     watch: Watch = lambda _: None,
-    without: Collection[str] = UNREAD,
+    without: Collection[str] | None = UNREAD,
 ) -> Iterator[LogParts]:
     """Open a log to read it up to a cut, with its segments if it has any and their files are trusted.
 
-    without: the columns of segments that are left out.
+    without: the columns of segments that are left out; None if each event needs its digest, so that rows are rebuilt.
+
     Raises Unavailable (also if the segments are of another log, or end after it), Corrupt.
     """
     with open_store(location, name) as store:
@@ -181,7 +182,7 @@ def open_parts(
             yield LogParts(iter(()), cut.pages(log.unseal_pages(store.pages()), watch))
             return
         rest = iter(()) if location.is_whole else sealed.rows_after(store)
-        if location.trust == "rows":
+        if without is None or location.trust == "rows":
             yield LogParts(iter(()), cut.pages(chain(sealed.rows(), rest), watch))
         else:
             yield LogParts(cut.segments(sealed, watch, without), cut.tail(sealed, rest, watch))
@@ -190,7 +191,7 @@ def open_parts(
 def read_facts(location: str | PathLike[str], name: str, cut: "Cut", watch: Watch = lambda _: None) -> Facts:
     """Return the facts of a log up to a cut. Raises Unavailable, Corrupt; see `open_parts`."""
     with open_parts(location, name, cut, watch) as parts:
-        return facts_of_segments(((part.columns, part.end.position) for part in parts.segments), parts.pages)
+        return facts_of_segments(((part.columns, part.end) for part in parts.segments), parts.pages)
 
 
 def read_frame(location: str | PathLike[str], name: str, cut: "Cut", watch: Watch = lambda _: None) -> LogFrame:
@@ -201,10 +202,10 @@ def read_frame(location: str | PathLike[str], name: str, cut: "Cut", watch: Watc
     """
     folder, read = location.folder if isinstance(location, WithSegments) else Path(), list[Segment]()
 
-    def columns(parts: Iterator[SealedPart]) -> Iterator[tuple[SegmentColumns, int]]:
+    def columns(parts: Iterator[SealedPart]) -> Iterator[tuple[SegmentColumns, Checkpoint]]:
         for part in parts:
             read.append(part.segment)
-            yield part.columns, part.end.position
+            yield part.columns, part.end
 
     with open_parts(location, name, cut, watch, UNREAD | FRAME_UNREAD) as parts:
         frame = frame_of_segments(columns(parts.segments), parts.pages)

@@ -175,7 +175,7 @@ class Runner:
         end = START
         with gc_pause.paused():
             for part in sealed.segments(lambda position, _: self._tracking is None or position <= old.position):
-                self._growing.add_segment(part.columns, part.end.position)
+                self._growing.add_segment(part.columns, part.end)
                 if self._tracking is None:
                     log_index.add_segment(self._places, part.columns)
                 end, self._recorded_at = part.end, part.recorded_at

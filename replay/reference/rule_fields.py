@@ -60,6 +60,12 @@ RULES: dict[str, str] = {
         "the least share of the questions that count, for a rank and a prize, like `least_questions`; 1e-6. "
         "950000 is the rule of ForecastBench, where at most 5% may be missing"
     ),
+    "replicates": (
+        "how many times questions are drawn again for the table `intervals`. (replicates + 1) x the share outside an "
+        "interval on each side must be a whole number, so that its ends are replicates: with 1999 and 950000, the 50th "
+        "and the 1950th"
+    ),
+    "level_ppm": "the share of the replicates inside of an interval; 1e-6. 950000 means 95%",
     "bot_level": (
         "the level at which bots are excluded. If a bot is also excluded by itself, the higher level counts: "
         "`no_prize`, then `no_rank`, then `hidden`. With `no_rank` as on Metaculus's leaderboards"

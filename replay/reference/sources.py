@@ -160,6 +160,25 @@ SOURCES = (
         "`least_share_ppm`; `payouts`; the preset `forecastbench`; the rows `[always-half]` and `[market]`",
     ),
     Source(
+        "Efron (1979)",
+        'B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7(1):1-26',
+        "doi:10.1214/aos/1176344552",
+        "`intervals`: questions are drawn again",
+    ),
+    Source(
+        "Efron and Tibshirani (1993)",
+        'B. Efron and R. J. Tibshirani, "An Introduction to the Bootstrap", chapter 13: percentile intervals',
+        "ISBN 0-412-04231-2",
+        "`intervals`: low and high",
+    ),
+    Source(
+        "Mogstad et al. (2023)",
+        'M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, "Inference for ranks with applications to mobility '
+        'across neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1):476-518',
+        "doi:10.1093/restud/rdad006",
+        "`intervals`: the sets of ranks",
+    ),
+    Source(
         "CFA Institute, Global Investment Performance Standards",
         'CFA Institute, "Global Investment Performance Standards (GIPS) for Firms 2020", "time-weighted return"',
         "https://www.cfainstitute.org",

@@ -224,6 +224,12 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         ("least_questions and least_share_ppm need", {"trading": Trading(), field: 1}, {"kernel": "ln"})
         for field in ("least_questions", "least_share_ppm")
     ],
+    ("replicates and level_ppm must fit", {"kernel": "ln", "replicates": 1_998}, {"replicates": 999}),
+    (
+        "replicates and level_ppm must fit",
+        {"kernel": "ln", "level_ppm": 998_000, "replicates": 99},
+        {"replicates": 999},
+    ),
     ("least_prize needs", {"kernel": "ln", "least_prize": 1}, {"take": "positive_square"}),
     ("least_prize needs", LOSS | {"least_prize": 50_000_000}, {"least_prize": 0}),
     ("rank_by take needs", {"kernel": "ln", "rank_by": "take"}, {"take": "coverage_exp"}),
@@ -339,6 +345,8 @@ LIMITS: dict[str, tuple[int, int]] = {
     "least_prize": (0, 10**18),
     "least_questions": (0, 10**9),
     "least_share_ppm": (0, 10**6),
+    "replicates": (19, 3_999),
+    "level_ppm": (500_000, 999_000),
     "least_probability_ppm": (0, 500_000),
     "least_density_ppm": (0, 500_000),
     "open_end_ppm": (0, 499_999),  # two open ends leave probability for the bins inside
@@ -421,6 +429,7 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     limits |= {"least_questions": 3, "least_share_ppm": 950_000}
     later |= {"coverage_period": "actual", "day_edges": "opening"}
     later |= {"bot_level": "no_rank", "payouts": "scored"}
+    limits |= {"replicates": 999, "level_ppm": 900_000}
     rows = {"reference_rows": ("market",)}
     assert set(LATER_FIELDS) == {*later, *limits, *rows, "trading"}
     given = read(**later, **limits, **rows)

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.inputs import INPUTS
+from forecast_ledger.projections.catalogue.inputs import ALWAYS, INPUTS
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.catalogue.schemas import DIVISIONS, Projection
 from forecast_ledger.projections.core.column_values import KINDS
@@ -246,11 +246,11 @@ def test_an_incomplete_row_is_reported(part: str, value: Any, fault: str) -> Non
     assert f"scores lacks {fault}" in missing_parts("scores", CATALOGUE["scores"]._replace(**{part: value}))
 
 
-def test_every_event_but_a_kept_text_changes_a_kind_of_facts_other_than_the_clock() -> None:
+def test_every_event_but_a_kept_text_changes_a_kind_of_facts_other_than_clock_and_digest() -> None:
     """Every kind of facts is read by some table."""
     types = {*get_args(events.AnyEvent)}
     covered = {
-        event for event in types for name, kind in INPUTS.items() if name != "clock" if issubclass(event, kind.types)
+        event for event in types for name, kind in INPUTS.items() if name not in ALWAYS if issubclass(event, kind.types)
     }
     assert types - covered == {events.TextKept}
     assert {kind for row in CATALOGUE.values() for kind in row.reads} == {*INPUTS}

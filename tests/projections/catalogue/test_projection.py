@@ -47,6 +47,10 @@ PROMISED = {  # at least these columns
         "submissions", "excluded",
     ),
     "leaderboard_by_group": ("contest", "by", "name", "rank", "participant", "score", "coverage", "completion"),
+    "intervals": (
+        "score", "score_low", "score_high", "rank", "rank_low", "rank_high", "rank_set_low", "rank_set_high", "first",
+        "best_5_percent", "prize", "prize_low", "prize_high", "replicates", "seed",
+    ),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "prizes": ("contest", "participant", "prize", "paid"),
     "brier": ("contest", "participant", "n", "brier", "reliability", "resolution_term", "uncertainty"),
@@ -82,6 +86,18 @@ OPTIONAL = {  # columns that may be empty in a row
     "questions": {"reveals_at", "outcome", "value"},
     "score_parts": {"probability", "reference", "peers"},
     "leaderboard": {"rank", "take"},
+    "intervals": {
+        "rank",
+        "rank_low",
+        "rank_high",
+        "rank_set_low",
+        "rank_set_high",
+        "first",
+        "best_5_percent",
+        "prize",
+        "prize_low",
+        "prize_high",
+    },
     "brier": {"consensus_brier", "skill_against_consensus", "skill_against_base_rate"},
     "admissions": {"earliest_at", "latest_at", "information_margin"},
     "positions": {"average_entry", "mark", "pending_for"},
@@ -214,7 +230,7 @@ def test_digests_do_not_depend_on_when_commands_are_recorded() -> None:
             recorded = [event for page in ledger.read() for event in page]
         assert {event.recorded_at for event in recorded} == {recorded_at}
         taken = digests(Projections(oracle.facts_in(recorded)))
-        del taken["forecasts"]  # which says when each was recorded
+        del taken["forecasts"], taken["intervals"]  # when each was recorded; a seed from the digest of the log
         by_clock.append(taken)
     assert by_clock[0] == by_clock[1]
 
@@ -259,7 +275,7 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
         old, new = digests(oracle.projected(*before)), digests(oracle.projected(*before, *more))
         return {name for name in CATALOGUE if old[name] != new[name]}
 
-    scored = {"score_parts", "scores", "leaderboard", "prizes"}
+    scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals"}
     brier_tables = {"brier", "brier_overall", "calibration"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
     assert changed(commands, resolution()) == {"questions"} | scored | brier_tables

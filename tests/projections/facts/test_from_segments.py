@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.events import ContestFinalized, ForecastMade, ForecastWithdrawn
-from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.facts.columns import Facts
@@ -25,12 +25,12 @@ from tests.support.trading_seasons import Season as TradingSeason
 from tests.system.test_stories import STORIES, recorded
 
 
-def columns_of(records: list[Recorded]) -> tuple[SegmentColumns, int]:
-    """The columns of consecutive events, those that facts need, and the last log position."""
+def columns_of(records: list[Recorded]) -> tuple[SegmentColumns, Checkpoint]:
+    """The columns of consecutive events, those that facts need, and the checkpoint of the last."""
     rows = [log.seal(recorded)[0] for recorded in records]
     whole = to_columns(rows, records)
     used = SegmentColumns(*(table.drop_columns([*UNREAD & {*table.schema.names}]) for table in whole))
-    return used, records[-1].position
+    return used, Checkpoint(records[-1].position, records[-1].digest)
 
 
 def sealed_facts(records: list[Recorded], size: int, sealed: int) -> Facts:

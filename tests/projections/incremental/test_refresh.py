@@ -20,7 +20,7 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue import catalogue
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.catalogue.inputs import INPUTS, kinds_of
+from forecast_ledger.projections.catalogue.inputs import ALWAYS, INPUTS, kinds_of
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.facts.from_log import facts
@@ -422,7 +422,7 @@ def test_an_event_that_tables_read_must_be_in_followed(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("kind", events.TAGS, ids=lambda kind: kind.__name__)
 def test_every_event_that_tables_read_is_in_followed(kind: type[events.Event]) -> None:
     """An event that is not in FOLLOWED changes only the clock."""
-    assert issubclass(kind, FOLLOWED) or kinds_of([kind]) == {"clock"}
+    assert issubclass(kind, FOLLOWED) or kinds_of([kind]) == ALWAYS
 
 
 @pytest.mark.usefixtures("few")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal as seal_pages
 from forecast_ledger.ledger.segments.segment_columns import to_columns
@@ -48,7 +48,7 @@ def sealed_frame(records: list[Recorded], size: int, sealed: int, folder: Path) 
     manifest = seal_pages(lambda after: iter([rows[after:]] if rows[after:] else []), "main", folder, size)
     parts = SealedLog(folder, "main").segments(lambda *_: True) if rows else iter(())
     tail = [records[begin : begin + 5] for begin in range(sealed, len(records), 5)]
-    frame = frame_of_segments(((part.columns, part.end.position) for part in parts), tail)
+    frame = frame_of_segments(((part.columns, part.end) for part in parts), tail)
     return LogFrame(frame, SealedForecasts(folder, manifest.segments, frame.facts.as_of))
 
 
@@ -137,7 +137,7 @@ def test_a_participant_who_comes_from_nowhere_is_refused() -> None:
     """All participants have codes before any part is read: another one would take the code of the consensus."""
     records = recorded("metaculus-2022")
     columns = to_columns([log.seal(each)[0] for each in records], records)
-    frame = frame_of_segments([(columns, len(records))])
+    frame = frame_of_segments([(columns, Checkpoint(len(records), records[-1].digest))])
     del frame.facts.participant_codes.codes["C"]
     part = LogFrame(frame, SealedForecasts(Path(), (), 0))
     assert not len(part.forecasts_on(np.arange(2)).at)
@@ -153,5 +153,5 @@ def test_forecasts_that_a_segment_keeps_as_json_are_in_log_order() -> None:
     rows[made[-1]] = rows[made[-1]].replace(b'"at":', b'"at": ')
     columns = to_columns(rows, records)
     assert "forecast_made.v1" in columns.others["type"].to_pylist()
-    facts = facts_of_segments([(columns, len(records))])
+    facts = facts_of_segments([(columns, Checkpoint(len(records), records[-1].digest))])
     assert contents(facts) == contents(oracle.facts_in(records))

@@ -1,0 +1,67 @@
+"""Random draws that anyone can repeat: integers from SHA-256 of a seed, the number of a replicate and a counter."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from itertools import count
+
+import numpy as np
+
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+
+_WORDS = 8  # 32-bit words in a SHA-256
+_RANGE = 1 << 32  # values of a word
+
+
+def seed_for(digest: str, *names: str) -> bytes:
+    r"""Return the seed for some purpose: SHA-256 of the digest and the names, as lines of text.
+
+    digest: of the log, as text; nobody can choose it. names: what the draws are for.
+
+    >>> seed_for("0" * 64, "intervals", "cup") == sha256("\n".join(["0" * 64, "intervals", "cup"]).encode()).digest()
+    True
+    """
+    return sha256("\n".join((digest, *names)).encode()).digest()
+
+
+def multiplicities(seed: bytes, replicates: int, strata: Sequence[int]) -> Int64Array:
+    """Return how often each unit is drawn in each replicate, shape (replicates, units): a bootstrap within strata.
+
+    From a stratum of n units, n are drawn with replacement. strata: the number of units of each stratum; the units of
+    a stratum are adjacent, in the order of the strata. The draws of stratum s in replicate b are the words of SHA-256
+    of seed, s, b and c = 0, 1, 2 …, with four bytes, the highest first, for s, b, c and each of eight words. A word is
+    taken modulo n, but skipped if it is at or above the largest multiple of n in 2^32.
+
+    Source: Efron (1979), Annals of Statistics 7(1):1-26, doi:10.1214/aos/1176344552; the draws are our own.
+
+    >>> multiplicities(b"seed", 2, [3, 1])[:, 3].tolist(), multiplicities(b"seed", 2, [3, 1]).sum(axis=1).tolist()
+    ([1, 1], [4, 4])
+    """
+    parts = [_stratum(seed + stratum.to_bytes(4, "big"), replicates, units) for stratum, units in enumerate(strata)]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((replicates, 0), np.int64)
+
+
+def _stratum(prefix: bytes, replicates: int, units: int) -> Int64Array:
+    if units == 1:
+        return np.ones((replicates, 1), np.int64)
+    limit = _RANGE - _RANGE % units
+    words = np.stack([_words(prefix, replicate, range(-(-units // _WORDS)))[:units] for replicate in range(replicates)])
+    for replicate in np.flatnonzero((words >= limit).any(axis=1)).tolist():
+        words[replicate] = _accepted(prefix, replicate, units, limit)
+    flat = (np.arange(replicates)[:, None] * units + words % units).reshape(-1)
+    return np.bincount(flat, minlength=replicates * units).reshape(replicates, units)
+
+
+def _words(prefix: bytes, replicate: int, counters: Iterable[int]) -> Int64Array:
+    stem = prefix + replicate.to_bytes(4, "big")
+    digests = b"".join([sha256(stem + counter.to_bytes(4, "big")).digest() for counter in counters])
+    return np.frombuffer(digests, ">u4").astype(np.int64)
+
+
+def _accepted(prefix: bytes, replicate: int, units: int, limit: int) -> Int64Array:
+    """Return the first words below a limit."""
+    accepted: list[int] = []
+    for counter in count():
+        accepted += [word for word in _words(prefix, replicate, [counter]).tolist() if word < limit]
+        if len(accepted) >= units:
+            break
+    return int64_array(accepted[:units])

@@ -1,0 +1,109 @@
+"""Intervals of boards: how far scores, ranks and prizes move when the questions are drawn again."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.boards.leaderboard import BoardRow
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.facts.columns import Contest
+from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.uncertainty.rank_sets import LARGEST, rank_sets
+from forecast_ledger.projections.uncertainty.resampled_board import ResampledBoard, resample
+
+_BEST = 20  # the best 5%: one in so many
+
+
+class Interval(NamedTuple):
+    """How sure one row of a board is; scores in 1e-9, prizes in 1e-6, shares of replicates in 1e-9.
+
+    score, rank, prize: low and high, the order statistics that the level asks for. rank, rank_set, first, best: None if
+    the row has no rank. prize: None if it cannot win one. rank_set: the ranks that the data allow, for all rows at
+    once; None as well if ranks follow takes that depend on coverage, if a total is undefined in some replicate, or if
+    totals are beyond 2^48 x 1e-9.
+    """
+
+    row: BoardRow
+    score: tuple[int, int]
+    rank: tuple[int, int] | None
+    rank_set: tuple[int, int] | None
+    first: int | None
+    best: int | None
+    prize: tuple[int, int] | None
+
+
+def intervals(
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+) -> list[Interval]:
+    """Return the intervals of a board, in its order; none if no question counts.
+
+    place: the row of the board of each participant code, -1 without one, shape (c,). Raises Refused(out_of_range): too
+    many participants or questions, or scores too large.
+
+    Percentile intervals of a bootstrap over questions, one draw for all participants.
+    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ISBN 0-412-04231-2, chapter 13; the code of
+    ForecastBench's leaderboard draws questions 1,999 times, too, within rounds and sources, and takes percentiles.
+    """
+    rules = contest.opened.rules
+    if not board or not (scored.questions.weight > 0).any():
+        return []
+    drawn = resample(contest, scored, board, place, seed)
+    sets = _rank_sets(contest, board, drawn)
+    ranked = sum(row.rank is not None for row in board)
+    every = []
+    for number, row in enumerate(board):
+        rank = np.sort(drawn.rank[number]) if row.rank is not None else None
+        every.append(
+            Interval(
+                row=row,
+                score=_ends(np.sort(drawn.total[number][~drawn.undefined[number]]), rules.level_ppm),
+                rank=None if rank is None else _ends(rank, rules.level_ppm),
+                rank_set=sets.get(number),
+                first=None if rank is None else _share(rank == 1),
+                best=None if rank is None else _share(rank <= best_places(ranked)),
+                prize=_ends(np.sort(drawn.prize[number]), rules.level_ppm) if drawn.paid[number] else None,
+            )
+        )
+    return every
+
+
+def best_places(ranked: int) -> int:
+    """Return how many places are the best 5% of those that are ranked, at least one.
+
+    >>> [best_places(ranked) for ranked in (1, 20, 21, 40, 41)]
+    [1, 1, 2, 2, 3]
+    """
+    return -(-ranked // _BEST)
+
+
+def _ends(ordered: Int64Array, level_ppm: int) -> tuple[int, int]:
+    """Return the order statistics between which the share `level` of the replicates lies; shape (b,), b >= 1.
+
+    >>> _ends(np.arange(1, 2_000), 950_000)
+    (50, 1950)
+    """
+    outside = max((10**6 - level_ppm) * (len(ordered) + 1) // (2 * 10**6), 1)
+    return int(ordered[outside - 1]), int(ordered[-outside])
+
+
+def _share(replicates: BoolArray) -> int:
+    return half_even(int(replicates.sum()) * POINTS, len(replicates))
+
+
+def _rank_sets(contest: Contest, board: Sequence[BoardRow], drawn: ResampledBoard) -> dict[int, tuple[int, int]]:
+    """Return the sets of ranks of the rows that are ranked, by row."""
+    rules = contest.opened.rules
+    rows = np.flatnonzero([row.rank is not None for row in board])
+    by_total = rules.rank_by == "total" or rules.take == "positive_square"
+    totals = drawn.total[rows]
+    if not by_total or len(rows) < 2 or drawn.undefined[rows].any() or np.abs(totals).max() >= LARGEST:
+        return {}
+    sign = -1 if lower_is_better(rules) else 1
+    worth = int64_array([sign * round_to_points(board[row].score) for row in rows.tolist()])
+    place = -(-rules.level_ppm * (rules.replicates + 1) // 10**6)
+    best, worst = rank_sets(worth, sign * totals, place)
+    return dict(zip(rows.tolist(), zip(best, worst, strict=True), strict=True))
