@@ -18,17 +18,26 @@ from forecast_ledger.projections.uncertainty.resampled_board import ResampledBoa
 _BEST = 20  # the best 5%: one in so many
 
 
+class Limits(NamedTuple):
+    """The limits of an interval. least, greatest: the values; low, high: replicates that have them, counted from 0."""
+
+    least: int
+    greatest: int
+    low: int
+    high: int
+
+
 class Interval(NamedTuple):
     """How sure one row of a board is; scores in 1e-9, prizes in 1e-6, shares of replicates in 1e-9.
 
-    score, rank, prize: low and high, the order statistics that the level asks for. rank, rank_set, first, best: None if
-    the row has no rank. prize: None if it cannot win one. rank_set: the ranks that the data allow, for all rows at
-    once; None as well if ranks follow takes that depend on coverage, if a total is undefined in some replicate, or if
-    totals are beyond 2^48 x 1e-9.
+    score, rank, prize: low and high, the order statistics that the level asks for. score: None if no replicate has a
+    total. rank, rank_set, first, best: None if the row has no rank. prize: None if it cannot win one. rank_set: the
+    ranks that the data allow, for all rows at once; None as well if ranks follow takes that depend on coverage, if a
+    total is undefined in some replicate, or if totals are beyond 2^48 x 1e-9.
     """
 
     row: BoardRow
-    score: tuple[int, int]
+    score: tuple[int, int] | None
     rank: tuple[int, int] | None
     rank_set: tuple[int, int] | None
     first: int | None
@@ -54,18 +63,19 @@ def intervals(
     drawn = resample(contest, scored, board, place, seed)
     sets = _rank_sets(contest, board, drawn)
     ranked = sum(row.rank is not None for row in board)
-    every = []
+    every, replicates = [], np.arange(rules.replicates)
     for number, row in enumerate(board):
-        rank = np.sort(drawn.rank[number]) if row.rank is not None else None
+        rank = drawn.rank[number] if row.rank is not None else None
+        defined = np.flatnonzero(~drawn.undefined[number])
         every.append(
             Interval(
                 row=row,
-                score=_ends(np.sort(drawn.total[number][~drawn.undefined[number]]), rules.level_ppm),
-                rank=None if rank is None else _ends(rank, rules.level_ppm),
+                score=_ends(limits(drawn.total[number], defined, rules.level_ppm)),
+                rank=None if rank is None else _ends(limits(rank, replicates, rules.level_ppm)),
                 rank_set=sets.get(number),
                 first=None if rank is None else _share(rank == 1),
                 best=None if rank is None else _share(rank <= best_places(ranked)),
-                prize=_ends(np.sort(drawn.prize[number]), rules.level_ppm) if drawn.paid[number] else None,
+                prize=_ends(limits(drawn.prize[number], replicates, rules.level_ppm)) if drawn.paid[number] else None,
             )
         )
     return every
@@ -80,14 +90,25 @@ def best_places(ranked: int) -> int:
     return -(-ranked // _BEST)
 
 
-def _ends(ordered: Int64Array, level_ppm: int) -> tuple[int, int]:
-    """Return the order statistics between which the share `level` of the replicates lies; shape (b,), b >= 1.
+def limits(values: Int64Array, replicates: Int64Array, level_ppm: int) -> Limits | None:
+    """Return the order statistics between which the share `level` of the replicates lies.
 
-    >>> _ends(np.arange(1, 2_000), 950_000)
-    (50, 1950)
+    values: of each replicate, shape (b,). replicates: those that count, rising; None is returned if there are none. Of
+    replicates with the same value, the first is before the second.
+
+    >>> limits(np.arange(1_999)[::-1], np.arange(1_999), 950_000)
+    Limits(least=49, greatest=1949, low=1949, high=49)
     """
-    outside = max((10**6 - level_ppm) * (len(ordered) + 1) // (2 * 10**6), 1)
-    return int(ordered[outside - 1]), int(ordered[-outside])
+    if not len(replicates):
+        return None
+    order = replicates[np.argsort(values[replicates], kind="stable")]
+    outside = max((10**6 - level_ppm) * (len(order) + 1) // (2 * 10**6), 1)
+    low, high = int(order[outside - 1]), int(order[-outside])
+    return Limits(int(values[low]), int(values[high]), low, high)
+
+
+def _ends(found: Limits | None) -> tuple[int, int] | None:
+    return None if found is None else (found.least, found.greatest)
 
 
 def _share(replicates: BoolArray) -> int:

@@ -37,8 +37,8 @@ def take(source: LogSource, contest: str, participant: str) -> Explanation:
     A question without a forecast adds nothing, or the worst score if the total is of kind means. Raises, first that
     applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
-    reading = _read_contest(source, contest, participant)
-    projections, place = _placed(reading, contest, participant)
+    reading = read_contest(source, contest, participant)
+    projections, place = board_row(reading, contest, participant)
     opened = reading.facts.contests[contest]
     rules = opened.opened.rules
     rows = list(_by_question(projections, contest, participant))
@@ -52,16 +52,16 @@ def take(source: LogSource, contest: str, participant: str) -> Explanation:
         parts.append(row | {"contribution": contribution, "points": point, "of_coverage": share})
     numerator = place.score * common
     number = {
-        **_number_key("take", contest, place),
+        **number_key("take", contest, place),
         "take": None if place.take is None else leaderboard.published_take(place.take),
-        "total": _nine(place.score),
-        "coverage": _nine(place.coverage),
-        "attainable": _nine(place.attainable),
+        "total": nine(place.score),
+        "coverage": nine(place.coverage),
+        "attainable": nine(place.attainable),
         "numerator": str(int(numerator)),
         "denominator": str(common),
     }
     words = f"{TOTALS[rules.total].words}; {TAKES[rules.take].words}"
-    return _explained(reading, opened, number, parts, words)
+    return explanation(reading, opened, number, parts, words)
 
 
 def prize(source: LogSource, contest: str, participant: str) -> Explanation:
@@ -69,8 +69,8 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
 
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
-    reading = _read_contest(source, contest, participant)
-    projections, place = _placed(reading, contest, participant)
+    reading = read_contest(source, contest, participant)
+    projections, place = board_row(reading, contest, participant)
     opened = reading.facts.contests[contest]
     places = {place.participant: place for place in projections.board(contest)}
     winners = projections.prizes(contest)
@@ -85,32 +85,32 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
             {
                 "participant": winner.participant,
                 "take": leaderboard.published_take(worth) if worth else None,
-                "share": _nine(Fraction(own, total)),
+                "share": nine(Fraction(own, total)),
                 "units": units,
-                "remainder": _nine(Fraction(rest, total)),
+                "remainder": nine(Fraction(rest, total)),
                 "one_more": winner.prize // unit - units,
-                "prize": _money(winner.prize),
+                "prize": money(winner.prize),
             }
         )
     mine = next(
-        (part for part in parts if part["participant"] == participant), {"prize": "0.00", "share": _nine(Fraction(0))}
+        (part for part in parts if part["participant"] == participant), {"prize": "0.00", "share": nine(Fraction(0))}
     )
     payment = opened.paid.get(participant)
     number = {
-        **_number_key("prize", contest, place),
+        **number_key("prize", contest, place),
         "prize": mine["prize"],
         "share": mine["share"],
-        "pool": _money(pool),
-        "payable_unit": _money(unit),
-        "least_prize": _money(rules.least_prize),
+        "pool": money(pool),
+        "payable_unit": money(unit),
+        "least_prize": money(rules.least_prize),
         "sum_of_units": pool // unit,
         "left_over": pool // unit - sum(units for units, _ in divided),
-        "paid": None if payment is None else _money(payment.amount),
+        "paid": None if payment is None else money(payment.amount),
         "paid_at": None if payment is None else payment.position,
     }
     words = f"the pool in proportion to takes ({TAKES[rules.take].words})"
     words += ", in payable units by largest remainder, ties by id"
-    return _explained(reading, opened, number, parts, words)
+    return explanation(reading, opened, number, parts, words)
 
 
 def rank(source: LogSource, contest: str, participant: str) -> Explanation:
@@ -119,15 +119,15 @@ def rank(source: LogSource, contest: str, participant: str) -> Explanation:
     With trading, it is the rank by profit, unless the participant has only forecasts there. Raises, first that
     applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
-    reading = _read_contest(source, contest, participant)
+    reading = read_contest(source, contest, participant)
     opened = lookup.find_contest(reading.facts, contest)
     if (contest, participant) in reading.facts.books.accounts:
         return _rank_by_profit(reading, contest, participant)
-    projections, place = _placed(reading, contest, participant)
+    projections, place = board_row(reading, contest, participant)
     rules, board = opened.opened.rules, projections.board(contest)
     by_take = rules.rank_by == "take"
     number = {
-        **_number_key("rank", contest, place),
+        **number_key("rank", contest, place),
         "rank": place.rank,
         "of": sum(row.rank is not None for row in board),
         "ranked_by": rules.rank_by,
@@ -145,7 +145,7 @@ def rank(source: LogSource, contest: str, participant: str) -> Explanation:
         }
         for row in _around(board, board.index(place))
     ]
-    return _explained(reading, opened, number, parts, describe_board(rules))
+    return explanation(reading, opened, number, parts, describe_board(rules))
 
 
 def balance(source: LogSource, contest: str, participant: str) -> Explanation:
@@ -153,7 +153,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
 
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, not_trading, not_enrolled.
     """
-    reading = _read_contest(source, contest, participant)
+    reading = read_contest(source, contest, participant)
     facts, opened = reading.facts, lookup.find_contest(reading.facts, contest)
     if opened.opened.rules.trading is None:
         raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists the accounts")
@@ -180,16 +180,16 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
         "explained": "balance",
         "contest": contest,
         "participant": participant,
-        "balance": _money(account.cash),
+        "balance": money(account.cash),
         "movements": len(parts),
-        "deposits": _money(account.deposits),
+        "deposits": money(account.deposits),
         "currency": opened.opened.currency,
     }
     words = "the sum of the amounts of all movements of the account's cash"
-    return _explained(reading, opened, number, parts, words)
+    return explanation(reading, opened, number, parts, words)
 
 
-def _read_contest(source: LogSource, contest: str, participant: str) -> LogReading:
+def read_contest(source: LogSource, contest: str, participant: str) -> LogReading:
     """Read a log, and select the events of a contest and those that settle its questions."""
 
     def select(event: Any) -> bool:
@@ -209,7 +209,7 @@ def _read_contest(source: LogSource, contest: str, participant: str) -> LogReadi
     return reading._replace(selected=selected)
 
 
-def _placed(reading: LogReading, contest: str, participant: str) -> tuple[Projections, BoardRow]:
+def board_row(reading: LogReading, contest: str, participant: str) -> tuple[Projections, BoardRow]:
     """Return the projections, and the participant's row of the board. Raises Refused if there is none."""
     lookup.find_contest(reading.facts, contest)
     projections = Projections(reading.facts)
@@ -221,7 +221,7 @@ def _placed(reading: LogReading, contest: str, participant: str) -> tuple[Projec
     return projections, place
 
 
-def _explained(
+def explanation(
     reading: LogReading, contest: Contest, number: dict[str, Any], parts: list[dict[str, Any]], words: str
 ) -> Explanation:
     """Return the explanation of a number that depends on a whole board, with the events that settled its questions."""
@@ -267,8 +267,8 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
             "kind": question.kind,
             "resolved": settled[code],
             "weight": format_fixed(int(questions.weight[i]), WEIGHT),
-            "score": None if score is None else _nine(score),
-            "coverage": _nine(covering),
+            "score": None if score is None else nine(score),
+            "coverage": nine(covering),
             "exact": (missing if score is None else score) * factors[i],
             "covering": covering * weights[i] / every,
         }
@@ -299,15 +299,15 @@ def _around(board: list[BoardRow], index: int) -> list[BoardRow]:
 def _worth(place: BoardRow, *, by_take: bool) -> str | None:
     if by_take:
         return None if place.take is None else leaderboard.published_take(place.take)
-    return _nine(place.score)
+    return nine(place.score)
 
 
 def _difference(left: BoardRow, right: BoardRow, *, by_take: bool) -> str | None:
     """Return the worth of the left place less that of the right; None if it has too many digits."""
     if not by_take:
-        return _nine(left.score - right.score)
+        return nine(left.score - right.score)
     values = [_value(place.take) for place in (left, right)]
-    return None if values[0] is None or values[1] is None else _nine(values[0] - values[1])
+    return None if values[0] is None or values[1] is None else nine(values[0] - values[1])
 
 
 def _value(take: Magnitude | None) -> Fraction | None:
@@ -336,13 +336,13 @@ def _rank_by_profit(reading: LogReading, contest: str, participant: str) -> Expl
             "rank": row["rank"],
             "participant": row["participant"],
             "worth": row["profit"],
-            "ahead_by": _money(int((Fraction(row["profit"]) - Fraction(own["profit"])) * MONEY)),
+            "ahead_by": money(int((Fraction(row["profit"]) - Fraction(own["profit"])) * MONEY)),
             "excluded": "",
         }
         for row in board[max(index - NEIGHBOURS, 0) : index + NEIGHBOURS + 1]
     ]
     words = "ranked by profit: cash and the value of positions, less net deposits"
-    return _explained(reading, reading.facts.contests[contest], number, parts, words)
+    return explanation(reading, reading.facts.contests[contest], number, parts, words)
 
 
 def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
@@ -363,15 +363,15 @@ def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
     )
 
 
-def _number_key(kind: str, contest: str, place: BoardRow) -> dict[str, Any]:
+def number_key(kind: str, contest: str, place: BoardRow) -> dict[str, Any]:
     return {"explained": kind, "contest": contest, "participant": place.participant}
 
 
-def _nine(number: Fraction) -> str:
+def nine(number: Fraction) -> str:
     return format_fixed(round_to_points(number), POINTS, least=9)
 
 
-def _money(amount: int) -> str:
+def money(amount: int) -> str:
     return format_fixed(amount, MONEY, least=2)
 
 

@@ -13,6 +13,7 @@ NUMBERS = {  # kind -> the ids that are its key
     "take": _BOARD_KEY,
     "prize": _BOARD_KEY,
     "rank": _BOARD_KEY,
+    "interval": _BOARD_KEY,
     "balance": _BOARD_KEY,
 }
 
@@ -46,12 +47,14 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
     >>> explained.number["score"], [part["points"] for part in explained.parts]
     ('-0.330438960', ['-0.330438960', '0.000000000'])
     """
-    from forecast_ledger.replay.explain import explain_boards, explain_scores  # noqa: PLC0415 - late: they import NumPy
+    from forecast_ledger.replay.explain import explain_boards, explain_intervals, explain_scores  # noqa: PLC0415 - late: they import NumPy
 
     if len(key) != len(NUMBERS[number]):
         raise ValueError(f"the key of a {number} is {', '.join(NUMBERS[number])}; {len(key)} ids were given")
     source = explain_scores.LogSource(log, name, as_of, watch, None if model is None else fspath(model))
     if number == "score":
         return explain_scores.score(source, *key, every_part=every_part)
+    if number == "interval":
+        return explain_intervals.interval(source, *key)
     explanation: Explanation = getattr(explain_boards, number)(source, *key)
     return explanation

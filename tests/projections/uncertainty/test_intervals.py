@@ -19,6 +19,7 @@ from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.uncertainty import replicates
+from forecast_ledger.projections.uncertainty.intervals import limits
 from forecast_ledger.projections.uncertainty.replicates import Draws, Rows
 from tests.projections.uncertainty.test_draws import drawn
 from tests.support import oracle, rules_oracle
@@ -227,3 +228,8 @@ def test_a_sealed_contest_keeps_its_seed_and_an_open_one_has_that_of_the_cut() -
 def seeds(story: list[AnyCommand]) -> list[dict[str, Any]]:
     """Return the rows of intervals."""
     return [*oracle.projected(*story).table("intervals").rows()]
+
+
+def test_a_score_without_a_total_in_any_replicate_has_no_limits() -> None:
+    """It is possible, if seldom, for who forecast on one question of many."""
+    assert limits(np.zeros(19, np.int64), np.zeros(0, np.int64), 900_000) is None

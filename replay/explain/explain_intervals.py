@@ -1,0 +1,93 @@
+"""Explain intervals: the seed and the replicates that they come from, and how often each question was drawn."""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
+from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.boards.leaderboard import TOTALS
+from forecast_ledger.projections.boards.totals import score_labels
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.tables.interval_tables import board_places, contest_seed
+from forecast_ledger.projections.uncertainty.draws import multiplicities
+from forecast_ledger.projections.uncertainty.intervals import Limits, limits
+from forecast_ledger.projections.uncertainty.replicates import Units, units_of
+from forecast_ledger.projections.uncertainty.resampled_board import resample
+from forecast_ledger.replay.explain.explain_boards import board_row, explanation, money, nine, number_key, read_contest
+from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource
+
+
+def interval(source: LogSource, contest: str, participant: str) -> Explanation:
+    """Explain the intervals of a row of a board: their seed, their replicates, and how often questions were drawn.
+
+    A part is a question: its score, and how often it was drawn in the replicates whose totals are the low and the high
+    limit of the score. Raises, first that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing,
+    out_of_range (see `intervals`).
+    """
+    reading = read_contest(source, contest, participant)
+    projections, place = board_row(reading, contest, participant)
+    opened, scored, board = reading.facts.contests[contest], projections.scored(contest), projections.board(contest)
+    rules, units, number = opened.opened.rules, units_of(scored), board.index(place)
+    digest, seed = contest_seed(reading.facts, contest)
+    drawn = resample(opened, scored, board, board_places(reading.facts, board), seed)
+    defined = np.flatnonzero(~drawn.undefined[number])
+    score = limits(drawn.total[number], defined, rules.level_ppm)
+    every = np.arange(rules.replicates)
+    rank = None if place.rank is None else limits(drawn.rank[number], every, rules.level_ppm)
+    prize = limits(drawn.prize[number], every, rules.level_ppm) if drawn.paid[number] else None
+    times = multiplicities(seed, rules.replicates, units.strata)
+    limiting = [] if score is None else [times[score.low], times[score.high]]
+    own = scored.rows.of(score_labels(reading.facts).index(participant))
+    scores = dict(zip(own.question.tolist(), coverage.points(rules, scored.questions, own).exact(), strict=True))
+    parts = list(_parts(scored, units, scores, limiting))
+    described = {
+        **number_key("interval", contest, place),
+        "score": nine(place.score),
+        **_described("score", score, lambda value: nine(Fraction(value, POINTS))),
+        **_described("rank", rank, int),
+        **_described("prize", prize, money),
+        "level": format_fixed(rules.level_ppm, 10**6, least=2),
+        "replicates": rules.replicates,
+        "without_total": rules.replicates - len(defined),
+        "drawn": sum(units.strata),
+        "digest": digest,
+        "seed": seed.hex(),
+    }
+    words = (
+        f"percentile bootstrap over questions within kinds, one draw for all participants; {TOTALS[rules.total].words}"
+    )
+    return explanation(reading, opened, described, parts, words)
+
+
+def _described(name: str, found: Limits | None, text: Callable[[int], object]) -> dict[str, Any]:
+    """Return the two limits and the replicates that have them, counted from 0."""
+    if found is None:
+        return {}
+    return {
+        f"{name}_low": text(found.least),
+        f"{name}_low_replicate": found.low,
+        f"{name}_high": text(found.greatest),
+        f"{name}_high_replicate": found.high,
+    }
+
+
+def _parts(
+    scored: ContestScores, units: Units, scores: dict[int, Fraction], times: list[Int64Array]
+) -> Iterator[dict[str, Any]]:
+    """Yield the questions that count. times: how often each unit is drawn in two replicates; empty without limits."""
+    for number, unit in enumerate(units.unit.tolist()):
+        if unit >= 0:
+            opened = scored.questions.answers[number].question
+            yield {
+                "question": opened.question,
+                "group": opened.group or "",
+                "kind": opened.kind,
+                "weight": format_fixed(int(scored.questions.weight[number]), WEIGHT),
+                "score": nine(scores[number]) if number in scores else None,
+                **dict(zip(("drawn_in_low", "drawn_in_high"), (int(drawn[unit]) for drawn in times), strict=False)),
+            }

@@ -1,0 +1,98 @@
+"""Intervals taken apart: their seed, the replicates at their limits, and the questions that were drawn in these."""
+
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger import explain
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.cli.main import FINE
+from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.writing.append import append_lines
+from tests.projections.uncertainty.test_intervals import redrawn
+from tests.replay.cli.test_main import run
+from tests.support.paths import DATA
+from tests.system.test_stories import METACULUS
+
+GROUPS = "question-groups"
+
+
+@pytest.fixture
+def log(story: str, tmp_path: Path) -> str:
+    """The path of a story's log."""
+    path = str(tmp_path / "story.db")
+    with (DATA / story / "commands.jsonl").open("rb") as file, Ledger.open(path) as ledger:
+        append_lines(ledger, file, lambda *_: None, lambda _: None, atomic=False)
+    return path
+
+
+def drawn(number: dict[str, Any], limit: str, strata: list[list[list[str]]]) -> dict[str, int]:
+    """Return how often each question is drawn in the replicate that is a limit of the score."""
+    return dict(redrawn(bytes.fromhex(number["seed"]), number[f"score_{limit}_replicate"], strata))
+
+
+@pytest.mark.parametrize("story", [METACULUS])
+@pytest.mark.parametrize("participant", ["A", "B", "C"])
+def test_each_limit_is_the_total_of_the_questions_drawn_in_its_replicate(log: str, participant: str) -> None:
+    """The total of these rules is the sum of the scores, and the draws follow from the seed."""
+    found = explain(log, "interval", "plain", participant)
+    number, digest = found.number, replay(log).checkpoint.digest
+    seed = sha256("\n".join((digest, "intervals", "plain")).encode())
+    assert (number["digest"], number["seed"], number["replicates"], number["drawn"]) == (
+        digest,
+        seed.hexdigest(),
+        1999,
+        3,
+    )
+    for limit in ("low", "high"):
+        times = drawn(number, limit, [[["olympics-2021"], ["sp500-4500"]], [["gdp-next-year"]]])
+        assert {part["question"]: part[f"drawn_in_{limit}"] for part in found.parts} == {
+            part["question"]: times.get(part["question"], 0) for part in found.parts
+        }
+        scores = {part["question"]: Fraction(part["score"] or 0) for part in found.parts}
+        total = sum(times[question] * scores[question] for question in times)
+        assert Fraction(number[f"score_{limit}"]) == total
+
+
+@pytest.mark.parametrize("story", [METACULUS, GROUPS])
+def test_the_limits_are_those_of_the_table(log: str) -> None:
+    """In every contest, and for every participant on its board."""
+    for row in replay(log).table("intervals").rows():
+        number = explain(log, "interval", row["contest"], row["participant"]).number
+        for name in ("score_low", "score_high", "rank_low", "rank_high", "prize_low", "prize_high"):
+            assert number.get(name) == row[name] or Fraction(number[name]) == Fraction(row[name])
+        assert number["seed"] == row["seed"]
+
+
+@pytest.mark.parametrize("story", [GROUPS])
+def test_the_questions_of_a_group_are_drawn_together(log: str) -> None:
+    """In each of the two replicates."""
+    found = explain(log, "interval", "cup", "ada")
+    for limit in ("low", "high"):
+        times = {(part["group"], part[f"drawn_in_{limit}"]) for part in found.parts}
+        assert len(times) == found.number["drawn"] == 2
+
+
+@pytest.mark.parametrize("story", [METACULUS])
+def test_an_interval_that_does_not_exist_is_refused(log: str) -> None:
+    """The contest is looked for first."""
+    for where, who, code in (("nowhere", "A", "unknown_contest"), ("plain", "nobody", "nothing_standing")):
+        with pytest.raises(Refused) as refused:
+            explain(log, "interval", where, who)
+        assert refused.value.code == code
+
+
+@pytest.mark.parametrize("story", [METACULUS])
+def test_the_command_prints_the_seed_and_the_replicates(log: str) -> None:
+    """As lines of names and values, and one line a question."""
+    result = run("explain", log, "interval", "plain", "A")
+    assert result.exit_code == FINE
+    lines = [line.split() for line in result.stdout.splitlines()]
+    seed = explain(log, "interval", "plain", "A").number["seed"]
+    assert ["seed", seed] in lines
+    assert ["question", "group", "kind", "weight", "score", "drawn_in_low", "drawn_in_high"] in lines
+    assert [line[-2:] for line in lines if line[:1] == ["olympics-2021"]] == [["2", "0"]]
