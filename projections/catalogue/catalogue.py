@@ -3,11 +3,11 @@
 from forecast_ledger.projections.catalogue.inputs import SAMPLED, SCORED
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
+from forecast_ledger.projections.catalogue.uncertainty_catalogue import UNCERTAINTY
 from forecast_ledger.projections.core.column_values import Column
 from forecast_ledger.projections.tables import (
     analytics_tables,
     forecast_tables,
-    interval_tables,
     question_tables,
     score_tables,
 )
@@ -220,34 +220,7 @@ CATALOGUE: dict[str, Projection] = {
         as_built=True,
         on_request=True,
     ),
-    "intervals": Projection(
-        1,
-        "how far scores, ranks and prizes move if the questions of a contest are drawn again, best first",
-        ("contest", "participant"),
-        (
-            CONTEST,
-            PARTICIPANT,
-            Column("score", "points", "the total score on the leaderboard"),
-            Column("score_low", "points", "lower end of its interval, at the level_ppm of the rules"),
-            Column("score_high", "points", "upper end"),
-            Column("rank", "count", "the rank on the leaderboard; empty if there is none"),
-            Column("rank_low", "count", "lower end of its interval, the better rank"),
-            Column("rank_high", "count", "upper end"),
-            Column("rank_set_low", "count", "the best rank that the data allow, for all participants at once"),
-            Column("rank_set_high", "count", "the worst rank that they allow; empty if it cannot be said"),
-            Column("first", "share", "share of the replicates in which the rank is 1"),
-            Column("best_5_percent", "share", "share of the replicates in which the rank is among the best 5%"),
-            Column("prize", "money", "the prize on the leaderboard; empty if the participant cannot win one"),
-            Column("prize_low", "money", "lower end of its interval"),
-            Column("prize_high", "money", "upper end"),
-            Column("replicates", "count", "number of replicates"),
-            Column("seed", "text", "seed of the draws: SHA-256 of the digest of the log, `intervals` and the contest"),
-        ),
-        interval_tables.intervals_values,
-        reads=(*SCORED, "digest"),
-        as_built=True,
-        on_request=True,
-    ),
+    **UNCERTAINTY,
     "kind_means": Projection(
         1,
         "the mean score for each kind of question, for contests whose total is the sum of these means",

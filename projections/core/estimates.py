@@ -15,6 +15,7 @@ from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 Floats = NDArray[np.float64]
+_EXACT = 53  # bits of a float: sums of integers below 2^53 are exact, in any order
 
 
 def floats(numbers: NDArray[Any]) -> Floats:
@@ -106,3 +107,23 @@ def root_shares(parts: Int64Array, squares: Int64Array) -> tuple[Int64Array, Int
     """
     value = parts / np.sqrt(squares) * QUANTUM
     return round_estimates(value, value * 2.0**-49)  # there are five roundings
+
+
+def matrix_product(rows: Int64Array, times: Int64Array) -> Int64Array:
+    """Return rows @ times, exact. rows: shape (p, u). times: shape (u, b). All sums must be below 2^62.
+
+    The numbers of `rows` are cut into limbs, so small that no sum of products needs more than 53 bits.
+
+    >>> matrix_product(np.array([[2**50 + 1, -3]]), np.array([[1, 5], [2, 4]])).tolist() == [[2**50 - 5, 5 * 2**50 - 7]]
+    True
+    """
+    largest = int(np.abs(rows).max(initial=0))
+    bits = _EXACT - int(np.abs(times).sum(axis=0).max(initial=0)).bit_length()
+    right = floats(times)
+    product = np.zeros((rows.shape[0], times.shape[1]), np.int64)
+    for shift in range(0, max(largest.bit_length(), 1), bits):
+        limb = rows >> shift
+        if largest.bit_length() > shift + bits:
+            limb &= (1 << bits) - 1
+        product += (floats(limb) @ right).astype(np.int64) << shift
+    return product

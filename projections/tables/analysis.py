@@ -22,6 +22,8 @@ from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.trading import arena, portfolios
 from forecast_ledger.projections.trading.account_histories import ALL, Selection
 from forecast_ledger.projections.trading.mark_prices import Marks
+from forecast_ledger.projections.uncertainty.intervals import BoardIntervals, board_places, contest_seed
+from forecast_ledger.projections.uncertainty.intervals import intervals as board_intervals
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ class Analysis:
         self._sampled: dict[str, SampledGroup] = {}
         self._samples: dict[str, ContestSample] = {}
         self._boards: dict[str, list[leaderboard.BoardRow]] = {}
+        self._intervals: dict[str, BoardIntervals] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
 
     @cached_property
@@ -98,6 +101,15 @@ class Analysis:
         if contest not in self._prizes:
             self._prizes[contest] = prizes.divide_pool(self.facts.contests[contest], self.board(contest))
         return self._prizes[contest]
+
+    def intervals(self, contest: str) -> BoardIntervals:
+        """Return the intervals of a contest's leaderboard."""
+        if contest not in self._intervals:
+            board, (_, seed) = self.board(contest), contest_seed(self.facts, contest)
+            place = board_places(self.facts, board)
+            opened = self.facts.contests[contest]
+            self._intervals[contest] = board_intervals(opened, self.scored(contest), board, place, seed)
+        return self._intervals[contest]
 
     def brier_sample(self, contest: str) -> ContestSample:
         """Return the sample that a contest's Brier aggregates are computed from."""

@@ -1,15 +1,15 @@
 """Builders of the tables that say how sure boards are: the values of each table, column by column."""
 
-from collections.abc import Sequence
+import numpy as np
 
-from forecast_ledger.projections.boards.leaderboard import BoardRow
-from forecast_ledger.projections.boards.totals import score_labels
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.column_values import Ids, Values, ids, round_to_points, transpose
-from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.tables.analysis import Analysis
-from forecast_ledger.projections.uncertainty.draws import seed_for
-from forecast_ledger.projections.uncertainty.intervals import Interval, intervals
+from forecast_ledger.projections.uncertainty.intervals import Interval, board_places, contest_seed
+from forecast_ledger.projections.uncertainty.pairs import Pair, pairs
 
 
 def intervals_values(analysis: Analysis) -> list[Values]:
@@ -20,36 +20,12 @@ def intervals_values(analysis: Analysis) -> list[Values]:
         contest = analysis.facts.contests[name]
         _, seed = contest_seed(analysis.facts, name)
         prizes = {prize.participant: prize.prize for prize in analysis.prizes(name)}
-        for row in contest_intervals(analysis, name, seed):
+        for row in analysis.intervals(name).rows:
             codes.append(code)
             prize = None if row.prize is None else prizes.get(row.row.participant, 0)
             rows.append((*_columns(row, prize), contest.opened.rules.replicates, seed.hex()))
     participants, *others = transpose(rows, 16)
     return [Ids(int64_array(codes), analysis.contests), ids(participants), *others]
-
-
-def contest_intervals(analysis: Analysis, name: str, seed: bytes) -> list[Interval]:
-    """Return the intervals of one contest's board, in its order."""
-    board = analysis.board(name)
-    return intervals(
-        analysis.facts.contests[name], analysis.scored(name), board, board_places(analysis.facts, board), seed
-    )
-
-
-def contest_seed(facts: Facts, name: str) -> tuple[str, bytes]:
-    """Return the digest that a contest's draws come from, and their seed.
-
-    The digest is that of the contest's seal, or of the log's last event if the contest is open.
-    """
-    sealed = facts.contests[name].sealed
-    digest = facts.digest if sealed is None else sealed.digest
-    return digest, seed_for(digest, "intervals", name)
-
-
-def board_places(facts: Facts, board: Sequence[BoardRow]) -> Int64Array:
-    """Return the row of a board of each participant code, -1 without one, shape (c,)."""
-    rows = {row.participant: number for number, row in enumerate(board)}
-    return int64_array([rows.get(label, -1) for label in score_labels(facts)])
 
 
 def _columns(interval: Interval, prize: int | None) -> tuple[object, ...]:
@@ -65,4 +41,61 @@ def _columns(interval: Interval, prize: int | None) -> tuple[object, ...]:
         interval.best,
         prize,
         *(interval.prize or (None, None)),
+    )
+
+
+def resolution_values(analysis: Analysis) -> list[Values]:
+    """One row for each contest whose totals are defined in every replicate."""
+    analysis.tally_all()
+    codes, rows = [], []
+    for code, name in enumerate(analysis.contests):
+        found = analysis.intervals(name)
+        if found.needed:
+            ranked = sum(row.rank is not None for row in found.rows)
+            middle = found.needed[(len(found.needed) - 1) // 2]
+            codes.append(code)
+            rows.append((ranked, len(found.needed), found.needed[0], middle, found.needed[-1]))
+    return [Ids(int64_array(codes), analysis.contests), *transpose(rows, 5)]
+
+
+def pairwise_values(analysis: Analysis) -> list[Values]:
+    """One row for each pair of participants of each contest with a common question, in the order of the leaderboard."""
+    analysis.tally_all()
+    codes, rows = [], []
+    for code, name in enumerate(analysis.contests):
+        contest, board, scored = analysis.facts.contests[name], analysis.board(name), analysis.scored(name)
+        _, seed = contest_seed(analysis.facts, name, "pairwise")
+        settled = _settled_at(analysis.facts, contest, scored.questions)
+        for pair in pairs(contest.opened.rules, scored, board_places(analysis.facts, board), settled, seed):
+            codes.append(code)
+            rows.append(
+                (board[pair.first].participant, board[pair.second].participant, *_pair_columns(pair), seed.hex())
+            )
+    first, second, *others = transpose(rows, 16)
+    return [Ids(int64_array(codes), analysis.contests), ids(first), ids(second), *others]
+
+
+def _settled_at(facts: Facts, contest: Contest, questions: Questions) -> Int64Array:
+    """Return the log position of the answer that counts for each scored question of a contest, shape (q,)."""
+    last, settled = contest.as_of(facts), np.zeros(len(facts.questions), np.int64)
+    for row in facts.settlements:
+        if row.position <= last:
+            settled[row.question] = row.position
+    answered: Int64Array = settled[questions.code]
+    return answered
+
+
+def _pair_columns(pair: Pair) -> tuple[object, ...]:
+    share = half_even((2 * pair.won + pair.questions - pair.won - pair.lost) * POINTS, 2 * pair.questions)
+    return (
+        pair.questions,
+        pair.won,
+        pair.lost,
+        share,
+        pair.difference,
+        *(pair.interval or (None, None)),
+        pair.p * (POINTS // 1000),
+        pair.adjusted * (POINTS // 1000),
+        *(pair.hoeffding or (None, None)),
+        *(pair.bernstein or (None, None)),
     )

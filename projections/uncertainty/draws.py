@@ -40,6 +40,21 @@ def multiplicities(seed: bytes, replicates: int, strata: Sequence[int]) -> Int64
     return np.concatenate(parts, axis=1) if parts else np.zeros((replicates, 0), np.int64)
 
 
+def signs(seed: bytes, replicates: int, units: int) -> Int64Array:
+    """Return a sign, -1 or 1, for each unit in each replicate, shape (replicates, units), 1 for a bit that is set.
+
+    The bits of replicate b, the highest of a byte first, are those of SHA-256 of seed, `sign`, b and c = 0, 1, 2 …,
+    with four bytes, the highest first, for b and c.
+
+    >>> signs(b"seed", 2, 3).shape, {*signs(b"seed", 2, 300).flat}
+    ((2, 3), {np.int64(1), np.int64(-1)})
+    """
+    counters = range(-(-units // (32 * _WORDS)))
+    digests = [_digests(seed + b"sign", replicate, counters) for replicate in range(replicates)]
+    bits = np.unpackbits(np.frombuffer(b"".join(digests), np.uint8)).reshape(replicates, -1)[:, :units]
+    return 2 * bits.astype(np.int64) - 1
+
+
 def _stratum(prefix: bytes, replicates: int, units: int) -> Int64Array:
     if units == 1:
         return np.ones((replicates, 1), np.int64)
@@ -52,9 +67,12 @@ def _stratum(prefix: bytes, replicates: int, units: int) -> Int64Array:
 
 
 def _words(prefix: bytes, replicate: int, counters: Iterable[int]) -> Int64Array:
+    return np.frombuffer(_digests(prefix, replicate, counters), ">u4").astype(np.int64)
+
+
+def _digests(prefix: bytes, replicate: int, counters: Iterable[int]) -> bytes:
     stem = prefix + replicate.to_bytes(4, "big")
-    digests = b"".join([sha256(stem + counter.to_bytes(4, "big")).digest() for counter in counters])
-    return np.frombuffer(digests, ">u4").astype(np.int64)
+    return b"".join([sha256(stem + counter.to_bytes(4, "big")).digest() for counter in counters])
 
 
 def _accepted(prefix: bytes, replicate: int, units: int, limit: int) -> Int64Array:

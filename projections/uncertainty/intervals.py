@@ -8,11 +8,13 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import BoardRow
+from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
-from forecast_ledger.projections.facts.columns import Contest
+from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.score_policies import lower_is_better
-from forecast_ledger.projections.uncertainty.rank_sets import LARGEST, rank_sets
+from forecast_ledger.projections.uncertainty.draws import seed_for
+from forecast_ledger.projections.uncertainty.rank_sets import LARGEST, RankSets, rank_sets
 from forecast_ledger.projections.uncertainty.resampled_board import ResampledBoard, resample
 
 _BEST = 20  # the best 5%: one in so many
@@ -45,9 +47,32 @@ class Interval(NamedTuple):
     prize: tuple[int, int] | None
 
 
+class BoardIntervals(NamedTuple):
+    """The intervals of a board. needed: as of `RankSets`; empty if a total is undefined in some replicate."""
+
+    rows: list[Interval]
+    needed: list[int]
+
+
+def contest_seed(facts: Facts, name: str, table: str = "intervals") -> tuple[str, bytes]:
+    """Return the digest that a contest's draws for a table come from, and their seed.
+
+    The digest is that of the contest's seal, or of the log's last event if the contest is open.
+    """
+    sealed = facts.contests[name].sealed
+    digest = facts.digest if sealed is None else sealed.digest
+    return digest, seed_for(digest, table, name)
+
+
+def board_places(facts: Facts, board: Sequence[BoardRow]) -> Int64Array:
+    """Return the row of a board of each participant code, -1 without one, shape (c,)."""
+    rows = {row.participant: number for number, row in enumerate(board)}
+    return int64_array([rows.get(label, -1) for label in score_labels(facts)])
+
+
 def intervals(
     contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
-) -> list[Interval]:
+) -> BoardIntervals:
     """Return the intervals of a board, in its order; none if no question counts.
 
     place: the row of the board of each participant code, -1 without one, shape (c,). Raises Refused(out_of_range): too
@@ -59,9 +84,10 @@ def intervals(
     """
     rules = contest.opened.rules
     if not board or not (scored.questions.weight > 0).any():
-        return []
+        return BoardIntervals([], [])
     drawn = resample(contest, scored, board, place, seed)
-    sets = _rank_sets(contest, board, drawn)
+    rows, sets = _rank_sets(contest, board, drawn)
+    allowed = dict(zip(rows, zip(sets.best, sets.worst, strict=True), strict=False))
     ranked = sum(row.rank is not None for row in board)
     every, replicates = [], np.arange(rules.replicates)
     for number, row in enumerate(board):
@@ -72,13 +98,13 @@ def intervals(
                 row=row,
                 score=_ends(limits(drawn.total[number], defined, rules.level_ppm)),
                 rank=None if rank is None else _ends(limits(rank, replicates, rules.level_ppm)),
-                rank_set=sets.get(number),
+                rank_set=allowed.get(number),
                 first=None if rank is None else _share(rank == 1),
                 best=None if rank is None else _share(rank <= best_places(ranked)),
                 prize=_ends(limits(drawn.prize[number], replicates, rules.level_ppm)) if drawn.paid[number] else None,
             )
         )
-    return every
+    return BoardIntervals(every, sets.needed)
 
 
 def best_places(ranked: int) -> int:
@@ -115,16 +141,15 @@ def _share(replicates: BoolArray) -> int:
     return half_even(int(replicates.sum()) * POINTS, len(replicates))
 
 
-def _rank_sets(contest: Contest, board: Sequence[BoardRow], drawn: ResampledBoard) -> dict[int, tuple[int, int]]:
-    """Return the sets of ranks of the rows that are ranked, by row."""
+def _rank_sets(contest: Contest, board: Sequence[BoardRow], drawn: ResampledBoard) -> tuple[list[int], RankSets]:
+    """Return the rows whose ranks follow totals, and the sets of ranks by totals, if every total is defined."""
     rules = contest.opened.rules
     rows = np.flatnonzero([row.rank is not None for row in board])
-    by_total = rules.rank_by == "total" or rules.take == "positive_square"
     totals = drawn.total[rows]
-    if not by_total or len(rows) < 2 or drawn.undefined[rows].any() or np.abs(totals).max() >= LARGEST:
-        return {}
+    if len(rows) < 2 or drawn.undefined[rows].any() or np.abs(totals).max() >= LARGEST:
+        return [], RankSets([], [], [])
     sign = -1 if lower_is_better(rules) else 1
     worth = int64_array([sign * round_to_points(board[row].score) for row in rows.tolist()])
     place = -(-rules.level_ppm * (rules.replicates + 1) // 10**6)
-    best, worst = rank_sets(worth, sign * totals, place)
-    return dict(zip(rows.tolist(), zip(best, worst, strict=True), strict=True))
+    by_total = rules.rank_by == "total" or rules.take == "positive_square"
+    return rows.tolist() if by_total else [], rank_sets(worth, sign * totals, place)

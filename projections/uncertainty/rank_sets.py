@@ -1,19 +1,30 @@
 """Sets of ranks: which ranks the data allow each participant, all at once."""
 
 from math import isqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array, sums_of_squares
 
 PARTS = 10**6  # units in 1 of a studentised difference
 MOST_REPLICATES = 4_096
 LARGEST = 1 << 48  # of totals, 1e-9
 _MOST = 1 << 40
-_BITS = 25  # of a limb: 2^12 products of two limbs can be added in 64 bits
 
 
-def rank_sets(worth: Int64Array, replicates: Int64Array, place: int) -> tuple[list[int], list[int]]:
+class RankSets(NamedTuple):
+    """The best and the worst rank that each participant may have.
+
+    needed: the least difference of totals, 1e-9, that would be significant for each pair, rising.
+    """
+
+    best: list[int]
+    worst: list[int]
+    needed: list[int]
+
+
+def rank_sets(worth: Int64Array, replicates: Int64Array, place: int) -> RankSets:
     """Return the best and the worst rank that each participant may have, at the confidence of an order statistic.
 
     worth: totals on the board, 1e-9, the larger the better, shape (p,), below LARGEST. replicates: of them, shape
@@ -42,7 +53,8 @@ def rank_sets(worth: Int64Array, replicates: Int64Array, place: int) -> tuple[li
         better[first] += down.sum()
         better[first + 1 :] += up
         worse[first + 1 :] += down
-    return (1 + better).tolist(), (people - worse).tolist()
+    needed = -(-(critical + 1) * np.concatenate(deviations).astype(object) // PARTS)
+    return RankSets((1 + better).tolist(), (people - worse).tolist(), sorted(needed.tolist()))
 
 
 def _studentised(difference: Int64Array, deviation: Int64Array) -> Int64Array:
@@ -59,14 +71,7 @@ def _deviations(own: Int64Array, others: Int64Array) -> Int64Array:
     own: shape (b,); others: shape (m, b).
     """
     difference, count = own - others, len(own)
-    high, low = difference >> _BITS, difference & ((1 << _BITS) - 1)
-    squares = zip(*(_products(*pair) for pair in ((high, high), (high, low), (low, low))), strict=True)
     return int64_array([
-        max(isqrt((count * ((a << 2 * _BITS) + (b << _BITS + 1) + c) - total**2) // (count * (count - 1))), 1)
-        for (a, b, c), total in zip(squares, difference.sum(axis=1).tolist(), strict=True)
+        max(isqrt((count * squares - total**2) // (count * (count - 1))), 1)
+        for squares, total in zip(sums_of_squares(difference), difference.sum(axis=1).tolist(), strict=True)
     ])  # fmt: skip
-
-
-def _products(one: Int64Array, other: Int64Array) -> list[int]:
-    products: list[int] = np.einsum("ij,ij->i", one, other).tolist()
-    return products

@@ -12,13 +12,14 @@ from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.totals import kernel_of_kind, worst_score
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many, int64_array, round_half_even
 from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.estimates import matrix_product
 from forecast_ledger.projections.core.sorting import index_where
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.coverage import QUESTION_KINDS, mean_kind
 
 MOST_NUMBERS = 100_000_000  # in an array: participants x replicates, for example; each number takes eight bytes
 _LIMIT = 1 << 62  # of sums
-_HALF = 31  # bits of a half of a number that is added up in two halves
+_HALF = 31  # bits that are left out where only the size of a sum matters
 
 Numbers = np.ndarray[Any, np.dtype[Any]]  # 64-bit or Python integers
 Quotients = tuple[Numbers, Numbers]  # numerators, shape (p, b), and divisors, of a shape that fits
@@ -69,12 +70,10 @@ class Draws(NamedTuple):
         """Return the sums of values of rows in each replicate, shape (p, b). Raises Refused(out_of_range)."""
         by_unit = np.zeros((self.people, self.times.shape[1]), np.int64)
         np.add.at(by_unit, (rows.owner, rows.unit), values)
-        if int(np.abs(by_unit).max(initial=0)) * int(self.times[:1].sum()) < _LIMIT:
-            sums: Int64Array = by_unit @ self.times.T
-            return sums
-        high, low = (part @ self.times.T for part in (by_unit >> _HALF, by_unit & ((1 << _HALF) - 1)))
-        check_range(int(np.abs(high).max(initial=0)) + 2 << _HALF)
-        return (high << _HALF) + low
+        if int(np.abs(by_unit).max(initial=0)) * int(self.times[:1].sum()) >= _LIMIT:
+            high = matrix_product(by_unit >> _HALF, self.times.T)
+            check_range(int(np.abs(high).max(initial=0)) + 2 << _HALF)
+        return matrix_product(by_unit, self.times.T)
 
     def every(self, kinds: slice = slice(None)) -> Int64Array:
         """Return Σ weight of all questions in each replicate, 1e-6, shape (b,)."""
@@ -118,7 +117,7 @@ def rows_of(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Arr
     rows = rows if isinstance(kept, slice) else rows.rows(kept)
     weight = questions.weight[rows.question]
     score, covered = (
-        _weighted(numbers.published(), weight)
+        weighted(numbers.published(), weight)
         for numbers in (coverage.points(rules, questions, rows), coverage.coverages(questions, rows))
     )
     return Rows(
@@ -130,8 +129,8 @@ def _kinds(scored: ContestScores) -> Int64Array:
     return int64_array([QUESTION_KINDS.index(mean_kind(answer.question)) for answer in scored.questions.answers])
 
 
-def _weighted(published: Int64Array | list[int], weight: Int64Array) -> Int64Array:
-    """Return published numbers x weight in the same unit, rounded half-even."""
+def weighted(published: Int64Array | list[int], weight: Int64Array) -> Int64Array:
+    """Return published numbers x weight in the same unit, rounded half-even. Raises Refused(out_of_range)."""
     numbers = np.array(published, object) if isinstance(published, list) else published
     shared = int(np.gcd.reduce(weight, initial=WEIGHT))  # WEIGHT if every question counts once
     check_range(int(abs(numbers).max(initial=0)) * int(weight.max(initial=0)) // shared)

@@ -57,7 +57,7 @@ _COMPARED = {
 @click.command(epilog="Example: forecast-ledger explain season.db score plain olympics-2021 A")
 @log_argument
 @click.argument("number", type=click.Choice(list(NUMBERS)))
-@click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT", shell_complete=completion.number_key)
+@click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT [OTHER]", shell_complete=completion.number_key)
 @click.option("--parts", "every_part", is_flag=True, help="Print every part of a score, not one row per forecast.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(
@@ -87,6 +87,7 @@ def explain(
     \b
     explain LOG score CONTEST QUESTION PARTICIPANT
     explain LOG take|prize|rank|interval|balance CONTEST PARTICIPANT
+    explain LOG pair CONTEST PARTICIPANT OTHER
 
     The parts add up exactly: their `contribution` to the numerator, their `points` to the published score. numerator /
     denominator is the score before rounding. A #number is a log position. If the text of an event ends in "…",

@@ -62,10 +62,10 @@ def ids(field: str) -> Complete:
 
 def number_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """Suggest the next part of the key of a number to explain."""
-    fields = (
-        ["contest", "question", "participant"] if ctx.params.get("number") == "score" else ["contest", "participant"]
-    )
-    return _next(ctx, fields, incomplete)
+    from forecast_ledger.replay.explain.numbers import NUMBERS
+
+    key = NUMBERS.get(str(ctx.params.get("number")), ("contest", "participant"))
+    return _next(ctx, ["participant" if field == "other" else field for field in key], incomplete)
 
 
 def row_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":

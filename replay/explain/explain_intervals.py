@@ -1,4 +1,4 @@
-"""Explain intervals: the seed and the replicates that they come from, and how often each question was drawn."""
+"""Explain intervals and pairs: the seed and the replicates that they come from, question by question."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import coverage
-from forecast_ledger.projections.tables.interval_tables import board_places, contest_seed
+from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.uncertainty.draws import multiplicities
-from forecast_ledger.projections.uncertainty.intervals import Limits, limits
+from forecast_ledger.projections.uncertainty.intervals import Limits, board_places, contest_seed, limits
 from forecast_ledger.projections.uncertainty.replicates import Units, units_of
 from forecast_ledger.projections.uncertainty.resampled_board import resample
 from forecast_ledger.replay.explain.explain_boards import board_row, explanation, money, nine, number_key, read_contest
@@ -42,8 +45,7 @@ def interval(source: LogSource, contest: str, participant: str) -> Explanation:
     prize = limits(drawn.prize[number], every, rules.level_ppm) if drawn.paid[number] else None
     times = multiplicities(seed, rules.replicates, units.strata)
     limiting = [] if score is None else [times[score.low], times[score.high]]
-    own = scored.rows.of(score_labels(reading.facts).index(participant))
-    scores = dict(zip(own.question.tolist(), coverage.points(rules, scored.questions, own).exact(), strict=True))
+    scores = _scores(reading.facts, scored, rules, participant)
     parts = list(_parts(scored, units, scores, limiting))
     described = {
         **number_key("interval", contest, place),
@@ -62,6 +64,49 @@ def interval(source: LogSource, contest: str, participant: str) -> Explanation:
         f"percentile bootstrap over questions within kinds, one draw for all participants; {TOTALS[rules.total].words}"
     )
     return explanation(reading, opened, described, parts, words)
+
+
+def pair(source: LogSource, contest: str, participant: str, other: str) -> Explanation:
+    """Explain the comparison of two participants: their scores on each common question.
+
+    The numbers are those of the table `pairwise`, where the participant with the better rank comes first. Raises, first
+    that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing (one of the two is not on the
+    board, or they have no question in common), out_of_range.
+    """
+    reading = read_contest(source, contest, participant)
+    projections, place = board_row(reading, contest, participant)
+    board_row(reading, contest, other)
+    names = (participant, other)
+    rows = projections.table("pairwise").only("contest", contest).rows()
+    found = next((row for row in rows if {row["participant"], row["other"]} == {*names} and len({*names}) == 2), None)
+    if found is None:
+        detail = f"no question has a score of both {participant} and {other}"
+        raise Refused("nothing_standing", "other", other, detail, remedy="`table LOG pairwise` lists the pairs")
+    first, second = found["participant"], found["other"]
+    opened, scored = reading.facts.contests[contest], projections.scored(contest)
+    scores = {name: _scores(reading.facts, scored, opened.opened.rules, name) for name in (first, second)}
+    sign = -1 if lower_is_better(opened.opened.rules) else 1
+    parts = [
+        {
+            "question": scored.questions.answers[number].question.question,
+            "weight": format_fixed(int(scored.questions.weight[number]), WEIGHT),
+            "score": nine(scores[first][number]),
+            "other_score": nine(scores[second][number]),
+            "difference": nine(sign * (scores[first][number] - scores[second][number])),
+        }
+        for number in sorted(scores[first].keys() & scores[second].keys())
+        if scored.questions.weight[number] > 0
+    ]
+    digest, _ = contest_seed(reading.facts, contest, "pairwise")
+    described = {**number_key("pair", contest, place), **found, "digest": digest}
+    words = "the weighted mean of the differences of scores on common questions, above 0 if the participant is better"
+    return explanation(reading, opened, described, parts, words)
+
+
+def _scores(facts: Facts, scored: ContestScores, rules: RuleSet, participant: str) -> dict[int, Fraction]:
+    """Return the scores of a participant by question."""
+    own = scored.rows.of(score_labels(facts).index(participant))
+    return dict(zip(own.question.tolist(), coverage.points(rules, scored.questions, own).exact(), strict=True))
 
 
 def _described(name: str, found: Limits | None, text: Callable[[int], object]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ NUMBERS = {  # kind -> the ids that are its key
     "prize": _BOARD_KEY,
     "rank": _BOARD_KEY,
     "interval": _BOARD_KEY,
+    "pair": (*_BOARD_KEY, "other"),
     "balance": _BOARD_KEY,
 }
 
@@ -54,7 +55,6 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
     source = explain_scores.LogSource(log, name, as_of, watch, None if model is None else fspath(model))
     if number == "score":
         return explain_scores.score(source, *key, every_part=every_part)
-    if number == "interval":
-        return explain_intervals.interval(source, *key)
-    explanation: Explanation = getattr(explain_boards, number)(source, *key)
+    module = explain_intervals if number in {"interval", "pair"} else explain_boards
+    explanation: Explanation = getattr(module, number)(source, *key)
     return explanation

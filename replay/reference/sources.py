@@ -176,7 +176,41 @@ SOURCES = (
         'M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, "Inference for ranks with applications to mobility '
         'across neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1):476-518',
         "doi:10.1093/restud/rdad006",
-        "`intervals`: the sets of ranks",
+        "`intervals`: the sets of ranks; `resolution`",
+    ),
+    Source(
+        "Howard et al. (2021)",
+        'S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence '
+        'sequences", Annals of Statistics 49(2):1055-1080',
+        "doi:10.1214/20-AOS1991",
+        "`pairwise`: confidence sequences",
+    ),
+    Source(
+        "Choe and Ramdas (2023)",
+        'Y. J. Choe and A. Ramdas, "Comparing sequential forecasters", Operations Research, theorems 1 and 2, and '
+        "their code comparecast: where the bounds are tightest",
+        "doi:10.1287/opre.2021.0792",
+        "`pairwise`: confidence sequences of differences of scores",
+    ),
+    Source(
+        "Fisher (1935)",
+        'R. A. Fisher, "The Design of Experiments", section 21: the signs of differences turned at random',
+        "",
+        "`pairwise`: the permutation test",
+    ),
+    Source(
+        "Phipson and Smyth (2010)",
+        'B. Phipson and G. K. Smyth, "Permutation p-values should never be zero", Statistical Applications in Genetics '
+        "and Molecular Biology 9(1):39",
+        "doi:10.2202/1544-6115.1585",
+        "`pairwise`: the p-value counts what was observed as one permutation",
+    ),
+    Source(
+        "Holm (1979)",
+        'S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics '
+        "6(2):65-70",
+        "",
+        "`pairwise`: the p-value adjusted for the number of pairs",
     ),
     Source(
         "CFA Institute, Global Investment Performance Standards",

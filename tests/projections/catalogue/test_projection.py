@@ -10,6 +10,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
+from forecast_ledger.projections.catalogue.uncertainty_catalogue import UNCERTAINTY
 from forecast_ledger.projections.core.column_values import KINDS, Ids, plain_values
 from forecast_ledger.projections.core.table import Table
 from tests.support import oracle
@@ -51,6 +52,12 @@ PROMISED = {  # at least these columns
         "score", "score_low", "score_high", "rank", "rank_low", "rank_high", "rank_set_low", "rank_set_high", "first",
         "best_5_percent", "prize", "prize_low", "prize_high", "replicates", "seed",
     ),
+    "resolution": ("contest", "ranked", "pairs", "smallest", "middle", "largest"),
+    "pairwise": (
+        "contest", "participant", "other", "questions", "won", "lost", "won_share", "difference", "difference_low",
+        "difference_high", "p", "p_adjusted", "hoeffding_low", "hoeffding_high", "bernstein_low", "bernstein_high",
+        "seed",
+    ),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "prizes": ("contest", "participant", "prize", "paid"),
     "brier": ("contest", "participant", "n", "brier", "reliability", "resolution_term", "uncertainty"),
@@ -86,6 +93,14 @@ OPTIONAL = {  # columns that may be empty in a row
     "questions": {"reveals_at", "outcome", "value"},
     "score_parts": {"probability", "reference", "peers"},
     "leaderboard": {"rank", "take"},
+    "pairwise": {
+        "difference_low",
+        "difference_high",
+        "hoeffding_low",
+        "hoeffding_high",
+        "bernstein_low",
+        "bernstein_high",
+    },
     "intervals": {
         "rank",
         "rank_low",
@@ -230,7 +245,9 @@ def test_digests_do_not_depend_on_when_commands_are_recorded() -> None:
             recorded = [event for page in ledger.read() for event in page]
         assert {event.recorded_at for event in recorded} == {recorded_at}
         taken = digests(Projections(oracle.facts_in(recorded)))
-        del taken["forecasts"], taken["intervals"]  # when each was recorded; a seed from the digest of the log
+        del taken["forecasts"]  # when each was recorded
+        for name in UNCERTAINTY:  # their seeds follow from the digest of the log
+            del taken[name]
         by_clock.append(taken)
     assert by_clock[0] == by_clock[1]
 

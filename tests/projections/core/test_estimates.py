@@ -1,8 +1,10 @@
 """Integers decided by float estimates, compared with Python's exact ones."""
 
 from fractions import Fraction
+from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.estimates import (
     divide_wrapped,
     floats,
+    matrix_product,
     multiply_and_round,
     root_shares,
     round_estimates,
@@ -98,3 +101,29 @@ def test_an_estimate_decides_where_no_tie_is_within_its_guard() -> None:
     values, guards = np.array([1.4, 1.499, -2.6, 1e300, 7.0]), np.array([0.01, 0.01, 0.01, 1e290, 0.6])
     rounded, doubtful = round_estimates(values, guards)
     assert (rounded.tolist(), doubtful.tolist()) == ([1, 0, -3, 0, 0], [1, 3, 4])
+
+
+@pytest.mark.parametrize("bits", [1, 20, *range(42, 56)])
+def test_products_are_exact(bits: int) -> None:
+    """Around the size at which numbers are cut into limbs, and where every number has the same sign."""
+    random = Random(bits)
+    for low in (-(2**bits) + 1, 2 ** (bits - 1)):
+        rows = [[random.randrange(low, 2**bits) for _ in range(60)] for _ in range(3)]
+        times = [[random.randrange(4) for _ in range(5)] for _ in range(60)]
+        expected = [
+            [sum(a * b for a, b in zip(row, column, strict=True)) for column in zip(*times, strict=True)]
+            for row in rows
+        ]
+        assert matrix_product(np.array(rows), np.array(times)).tolist() == expected
+        signs = [[random.choice((-1, 1)) for _ in range(5)] for _ in range(60)]
+        expected = [
+            [sum(a * b for a, b in zip(row, column, strict=True)) for column in zip(*signs, strict=True)]
+            for row in rows
+        ]
+        assert matrix_product(np.array(rows), np.array(signs)).tolist() == expected
+
+
+def test_nothing_adds_up_to_nothing() -> None:
+    """No rows, or only zeros."""
+    assert matrix_product(np.zeros((0, 2), np.int64), np.ones((2, 3), np.int64)).shape == (0, 3)
+    assert matrix_product(np.zeros((2, 2), np.int64), np.zeros((2, 1), np.int64)).tolist() == [[0], [0]]

@@ -19,9 +19,11 @@ from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.uncertainty import replicates
-from forecast_ledger.projections.uncertainty.intervals import limits
+from forecast_ledger.projections.uncertainty.intervals import board_places, contest_seed, limits
 from forecast_ledger.projections.uncertainty.replicates import Draws, Rows
+from forecast_ledger.projections.uncertainty.resampled_board import resample
 from tests.projections.uncertainty.test_draws import drawn
+from tests.projections.uncertainty.test_rank_sets import by_definition
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.given import (
@@ -187,6 +189,30 @@ def test_intervals_are_those_of_the_definition(name: str) -> None:
                 assert Fraction(row["prize"]) == Fraction(place.prize, 10**6)
                 amounts = [Fraction(each.prize, 10**6) for each in own if each is not None]
                 assert (Fraction(row["prize_low"]), Fraction(row["prize_high"])) == middle(amounts)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "per_coverage"])
+def test_sets_of_ranks_and_the_resolution_are_those_of_the_replicates(name: str) -> None:
+    """Where the total is defined in every replicate; the place of the critical value is 36 of 39 at 90%."""
+    for seed in range(times(4)):
+        recorded = oracle.history(*season(RULES[name], seed))
+        projections = Projections(oracle.facts_in(recorded))
+        contest, board = projections.facts.contests["cup"], projections.board("cup")
+        place = board_places(projections.facts, board)
+        drawn = resample(contest, projections.scored("cup"), board, place, contest_seed(projections.facts, "cup")[1])
+        ranked = [number for number, row in enumerate(board) if row.rank is not None]
+        rows, found = [*projections.table("intervals").rows()], [*projections.table("resolution").rows()]
+        if drawn.undefined[ranked].any():
+            assert ({row["rank_set_low"] for row in rows}, found) == ({None}, [])
+            continue
+        sign = -1 if RULES[name].kernel == "brier" else 1
+        worth = [sign * int(Fraction(rows[number]["score"]) * 10**9) for number in ranked]
+        best, worst, needed = by_definition(worth, (sign * drawn.total[ranked]).tolist(), 36)
+        sets = [(rows[number]["rank_set_low"], rows[number]["rank_set_high"]) for number in ranked]
+        assert sets == [*zip(best, worst, strict=True)]
+        amounts = [Fraction(needed[at], 10**9) for at in (0, (len(needed) - 1) // 2, -1)]
+        assert [Fraction(found[0][column]) for column in ("smallest", "middle", "largest")] == amounts
+        assert (found[0]["ranked"], found[0]["pairs"]) == (len(ranked), len(needed))
 
 
 def test_every_total_can_be_drawn_again() -> None:

@@ -15,8 +15,8 @@ def parts(difference: int, deviation: int) -> int:
     return abs(difference) * 10**6 // deviation
 
 
-def by_definition(worth: list[int], replicates: list[list[int]], place: int) -> tuple[list[int], list[int]]:
-    """Return the best and worst rank of each participant, pair by pair."""
+def by_definition(worth: list[int], replicates: list[list[int]], place: int) -> tuple[list[int], list[int], list[int]]:
+    """Return the best and worst rank of each participant, and the least difference that each pair needs."""
     people, count = len(worth), len(replicates[0])
     pairs = [*permutations(range(people), 2)]
     deviation = {}
@@ -32,7 +32,17 @@ def by_definition(worth: list[int], replicates: list[list[int]], place: int) -> 
     above = {(i, j) for i, j in pairs if worth[i] > worth[j] and parts(worth[i] - worth[j], deviation[i, j]) > critical}
     best = [1 + sum((j, i) in above for j in range(people)) for i in range(people)]
     worst = [people - sum((i, j) in above for j in range(people)) for i in range(people)]
-    return best, worst
+    needed = [least_above(critical, deviation[i, j]) for i, j in pairs if i < j]
+    return best, worst, sorted(needed)
+
+
+def least_above(critical: int, deviation: int) -> int:
+    """Return the least difference whose studentised value is above another."""
+    least, most = 0, (critical + 2) * deviation
+    while least < most:
+        middle = (least + most) // 2
+        least, most = (least, middle) if parts(middle, deviation) > critical else (middle + 1, most)
+    return least
 
 
 @pytest.mark.parametrize("scale", [1, 10**6, 10**14])
@@ -52,4 +62,4 @@ def test_certain_and_uncertain_ranks() -> None:
     """One who is always far ahead has the rank 1 alone; two who change places share the ranks 2 and 3."""
     moves = [1, -1] * 12 + [0]
     replicates = np.array([[900] * 25, [10 + move for move in moves], [11 - move for move in moves]])
-    assert rank_sets(np.array([900, 10, 11]), replicates, 24) == ([1, 2, 2], [1, 3, 3])
+    assert rank_sets(np.array([900, 10, 11]), replicates, 24)[:2] == ([1, 2, 2], [1, 3, 3])

@@ -86,6 +86,30 @@ def test_an_interval_that_does_not_exist_is_refused(log: str) -> None:
         assert refused.value.code == code
 
 
+@pytest.mark.parametrize("story", [METACULUS, GROUPS])
+def test_a_pair_is_the_questions_that_both_have_forecast_on(log: str) -> None:
+    """In either order of the two; the differences, weighted, have the mean of the table, to the last digit shown."""
+    rows = [*replay(log).table("pairwise").rows()]
+    for row in rows:
+        found = explain(log, "pair", row["contest"], row["other"], row["participant"])
+        assert {name: found.number[name] for name in row} == row
+        assert len(found.parts) == row["questions"]
+        total = sum(Fraction(part["difference"]) * Fraction(part["weight"]) for part in found.parts)
+        weight = sum(Fraction(part["weight"]) for part in found.parts)
+        assert abs(total - weight * Fraction(row["difference"])) <= Fraction(weight, 10**9)
+        assert sum(Fraction(part["difference"]) > 0 for part in found.parts) == row["won"]
+    assert rows
+
+
+@pytest.mark.parametrize("story", [METACULUS])
+@pytest.mark.parametrize("other", ["nobody", "A"])
+def test_a_pair_that_does_not_exist_is_refused(log: str, other: str) -> None:
+    """The other is not on the board, or is the participant."""
+    with pytest.raises(Refused) as refused:
+        explain(log, "pair", "plain", "A", other)
+    assert refused.value.code == "nothing_standing"
+
+
 @pytest.mark.parametrize("story", [METACULUS])
 def test_the_command_prints_the_seed_and_the_replicates(log: str) -> None:
     """As lines of names and values, and one line a question."""
