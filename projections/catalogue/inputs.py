@@ -78,7 +78,7 @@ def kinds_of(types: Iterable[type[events.Event]]) -> set[str]:
     """Return the kinds of facts that events of these types can change.
 
     >>> sorted(kinds_of([events.PricesQuoted]))
-    ['clock', 'quotes', 'scored_quotes']
+    ['clock', 'digest', 'quotes', 'scored_quotes']
     """
     types = set(types)
     return {name for name, kind in INPUTS.items() if any(issubclass(event, kind.types) for event in types)}

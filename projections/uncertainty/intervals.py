@@ -128,9 +128,28 @@ def limits(values: Int64Array, replicates: Int64Array, level_ppm: int) -> Limits
     if not len(replicates):
         return None
     order = replicates[np.argsort(values[replicates], kind="stable")]
-    outside = max((10**6 - level_ppm) * (len(order) + 1) // (2 * 10**6), 1)
+    outside = _outside(len(order), level_ppm)
     low, high = int(order[outside - 1]), int(order[-outside])
     return Limits(int(values[low]), int(values[high]), low, high)
+
+
+def ends(values: Int64Array, defined: BoolArray, level_ppm: int) -> list[tuple[int, int] | None]:
+    """Return the least and greatest values of `limits` for each row; shape (n, b).
+
+    >>> ends(np.arange(3_998).reshape(2, -1), np.ones((2, 1_999), bool), 950_000)
+    [(49, 1949), (2048, 3948)]
+    """
+    outside = _outside(values.shape[1], level_ppm)
+    ordered = np.partition(values, (outside - 1, values.shape[1] - outside), axis=1)
+    found: list[tuple[int, int] | None] = [*map(tuple, ordered[:, (outside - 1, -outside)].tolist())]
+    for row in np.flatnonzero(~defined.all(axis=1)).tolist():
+        found[row] = _ends(limits(values[row], np.flatnonzero(defined[row]), level_ppm))
+    return found
+
+
+def _outside(count: int, level_ppm: int) -> int:
+    """Return the place of the lower limit among so many replicates, from 1."""
+    return max((10**6 - level_ppm) * (count + 1) // (2 * 10**6), 1)
 
 
 def _ends(found: Limits | None) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
 from forecast_ledger.projections.uncertainty.confidence_sequences import empirical_bernstein, normal_mixture
 from forecast_ledger.projections.uncertainty.draws import multiplicities, signs
-from forecast_ledger.projections.uncertainty.intervals import limits
+from forecast_ledger.projections.uncertainty.intervals import ends
 from forecast_ledger.projections.uncertainty.replicates import check_range, check_size, units_of, weighted
 
 PERMUTATIONS = 999
@@ -203,12 +203,10 @@ def _scaled(season: _Season, sums: Int64Array) -> Int64Array:
     return sums * factor
 
 
-def _intervals(season: _Season, by_unit: Int64Array, weights: Int64Array) -> Iterator[tuple[int, int] | None]:
+def _intervals(season: _Season, by_unit: Int64Array, weights: Int64Array) -> list[tuple[int, int] | None]:
     over = matrix_product(weights, season.times)
     means = half_even_many(_scaled(season, matrix_product(by_unit, season.times)), np.maximum(over, 1))
-    for own, defined in zip(means, over > 0, strict=True):
-        found = limits(own, np.flatnonzero(defined), season.rules.level_ppm)
-        yield None if found is None else (found.least, found.greatest)
+    return ends(means, over > 0, season.rules.level_ppm)
 
 
 def _sequences(
