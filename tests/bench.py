@@ -253,6 +253,8 @@ def sealed(folder: Path) -> dict[str, float]:
             "tail": lambda: replay(place, segments=part, trust="files"),
             "verified": lambda: read_rebuilt(most),
             "read": lambda: read_checked(place),
+            "writer": lambda: open_writer(place),
+            "writer from segments": lambda: open_writer(place, most),
         }.items()
     }
     return {
@@ -260,6 +262,7 @@ def sealed(folder: Path) -> dict[str, float]:
         "the same with 1 % of tail (aim 10)": times["log"] / times["tail"],
         "size of segments over the SQLite file (aim 0.08)": found.bytes / Path(place).stat().st_size,
         "full verification of segments over reading and hashing the log (aim 1)": times["verified"] / times["read"],
+        "a writer from the log over one from segments": times["writer"] / times["writer from segments"],
     }
 
 
@@ -278,6 +281,12 @@ def read_checked(log: str | Path) -> None:
     with open_store(log, "main") as store:
         for _ in unseal_pages(store.pages()):
             pass
+
+
+def open_writer(log: str, segments: Path | None = None) -> None:
+    """Open a ledger to write, with what it has to know of its log."""
+    with Ledger.open(log, segments=segments) as ledger:
+        ledger.head()
 
 
 def read_rebuilt(segments: Path) -> None:

@@ -1,6 +1,6 @@
 """Where in the log each command is: the newest ones by id, the older ones by a hash of the id, confirmed in the log."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Corrupt
@@ -45,16 +45,24 @@ class CommandIndex:
         import numpy as np  # noqa: PLC0415 - short logs do without
 
         newest = self.recent.popitem()
-        hashes = np.fromiter(map(hash, self.recent), np.int64, len(self.recent))
-        positions = np.fromiter((command.first for command in self.recent.values()), np.uint64, len(self.recent))
+        firsts = np.fromiter((command.first for command in self.recent.values()), np.uint64, len(self.recent))
+        self.add(self.recent, firsts)
+        self.recent.clear()
+        self.recent.update([newest])
+
+    def add(self, ids: Collection[str], firsts: "np.ndarray") -> None:
+        """Add older commands, with the log positions of their first events."""
+        import numpy as np  # noqa: PLC0415 - short logs do without
+
+        if not len(ids):
+            return
+        hashes, positions = np.fromiter(map(hash, ids), np.int64, len(ids)), firsts
         while self._runs and len(self._runs[-1][0]) <= 2 * len(hashes):
             longer, places = self._runs.pop()
             hashes, positions = np.concatenate([longer, hashes]), np.concatenate([places, positions])
         order = np.argsort(hashes, kind="stable")
         small = np.uint32 if int(positions.max()) < 2**32 else np.uint64
         self._runs.append((hashes[order], positions[order].astype(small)))
-        self.recent.clear()
-        self.recent.update([newest])
 
     def older(self, ids: Iterable[str], read: ReadRows) -> dict[str, RecordedCommand]:
         """Return those of these commands that are recorded, and are not recent. Raises Corrupt, Unavailable."""

@@ -34,14 +34,11 @@ class WriterState:
 
     def apply(self, page: Sequence[Recorded]) -> None:
         """Apply the rows after the head. Raises Corrupt; the head is then the row before the one that is at fault."""
-        state, commands = self.state, self.commands.recent
+        commands = self.commands.recent
         last = None
         try:
             for recorded in page:
-                for table, key, value in evolve(recorded.event, state, recorded.position):
-                    table[key] = value
-                if isinstance(recorded.event, _ATTEMPT_EVENTS):
-                    self.attempts[attempt_key(recorded.event)] = recorded.command_id
+                self.evolve(recorded)
                 entry = commands.get(recorded.command_id)
                 first = entry.first if entry else recorded.position
                 commands[recorded.command_id] = RecordedCommand(recorded.command, first, recorded.position)
@@ -51,6 +48,13 @@ class WriterState:
                 self.head, self.recorded_at = Checkpoint(last.position, last.digest), last.recorded_at
                 self.is_imported = last.imported is True
         self.commands.settle()
+
+    def evolve(self, recorded: Recorded) -> None:
+        """Apply an event to the state; its command is not noted. Raises Corrupt."""
+        for table, key, value in evolve(recorded.event, self.state, recorded.position):
+            table[key] = value
+        if isinstance(recorded.event, _ATTEMPT_EVENTS):
+            self.attempts[attempt_key(recorded.event)] = recorded.command_id
 
     def close(self) -> None:
         """Delete the temporary file."""

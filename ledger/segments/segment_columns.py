@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 
@@ -23,6 +23,7 @@ _ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
 _DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
 _BEFORE_EVENT = log.BEFORE_EVENT.decode()
 _encode = msgspec.json.Encoder().encode
+_event = msgspec.json.Decoder(events.AnyEvent)
 
 
 class SegmentColumns(NamedTuple):
@@ -177,11 +178,35 @@ def _instants(micros: Sequence[int | None]) -> Any:
     return pa.array(micros, pa.int64()).cast(pa.timestamp("us", "UTC"))
 
 
+def other_events(others: Any) -> Iterator[Recorded]:
+    """Yield the events that are kept as JSON, with the id of their command if it was read.
+
+    Those that seal a contest have their digest. Raises Corrupt: this version cannot read one.
+    """
+    read = [others[name].to_pylist() for name in ("position", "event", "digest")]
+    ids = others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others)
+    recorded_at = integers(others["recorded_at"]).tolist()
+    for position, text, digest, command_id, at in zip(*read, ids, recorded_at, strict=True):
+        try:
+            event = _event.decode(text)
+        except log.UNREADABLE as error:
+            raise Corrupt(position, f"this version cannot read the event: {error}", "schemas") from None
+        yield Recorded(
+            position=position,
+            recorded_at=at,
+            command_id=command_id,
+            command="",
+            previous="",
+            event=event,
+            digest="" if digest is None else digest.hex(),
+        )
+
+
 def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]]:
     """Yield the rows in log order, page by page, as they follow a checkpoint: byte for byte those of the log."""
     pa = pyarrow()
     forecasts, others = columns
-    position = np.concatenate([_integers(forecasts["position"]), _integers(others["position"])])
+    position = np.concatenate([integers(forecasts["position"]), integers(others["position"])])
     order, previous = np.argsort(position, kind="stable"), before.digest
     for begin in range(0, len(order), AT_ONCE):
         page = order[begin : begin + AT_ONCE]
@@ -295,6 +320,15 @@ def _number_lists(column: Any) -> Any:
     return pa.compute.binary_join(texts, ",")
 
 
-def _integers(column: Any) -> Any:
-    """Return a column without missing values as an array of int64; instants in µs."""
-    return column.cast(pyarrow().int64()).to_numpy()
+def integers(column: Any, missing: int | None = None) -> Any:
+    """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
+    numbers = column.cast(pyarrow().int64())
+    return (numbers if missing is None else numbers.fill_null(missing)).to_numpy()
+
+
+def labelled(column: Any) -> tuple[list[str], Any]:
+    """Return the labels of a column of names, and the label of each row by number, an array of int32."""
+    chunk = column.combine_chunks()
+    if not len(chunk):
+        return [], np.zeros(0, np.int32)
+    return chunk.dictionary.to_pylist(), chunk.indices.to_numpy()

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, pyarrow
 from forecast_ledger.ledger.segments.segment_files import read_columns
 from forecast_ledger.ledger.segments.segment_manifest import Segment, check_file, check_same_log
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
@@ -63,7 +63,7 @@ class SealedLog:
         """
         for segment in self.manifest.segments:
             columns = self._columns(segment, without)
-            at = max(int(_integers(table["recorded_at"]).max()) for table in columns if len(table))
+            at = max(int(integers(table["recorded_at"]).max()) for table in columns if len(table))
             if includes(segment.last, at):
                 yield SealedPart(segment, columns, segment.end, at)
                 continue
@@ -96,7 +96,7 @@ class SealedLog:
 def _in_log_order(columns: SegmentColumns) -> Iterator[tuple[int, int]]:
     """Return log position and recorded_at, µs, of each row of a segment."""
     frame = ("position", "recorded_at")
-    position, at = (np.concatenate([_integers(table[name]) for table in columns]) for name in frame)
+    position, at = (np.concatenate([integers(table[name]) for table in columns]) for name in frame)
     order = np.argsort(position)
     return zip(position[order].tolist(), at[order].tolist(), strict=True)
 
@@ -104,8 +104,3 @@ def _in_log_order(columns: SegmentColumns) -> Iterator[tuple[int, int]]:
 def _up_to(columns: SegmentColumns, position: int) -> SegmentColumns:
     field = pyarrow().compute.field("position")
     return SegmentColumns(*(table.filter(field <= position) for table in columns))
-
-
-def _integers(column: Any) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    integers: np.ndarray[Any, np.dtype[np.int64]] = column.cast(pyarrow().int64()).to_numpy()
-    return integers

@@ -3,10 +3,11 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
 from os import PathLike
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -51,13 +52,19 @@ class Ledger:
     Receipt(command_id='c1', first=1, last=1, duplicate=True)
     """
 
-    def __init__(self, store: "Store", clock: Callable[[], int], prizes: Prizes | None = None) -> None:
+    def __init__(
+        self,
+        store: "Store",
+        clock: Callable[[], int],
+        prizes: Prizes | None = None,
+        known: WriterState | None = None,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._prizes = prizes
         self._lock = Lock()
         self._subscriptions: set[Subscription] = set()
-        self._known = WriterState()
+        self._known = WriterState() if known is None else known
 
     @classmethod
     def open(
@@ -67,18 +74,22 @@ class Ledger:
         *,
         clock: Callable[[], int] | None = None,
         prizes: Prizes | None = None,
+        segments: str | PathLike[str] | None = None,
     ) -> Self:
         """Open or create a ledger in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
 
         name: one of the ledgers in the store. clock: returns µs since the epoch; the system clock by default.
         prizes: a pure function that computes the prizes of a finalized contest, as `forecast_ledger.open` passes it;
-        without it, `pay_prizes` is refused.
+        without it, `pay_prizes` is refused. segments: a folder that has the beginning of the log, which must exist. It
+        is read from there now, after a check of the SHA-256 of the files; for a folder that you sealed yourself.
         Raises Refused (the name is not an id), Unavailable (the store cannot be opened, or is an SQLite file that has
-        tables, but not a ledger's).
+        tables, but not a ledger's; or the segments are not of the log), Corrupt (a segment is damaged).
         """
         from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 
-        return cls(Store.open(path_or_url, values.check_id(name, "name")), clock or system_clock, prizes)
+        values.check_id(name, "name")
+        known = None if segments is None else _known_from(segments, path_or_url, name)
+        return cls(Store.open(path_or_url, name), clock or system_clock, prizes, known)
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record its events, durable on return; a retry returns the first receipt.
@@ -273,6 +284,22 @@ class Ledger:
         """Apply the events that were appended since the last call, by any writer."""
         for page in log.unseal_pages(source.pages(self._known.head.position), self._known.head):
             self._known.apply(page)
+
+
+def _known_from(segments: str | PathLike[str], path_or_url: str | PathLike[str], name: str) -> WriterState:
+    """Return what a writer holds at the end of the segments of a log. Raises Unavailable, Corrupt."""
+    from forecast_ledger.ledger.batching.sealed_state import UNREAD, apply_segment  # noqa: PLC0415 - late: it is rare
+    from forecast_ledger.ledger.storing.sealed_log import SealedLog  # noqa: PLC0415
+    from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415
+
+    known = WriterState()
+    with closing(Store.open(path_or_url, name, read_only=True)) as store, gc_pause.paused():
+        sealed = SealedLog(Path(segments), name)
+        sealed.check_same(store)
+        for part in sealed.segments(lambda *_: True, UNREAD):
+            [row] = store.read(part.end.position - 1, 1)
+            apply_segment(known, part.columns, log.unseal_row(row, part.end.position))
+    return known
 
 
 def _board_prizes(

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.forecast_checks import check_attestation
@@ -22,7 +22,6 @@ from forecast_ledger.projections.facts.outcomes import laid_out
 FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
 _QUESTION = ("a question opened earlier", "which was not")
 _PARTICIPANT = ("a participant that the segments had before", "whom they did not have")
-_event = msgspec.json.Decoder(events.AnyEvent)
 _attestation = msgspec.json.Decoder(events.Attestation)
 
 
@@ -48,7 +47,7 @@ def file_segment(facts: Facts, columns: SegmentColumns, end: Checkpoint) -> list
     Raises Corrupt at an event that does not fit those before it.
     """
     forecasts, others = columns
-    page = [*_recorded(others)]
+    page = [*other_events(others)]
     filed = [file_page(facts, page)] if page else []
     facts.as_of, facts.digest = end
     if len(forecasts):
@@ -85,12 +84,12 @@ def frame_of_segments(
     """
     facts, rest, asked = Facts(), list[ForecastColumns](), [np.zeros(0, np.int64)]
     for (forecasts, others), end in segments:
-        page = [*_recorded(others)]
+        page = [*other_events(others)]
         rest += [filed] if page and (filed := file_page(facts, page)) is not None else []
         facts.as_of, facts.digest = end
         if len(forecasts):
             _file_forecasts(facts, forecasts)
-            position = _integers(forecasts["position"])
+            position = integers(forecasts["position"])
             asked.append(_codes(forecasts["question"], facts.question_codes.codes, position, _QUESTION))
     rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
     every = np.concatenate([*asked, *(columns[3] for columns in rest)])
@@ -113,7 +112,7 @@ def segment_events(columns: SegmentColumns, question: str | None = "") -> list[R
     question: the only one whose forecasts are returned; None for all, "" for none. Raises Corrupt.
     """
     forecasts, others = columns
-    found = [*_recorded(others)]
+    found = [*other_events(others)]
     if question is not None:
         forecasts = _on_question(forecasts, question)
     found += _recorded_forecasts(forecasts)
@@ -122,8 +121,8 @@ def segment_events(columns: SegmentColumns, question: str | None = "") -> list[R
 
 def forecast_positions(columns: SegmentColumns) -> dict[str, list[int]]:
     """Return the log positions of the forecasts and withdrawals on each question in a segment, rising."""
-    labels, index = _labelled(columns.forecasts["question"]) if len(columns.forecasts) else ([], np.zeros(0, np.int64))
-    position = _integers(columns.forecasts["position"])
+    labels, index = labelled(columns.forecasts["question"])
+    position = integers(columns.forecasts["position"])
     order = np.lexsort((position, index))
     ends = np.cumsum(np.bincount(index, minlength=len(labels)))
     runs = np.split(position[order], ends[:-1]) if labels else []
@@ -131,7 +130,7 @@ def forecast_positions(columns: SegmentColumns) -> dict[str, list[int]]:
 
 
 def _on_question(forecasts: Any, question: str) -> Any:
-    labels, index = _labelled(forecasts["question"]) if len(forecasts) else ([], [])
+    labels, index = labelled(forecasts["question"])
     if question not in labels:
         return forecasts.slice(0, 0)
     return forecasts.take(np.flatnonzero(index == labels.index(question)))
@@ -140,7 +139,7 @@ def _on_question(forecasts: Any, question: str) -> Any:
 def _recorded_forecasts(table: Any) -> Iterable[Recorded]:
     """Yield the forecasts and withdrawals of a segment. Raises Corrupt."""
     names = ("question", "participant", "made", "form", "numbers", "attestation")
-    instants = [_integers(table[name]).tolist() for name in ("position", "recorded_at", "claimed_at")]
+    instants = [integers(table[name]).tolist() for name in ("position", "recorded_at", "claimed_at")]
     until = table["until"].cast(pyarrow().int64()).to_pylist()
     columns = [table[name].to_pylist() for name in names]
     for position, recorded_at, at, end, question, participant, made, form, numbers, attested in zip(
@@ -155,32 +154,14 @@ def _recorded_forecasts(table: Any) -> Iterable[Recorded]:
             )
         else:
             event = events.ForecastWithdrawn(at=at, question=question, participant=participant)
-        yield _unsealed(position, recorded_at, event)
-
-
-def _unsealed(position: int, recorded_at: int, event: events.AnyEvent, digest: str = "") -> Recorded:
-    return Recorded(
-        position=position, recorded_at=recorded_at, command_id="", command="", previous="", event=event, digest=digest
-    )
-
-
-def _recorded(others: Any) -> Iterable[Recorded]:
-    """Yield the events that are kept as JSON; only those that seal a contest have their digests."""
-    positions, recorded = others["position"].to_pylist(), _integers(others["recorded_at"]).tolist()
-    texts, digests = others["event"].to_pylist(), others["digest"].to_pylist()
-    for position, at, text, digest in zip(positions, recorded, texts, digests, strict=True):
-        try:
-            event = _event.decode(text)
-        except log.UNREADABLE as error:
-            raise Corrupt(position, f"this version cannot read the event: {error}", "schemas") from None
-        yield _unsealed(position, at, event, "" if digest is None else digest.hex())
+        yield Recorded(position=position, recorded_at=recorded_at, command_id="", command="", previous="", event=event)
 
 
 def _file_forecasts(facts: Facts, table: Any) -> None:
     """File what the forecasts of a segment tell beside the forecasts themselves."""
-    facts.books.clock = max(facts.books.clock, int(_integers(table["claimed_at"]).max()))
+    facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
     if table["attestation"].null_count < len(table):
-        _file_attestations(facts, _integers(table["position"]), table["attestation"].to_pylist())
+        _file_attestations(facts, integers(table["position"]), table["attestation"].to_pylist())
     for label in table["participant"].combine_chunks().dictionary.to_pylist():
         facts.participant_codes.add(label)
 
@@ -190,15 +171,15 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
     made = table["made"].to_numpy(zero_copy_only=False).astype(np.int64)
     numbers = table["numbers"].combine_chunks()
     lengths = numbers.value_lengths().fill_null(0).to_numpy().astype(np.int64)
-    position = _integers(table["position"])
+    position = integers(table["position"])
     return (
         position,
-        _integers(table["claimed_at"]),
-        _integers(table["recorded_at"]),
+        integers(table["claimed_at"]),
+        integers(table["recorded_at"]),
         _codes(table["question"], facts.question_codes.codes, position, _QUESTION),
         _codes(table["participant"], facts.participant_codes.codes, position, _PARTICIPANT),
         made,
-        _integers(table["until"], NEVER),
+        integers(table["until"], NEVER),
         lengths,
         numbers.flatten().to_numpy(),
     )
@@ -206,7 +187,7 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
 
 def _codes(column: Any, codes: dict[str, int], position: Int64Array, expected: tuple[str, str]) -> Int64Array:
     """Return the codes of ids. Raises Corrupt at the first row with one that has none; `expected` says what it is."""
-    labels, index = _labelled(column)
+    labels, index = labelled(column)
     known = int64_array([codes.get(label, -1) for label in labels])
     found: Int64Array = known[index]
     if (found < 0).any():
@@ -214,12 +195,6 @@ def _codes(column: Any, codes: dict[str, int], position: Int64Array, expected: t
         fault = mismatch(expected[0], f"{short_repr(labels[index[row]])}, {expected[1]}")
         raise Corrupt(int(position[row]), fault)
     return found
-
-
-def _labelled(column: Any) -> tuple[list[str], Any]:
-    """Return the labels of a dictionary column, and the label of each row by number."""
-    chunk = column.combine_chunks()
-    return chunk.dictionary.to_pylist(), chunk.indices.to_numpy()
 
 
 def _file_attestations(facts: Facts, position: Int64Array, texts: list[str | None]) -> None:
@@ -235,10 +210,3 @@ def _read_attestation(position: int, text: str) -> events.Attestation:
         return _attestation.decode(text)
     except log.UNREADABLE as error:
         raise Corrupt(position, f"this version cannot read the attestation: {error}", "schemas") from None
-
-
-def _integers(column: Any, missing: int | None = None) -> Int64Array:
-    """Return a column as integers; instants in µs. missing: in place of nulls."""
-    numbers = column.cast(pyarrow().int64())
-    array: Int64Array = (numbers if missing is None else numbers.fill_null(missing)).to_numpy()
-    return array

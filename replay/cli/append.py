@@ -64,6 +64,11 @@ class _Source(NamedTuple):
     default="",
     help="Keep the times of receipt in this column of a CSV, or field of each line; only in a new ledger.",
 )
+@click.option(
+    "--segments",
+    metavar="FOLDER",
+    help="Read the beginning of LOG from this folder, which `seal` made of it; the SHA-256 of its files is checked.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Print the log lines of the ledger to stderr.")
 @name_option
 @table_options
@@ -77,6 +82,7 @@ def append(
     atomic: bool,
     refused_path: Path | None,
     received: str,
+    segments: str | None,
     verbose: bool,
     name: str,
     view: View,
@@ -95,6 +101,8 @@ def append(
     from forecast_ledger.replay.writing.append import append_batches, outcome_row, tally
 
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
+    if dry_run and segments is not None:
+        fail("--dry-run reads the whole log: leave --segments out", USAGE)
     _configure_logging(verbose=verbose)
     if map_ is not None:
         from forecast_ledger.replay.writing.csv_reader import with_line_feeds
@@ -104,7 +112,7 @@ def append(
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (
         _refused_kept(refused_path, source.header, file) as keep,
-        opened(log, name, dry_run=dry_run) as (ledger, base),
+        opened(log, name, dry_run=dry_run, segments=segments) as (ledger, base),
         summed_refusals(errors) as tell,
         nullcontext(lambda _: None) if dry_run else _shown(source, file, counts) as watch,
     ):
@@ -125,8 +133,13 @@ def append(
 
 
 @contextmanager
-def opened(log: str, name: str, *, dry_run: bool) -> "Iterator[tuple[Ledger, Checkpoint | None]]":
-    """Open a ledger to append to; for a dry run a branch of it in memory, with the checkpoint that it begins at."""
+def opened(
+    log: str, name: str, *, dry_run: bool, segments: str | None = None
+) -> "Iterator[tuple[Ledger, Checkpoint | None]]":
+    """Open a ledger to append to; for a dry run a branch of it in memory, with the checkpoint that it begins at.
+
+    segments: a folder that has the beginning of the log; not for a dry run.
+    """
     if dry_run:
         from forecast_ledger.replay.writing.overlay_store import open_overlay
 
@@ -135,7 +148,7 @@ def opened(log: str, name: str, *, dry_run: bool) -> "Iterator[tuple[Ledger, Che
         return
     from forecast_ledger.replay.writing.lazy_store import open_lazily
 
-    with open_lazily(log, name, board_prizes) as ledger:
+    with open_lazily(log, name, board_prizes, segments) as ledger:
         yield ledger, None
 
 

@@ -74,9 +74,12 @@ class LazyRows:
             return self._rows
 
 
-def open_lazily(location: str, name: str, prizes: Prizes) -> Ledger:
-    """Open a ledger that its first accepted command creates. Raises what `Ledger.open` raises."""
+def open_lazily(location: str, name: str, prizes: Prizes, segments: str | None = None) -> Ledger:
+    """Open a ledger that its first accepted command creates. Raises what `Ledger.open` raises.
+
+    segments: a folder that has the beginning of the log, which must exist then.
+    """
     values.check_id(name, "name")
-    if is_started(location):
-        return Ledger.open(location, name, prizes=prizes)
+    if segments is not None or is_started(location):
+        return Ledger.open(location, name, prizes=prizes, segments=segments)
     return Ledger(Store(LazyRows(location, name), name), system_clock, prizes)

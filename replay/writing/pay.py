@@ -23,7 +23,11 @@ def prizes_from_log(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[s
 
 
 def open_ledger(
-    path_or_url: str | PathLike[str], name: str = "main", *, clock: Callable[[], int] | None = None
+    path_or_url: str | PathLike[str],
+    name: str = "main",
+    *,
+    clock: Callable[[], int] | None = None,
+    segments: str | PathLike[str] | None = None,
 ) -> Ledger:
     """Open or create a ledger that can also pay prizes: `Ledger.open` with `prizes`, as the command line does.
 
@@ -32,7 +36,7 @@ def open_ledger(
     ...     list(ledger.read())
     []
     """
-    return Ledger.open(path_or_url, name, clock=clock, prizes=prizes_from_log)
+    return Ledger.open(path_or_url, name, clock=clock, prizes=prizes_from_log, segments=segments)
 
 
 def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:

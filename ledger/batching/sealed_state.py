@@ -1,0 +1,109 @@
+"""What a writer holds of the sealed part of a log, from its columns."""
+
+from typing import Any
+
+import numpy as np
+
+from forecast_ledger.ledger.batching.command_index import RecordedCommand
+from forecast_ledger.ledger.batching.writer_state import WriterState
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.values import NEVER
+from forecast_ledger.ledger.deciding.state import StandingOf
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
+
+UNREAD = frozenset({"form", "numbers", "attestation", "imported", "command"})  # columns that a writer does not need
+# Events that read or move what stands on their question: the forecasts before them are to be there.
+_READ_STANDING = (events.OutcomesChanged, events.QuestionResolved, events.QuestionAnnulled)
+
+
+def apply_segment(known: WriterState, columns: SegmentColumns, last: Recorded) -> None:
+    """Apply the rows of the next segment. last: its last row, from the log.
+
+    Raises Corrupt: an event does not fit those before it; the state is then not to be used.
+    """
+    forecasts, others = _Forecasts(columns.forecasts), [*other_events(columns.others)]
+    for recorded in others:
+        if isinstance(recorded.event, events.QuestionOpened):
+            forecasts.check_after(recorded)
+        if isinstance(recorded.event, _READ_STANDING):
+            forecasts.stand(known, recorded.event.question, recorded.position)
+        known.evolve(recorded)
+    for question in [*forecasts.waiting]:
+        forecasts.stand(known, question, last.position)
+    _index(known, columns, last)
+    known.head, known.recorded_at = Checkpoint(last.position, last.digest), last.recorded_at
+    known.is_imported = last.imported is True
+
+
+class _Forecasts:
+    """The forecasts and withdrawals of a segment, question after question, that are still to be applied."""
+
+    def __init__(self, table: Any) -> None:
+        labels, question = labelled(table["question"])
+        self._people, self._participant = labelled(table["participant"])
+        self._position, self._at = integers(table["position"]), integers(table["claimed_at"])
+        self._made = np.asarray(table["made"].to_numpy(zero_copy_only=False), bool)
+        self._ends = np.where(self._made, integers(table["until"], NEVER), self._at)
+        self._order = np.lexsort((self._position, question))
+        ends = np.cumsum(np.bincount(question, minlength=len(labels)))
+        begins = ends - np.bincount(question, minlength=len(labels))
+        self.waiting = {
+            label: (begin, end)
+            for label, begin, end in zip(labels, begins.tolist(), ends.tolist(), strict=True)
+            if begin < end
+        }
+
+    def check_after(self, opening: Recorded) -> None:
+        """Raise Corrupt at a forecast that is before the event that opens its question."""
+        question = getattr(opening.event, "question", "")
+        begin, end = self.waiting.get(question, (0, 0))
+        if begin < end and (first := int(self._position[self._order[begin]])) < opening.position:
+            raise Corrupt(first, f"the forecast names {question!r}, which was never opened")
+
+    def stand(self, known: WriterState, question: str, until: int) -> None:
+        """Apply the forecasts on a question up to a log position. Raises Corrupt: it was never opened, or no forecast
+        stood that could be withdrawn.
+        """
+        begin, end = self.waiting.pop(question, (0, 0))
+        rows = self._order[begin:end]
+        count = int(np.searchsorted(self._position[rows], until, "right"))
+        if count < len(rows):
+            self.waiting[question] = begin + count, end
+        if not count:
+            return
+        rows = rows[:count]
+        if question not in known.state.standing:
+            raise Corrupt(int(self._position[rows[0]]), f"the forecast names {question!r}, which was never opened")
+        people = [self._people[code] for code in self._participant[rows].tolist()]
+        standing = known.state.standing_on(question)
+        if not self._made[rows].all():
+            self._check_withdrawals(rows, people, standing)
+        standing.update(zip(people, zip(self._at[rows].tolist(), self._ends[rows].tolist(), strict=True), strict=True))
+
+    def _check_withdrawals(self, rows: Any, people: list[str], standing: StandingOf) -> None:
+        seen = {*standing}
+        for row, who in zip(rows.tolist(), people, strict=True):
+            if not self._made[row] and who not in seen:
+                raise Corrupt(int(self._position[row]), f"{who!r} withdraws a forecast and never made one")
+            seen.add(who)
+
+
+def _index(known: WriterState, columns: SegmentColumns, last: Recorded) -> None:
+    """Index the commands of the rows; the last one stays recent, because the next rows may go on with it."""
+    pa = pyarrow()
+    position = np.concatenate([integers(table["position"]) for table in columns])
+    chunks = [chunk.cast(pa.large_string()) for table in columns for chunk in table["command_id"].chunks]
+    order = np.argsort(position, kind="stable")
+    ids, position = pa.concat_arrays(chunks).take(pa.array(order)), position[order]
+    begins = np.ones(len(ids), bool)
+    begins[1:] = pa.compute.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    texts, firsts = ids.filter(pa.array(begins)).to_pylist(), position[begins].tolist()
+    recent = known.commands.recent
+    if texts[0] in recent:  # the segment before ends within this command
+        firsts[0] = recent.pop(texts[0]).first
+    texts, firsts = [*recent, *texts], [*(command.first for command in recent.values()), *firsts]
+    known.commands.add(texts[:-1], np.array(firsts[:-1], np.uint64))
+    recent.clear()
+    recent[texts[-1]] = RecordedCommand(last.command, firsts[-1], last.position)
