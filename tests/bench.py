@@ -48,8 +48,8 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     read,
 )
-from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
-from forecast_ledger.ledger.model.log import unseal_pages
+from forecast_ledger.ledger.model.events import ForecastMade, NumericRange, PricesQuoted, QuestionOpened
+from forecast_ledger.ledger.model.log import decode_rows, unseal_pages
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.store import Store
@@ -716,7 +716,29 @@ def trading(folder: Path) -> dict[str, float]:
         * TRADERS
         * LEGS
         / trades(),
+        **_quotes_read(folder / "arena.db"),
         **portfolios(log_facts),
+    }
+
+
+def _quotes_read(log: Path) -> dict[str, float]:
+    """Measure the reading of the rows with quotes, and the memory that facts then hold of them."""
+    rows = decode_rows([row.state for row in rows_of(log)])
+    records = [recorded for recorded in rows if type(recorded.event) in {QuestionOpened, PricesQuoted}]
+    seconds: list[float] = []
+    for _ in range(RUNS):
+        gc.collect()
+        with timed(seconds):
+            facts([records])
+    tracemalloc.start()
+    found = facts([records])
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    quoted = sum(map(found.books.quotes.count, found.books.quotes))
+    return {
+        "the same, from decoded rows to facts: quotes/s (aim 144,000)": quoted / median(seconds),
+        "the same: bytes held a quote (aim 40)": held / quoted,
     }
 
 

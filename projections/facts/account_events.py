@@ -1,4 +1,4 @@
-"""Entering the events of trading into the accounts: quotes, decisions, cash and shares.
+"""Entering the events of trading into the accounts: decisions, cash and shares.
 
 Amounts are entered as recorded; `verify` checks that they follow from the rules. An event that names something that
 does not exist raises KeyError.
@@ -10,7 +10,7 @@ from typing import Any
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import bet_cap
-from forecast_ledger.projections.facts.accounts import Account, Attempt, Holding, QuestionQuote, Ruling, Trade
+from forecast_ledger.projections.facts.accounts import Account, Attempt, Holding, Ruling, Trade
 from forecast_ledger.projections.facts.columns import Facts
 
 EndingEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
@@ -23,14 +23,6 @@ def enter_event(facts: Facts, position: int, event: Any) -> None:
     """
     if type(event) in _ENTER:
         _ENTER[type(event)](facts, position, event)
-
-
-def _quoted(facts: Facts, position: int, event: events.PricesQuoted) -> None:
-    for quote in event.quotes:
-        earlier = facts.books.quotes.setdefault(facts.question_codes.codes[quote.question], [])
-        known_from = max(event.at, earlier[-1].known_from) if earlier else event.at
-        sides = quote.prices, quote.bids, quote.asks
-        earlier.append(QuestionQuote(position, known_from, event.quoted_at, event.source, *sides))
 
 
 def _enrolled(facts: Facts, _: int, event: events.ParticipantEnrolled) -> None:
@@ -114,7 +106,7 @@ def _traded(facts: Facts, position: int, event: events.SharesBought | events.Sha
         shares, cost, cash = -event.shares, -event.cost, event.proceeds - event.fee
         price, cap = event.price, 0
     books, number = facts.books, event.position
-    account, quote = books.accounts[event.contest, event.participant], books.quotes[code][-1]
+    account, quote = books.accounts[event.contest, event.participant], books.quotes.last(code, position)
     books.trades.append(Trade(position, event, code, quote, cap))
     if bought and number not in account.holdings:
         account.holdings[number] = Holding(code, event.outcome, event.at)
@@ -189,7 +181,6 @@ def _move(facts: Facts, position: int, event: events.AccountEvent, kind: str, ca
 
 
 _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
-    events.PricesQuoted: _quoted,
     events.ParticipantEnrolled: _enrolled,
     events.ParticipantExcluded: _excluded,
     events.CashGranted: _granted,

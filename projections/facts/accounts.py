@@ -8,6 +8,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.mismatch import mismatch, money_text
+from forecast_ledger.projections.facts.quotes import LastQuote, Quotes
 
 EXTERNAL_KINDS = frozenset({"granted", "deposited", "withdrawn"})
 ENDING_KINDS = frozenset({"settled", "refunded", "voided"})
@@ -15,22 +16,6 @@ AccountKey = tuple[str, str]  # contest, participant
 AccountChange = tuple[int, int, int, int, int, int, int | None, int]  # the fields of a Movement from `question` on
 LARGEST_SUM = 2**62  # 1e-6; no account that follows the rules reaches it
 FINE_PER_MICRO = PROBABILITY  # units of 1e-15, in which postings are counted, in one of 1e-6
-
-
-class QuestionQuote(NamedTuple):
-    """A quote of one question: log position, and prices by outcome, 1e-9; bids, asks: () if it has none.
-
-    known_from: the instant from which the quote is known, µs: the one that its command claims, or that of the
-    question's quote before it if that is later.
-    """
-
-    position: int
-    known_from: int
-    quoted_at: int
-    source: str
-    prices: tuple[int | None, ...]
-    bids: tuple[int | None, ...] = ()
-    asks: tuple[int | None, ...] = ()
 
 
 class Movement(NamedTuple):
@@ -68,7 +53,7 @@ class Trade(NamedTuple):
     position: int
     event: events.SharesBought | events.SharesSold
     question: int
-    quote: QuestionQuote
+    quote: LastQuote
     cap: int
 
 
@@ -155,7 +140,7 @@ class Books:
     """The quotes, decisions, accounts and movements of a log, and the state needed to enter further events."""
 
     accounts: dict[AccountKey, Account] = field(default_factory=dict)
-    quotes: dict[int, list[QuestionQuote]] = field(default_factory=dict)  # by question, in log order
+    quotes: Quotes = field(default_factory=Quotes)
     movements: list[Movement] = field(default_factory=list)
     trades: list[Trade] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)

@@ -239,7 +239,6 @@ class Facts:
     settled: dict[int, type] = field(default_factory=dict)  # question code -> type of the event that settles it now
     contests: dict[str, Contest] = field(default_factory=dict)
     attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
-    quoted: dict[int, int] = field(default_factory=dict)  # log position of quotes -> when recorded, µs
     changed: dict[int, ChangedOutcomes] = field(default_factory=dict)  # question code -> changes of its outcomes
     statuses: dict[int, "Status"] = field(default_factory=dict)  # a cache, by log position
     forecasts: Forecasts = field(default_factory=lambda: join_pages([])[0])

@@ -37,6 +37,7 @@ from forecast_ledger.projections.facts.outcomes import file_change, laid_out, wi
 from forecast_ledger.projections.facts.schedules import rescheduled
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
+_WITHIN_64_BITS = "numbers of at most 64 bits"
 ForecastColumns = tuple[Int64Array, ...]  # of the forecasts of a page, as `join_pages` takes them
 
 
@@ -72,7 +73,7 @@ def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastColumns | None:
     try:
         return _forecast_columns(facts, forecasts) if forecasts else None
     except OverflowError:
-        fault = mismatch("numbers of at most 64 bits, here and soon after", "a larger one")
+        fault = mismatch(f"{_WITHIN_64_BITS}, here and soon after", "a larger one")
         raise Corrupt(forecasts[0].position, fault) from None
 
 
@@ -159,6 +160,8 @@ def _file_event(facts: Facts, recorded: Recorded) -> None:
         tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # str of a KeyError is its key, escaped
         fault = mismatch("an id that an earlier event introduced", f"{name}, which none did")
         raise Corrupt(recorded.position, f"{tag}: {fault}") from None
+    except OverflowError:
+        raise Corrupt(recorded.position, mismatch(_WITHIN_64_BITS, "a larger one")) from None
 
 
 def _file_fact(facts: Facts, recorded: Recorded) -> None:
@@ -184,7 +187,7 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
             if annuls:
                 facts.settled[code] = events.QuestionAnnulled
         case events.PricesQuoted():
-            facts.quoted[position] = recorded.recorded_at
+            facts.books.quotes.enter(position, recorded.recorded_at, event, question)
         case events.ContestOpened():
             facts.contests[event.contest] = Contest(event, position=position)
         case events.QuestionAdded():

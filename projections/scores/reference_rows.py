@@ -15,9 +15,9 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet, shown_references
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.facts.accounts import QuestionQuote
 from forecast_ledger.projections.facts.columns import ChangedOutcomes, Facts, Forecasts, join_pages
 from forecast_ledger.projections.facts.outcomes import missing
+from forecast_ledger.projections.facts.quotes import NO_PRICE
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.range_kernels import value_at
 from forecast_ledger.projections.scores.score_policies import kernel_of
@@ -165,23 +165,19 @@ def _market(asked: _Asked) -> Iterator[_Statement]:
     if question.range is not None:
         return
     last: list[int | None] = [None] * len(question.outcomes)
-    recorded_at = -(2**63)
-    for quote in asked.facts.books.quotes.get(asked.code, ()):
-        if quote.position > as_of:
+    quotes = asked.facts.books.quotes.of(asked.code)
+    recorded = np.maximum.accumulate(quotes.recorded_at).tolist()
+    times = zip(quotes.position.tolist(), quotes.known_from.tolist(), recorded, strict=True)
+    for (position, known_from, recorded_at), prices in zip(times, quotes.prices.tolist(), strict=True):
+        if position > as_of:
             return
-        recorded_at = max(recorded_at, asked.facts.quoted[quote.position])
-        last = _prices(last, quote)
+        last = [before if price == NO_PRICE else price for before, price in zip(last, prices, strict=True)]
         changed = asked.facts.changed.get(asked.code)
         given = range(len(last)) if changed is None else changed.given()
         shares = _shares([last[outcome] for outcome in given], binary=question.kind == "binary")
         if shares:
             numbers = shares if changed is None else _laid_out(changed, given, shares)
-            yield _Statement(quote.position, quote.known_from, recorded_at, numbers)
-
-
-def _prices(last: list[int | None], quote: QuestionQuote) -> list[int | None]:
-    """Return the last price of each outcome after a quote, which may leave some out."""
-    return [before if price is None else price for before, price in zip(last, quote.prices, strict=True)]
+            yield _Statement(position, known_from, recorded_at, numbers)
 
 
 def _shares(prices: Sequence[int | None], *, binary: bool) -> list[int]:

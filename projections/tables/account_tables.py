@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
-from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.column_values import (
     Ids,
@@ -21,10 +21,10 @@ from forecast_ledger.projections.core.column_values import (
 )
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, AccountKey, Holding, Posting, Trade, postings
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.quotes import NO_PRICE
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.account_histories import ALL, Selection, check_tick_rows
-from forecast_ledger.projections.trading.mark_prices import NO_PRICE
 from forecast_ledger.projections.trading.portfolios import Snapshots
 
 
@@ -266,29 +266,42 @@ def _postings(facts: Facts) -> Iterator[Posting]:
 def marks_values(analysis: Analysis) -> list[Values]:
     """One row for each outcome that ever had a price: the last price, regardless of a contest's rules."""
     facts, rows = analysis.facts, []
-    for code, quotes in facts.books.quotes.items():
+    for code in facts.books.quotes:
         question, payouts = facts.questions[code], facts.books.payouts.get(code)
         for outcome, label in enumerate(question.outcomes):
             series = analysis.marks.series(code, outcome)
             if len(series.price):
-                price, last = int(series.price[-1]), quotes[int(series.place[-1])]
+                price, _, quoted_at, position = (int(column[-1]) for column in series)
+                source = facts.books.quotes.last(code, position + 1).source
                 brier = payouts and round_to_points(Fraction(price - payouts[outcome], PROBABILITY) ** 2)
-                age = facts.books.clock - last.quoted_at
-                rows.append([question.question, label, price, last.quoted_at, age, last.source, last.position, brier])
+                age = facts.books.clock - quoted_at
+                rows.append([question.question, label, price, quoted_at, age, source, position, brier])
     return columns_of_rows(rows, "id id points instant seconds text count points")
 
 
 def quotes_values(analysis: Analysis) -> list[Values]:
     """One row for each outcome of each quote that has a price, a bid or an ask for it."""
-    rows = []
-    for code, quotes in analysis.facts.books.quotes.items():
-        question = analysis.facts.questions[code]
-        missing = (None,) * len(question.outcomes)
-        for quote in quotes:
-            sides = zip(quote.prices, quote.bids or missing, quote.asks or missing, strict=True)
-            rows += [
-                [question.question, label, quote.position, quote.known_from, quote.quoted_at, quote.source, *side]
-                for label, side in zip(question.outcomes, sides, strict=True)
-                if any(price is not None for price in side)
-            ]
-    return columns_of_rows(rows, "id id count instant instant text points points points")
+    facts, labels = analysis.facts, Codes()
+    pages = [_quotes_of(facts, code, labels) for code in facts.books.quotes]
+    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [int64_array([])] * 9
+    question, outcome, *times, source, price, bid, ask = columns
+    sources = facts.books.quotes.sources.labels
+    return [
+        Ids(question, [asked.question for asked in facts.questions]),
+        Ids(outcome, labels.labels),
+        *(column.tolist() for column in times),  # lists, of which the table's digest was first computed
+        [sources[code] for code in source.tolist()],
+        *([None if number == NO_PRICE else number for number in side.tolist()] for side in (price, bid, ask)),
+    ]
+
+
+def _quotes_of(facts: Facts, code: int, labels: Codes) -> list[Int64Array]:
+    """Return the rows of a question's quotes: its code, that of the outcome's label, and the columns that follow."""
+    quotes, names = facts.books.quotes.of(code), facts.questions[code].outcomes
+    none = np.full_like(quotes.prices, NO_PRICE)
+    sides = np.stack([none if side is None else side for side in (quotes.prices, quotes.bids, quotes.asks)])
+    row, outcome = np.nonzero((sides != NO_PRICE).any(axis=0))
+    label = int64_array([labels.add(name) for name in names])[outcome]
+    own = (quotes.position, quotes.known_from, quotes.quoted_at, quotes.source)
+    prices = sides[:, row, outcome].astype(np.int64)
+    return [np.full(len(row), code), label, *(column[row] for column in own), *prices]

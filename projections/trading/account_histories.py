@@ -182,13 +182,12 @@ def _selected_ticks(facts: Facts, contest: str, selection: Selection) -> range:
     return range(begin, max(count if selection.until is None else first_from(selection.until), begin))
 
 
-def _changed(facts: Facts, histories: AccountHistories, starts_at: int, step: int, count: int) -> list[int]:
+def _changed(facts: Facts, histories: AccountHistories, starts_at: int, step: int, count: int) -> Int64Array:
     """Return the numbers of the first ticks after each movement and after each quote of a question ever held."""
     held = {move.question for moves in histories.own for move in moves if move.number}
-    changes = {quote.known_from for question in held for quote in facts.books.quotes[question]}
-    changes |= {*histories.at.tolist()}
-    numbers = {max(-((starts_at - at) // step), 0) for at in changes}
-    return sorted(number for number in numbers if number < count)
+    known = [facts.books.quotes.of(question).known_from for question in sorted(held)]
+    numbers = np.unique(np.maximum(-((starts_at - np.concatenate([histories.at, *known])) // step), 0))
+    return numbers[numbers < count]
 
 
 def instants(axis: TickAxis, histories: AccountHistories) -> Int64Array:

@@ -8,8 +8,7 @@ import numpy as np
 from forecast_ledger.ledger.model.trading_rules import MarkRule, Trading
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
-
-NO_PRICE = -1
+from forecast_ledger.projections.facts.quotes import NO_PRICE, Prices, QuoteColumns
 
 
 class Series(NamedTuple):
@@ -17,13 +16,12 @@ class Series(NamedTuple):
 
     price: 1e-9; under the rule marks `bid` the bid, or the price of a quote that has no bid. known_from: µs, the
     instant from which each quote is known. quoted_at: µs, the instant of its price.
-    Neither decreases. place: the number of each among the question's quotes. position: in the log.
+    Neither decreases. position: in the log.
     """
 
-    price: Int64Array
+    price: Prices
     known_from: Int64Array
     quoted_at: Int64Array
-    place: Int64Array
     position: Int64Array
 
 
@@ -40,23 +38,27 @@ class Marks:
 
     def series(self, question: int, outcome: int, marks: MarkRule = "price") -> Series:
         """Return the quotes of an outcome."""
-        quotes = self._found.books.quotes.get(question, [])
-        if self._read.get(question, 0) < len(quotes):
-            self._read[question] = len(quotes)
-            positions, known, instants, _, prices, bids, _ = zip(*quotes, strict=True)
-            position, known_from, quoted_at = int64_array(positions), int64_array(known), int64_array(instants)
-            sides: dict[MarkRule, list[tuple[int | None, ...]]] = {"price": [*prices]}
-            if any(bids):
-                sides["bid"] = [*map(_bids_or_prices, bids, prices)]
-            for side, rows in sides.items():
-                for number, own in enumerate(zip(*rows, strict=True)):
-                    price = int64_array([NO_PRICE if nanos is None else nanos for nanos in own])
-                    place = np.flatnonzero(price != NO_PRICE)
-                    self._series[question, number, side] = Series(
-                        price[place], known_from[place], quoted_at[place], place, position[place]
-                    )
+        count = self._found.books.quotes.count(question)
+        if self._read.get(question, 0) < count:
+            self._read[question] = count
+            self._add(question, self._found.books.quotes.of(question))
         found = self._series.get((question, outcome, marks)) or self._series.get((question, outcome, "price"))
-        return found or Series(*[int64_array([])] * 5)
+        return found or Series(np.zeros(0, np.int32), *[int64_array([])] * 3)
+
+    def _add(self, question: int, quotes: QuoteColumns) -> None:
+        """Add the series of a question's outcomes; those without gaps share all columns but the price."""
+        sides: dict[MarkRule, Prices] = {"price": quotes.prices}
+        if quotes.bids is not None:
+            sides["bid"] = np.where(quotes.bids == NO_PRICE, quotes.prices, quotes.bids)
+        shared = quotes.known_from, quotes.quoted_at, quotes.position
+        for side, prices in sides.items():
+            for outcome, price in enumerate(np.ascontiguousarray(prices.T)):
+                priced = price != NO_PRICE
+                self._series[question, outcome, side] = (
+                    Series(price, *shared)
+                    if priced.all()
+                    else Series(price[priced], *(column[priced] for column in shared))
+                )
 
     def closed_at(self, question: int) -> int:
         """Return the instant at which a question closes or closed early, µs."""
@@ -71,7 +73,7 @@ class Marks:
         upto: log positions; quotes and closings recorded after them are left out.
         Under the rule "prior", quotes at or after the close do not count.
         """
-        price, known_from, quoted_at, _, position = self.series(question, outcome, trading.marks)
+        price, known_from, quoted_at, position = self.series(question, outcome, trading.marks)
         if not len(price):
             return np.full(len(instants), NO_PRICE), np.full(len(instants), NO_PRICE)
         until = np.searchsorted(known_from, instants, "right")
@@ -80,14 +82,14 @@ class Marks:
         if trading.closed_marks == "prior":
             until = np.minimum(until, np.searchsorted(quoted_at, self._closes(question, upto)))
         none = until == 0
-        return np.where(none, NO_PRICE, price[until - 1]), np.where(none, NO_PRICE, quoted_at[until - 1])
+        return np.where(none, NO_PRICE, price[until - 1].astype(np.int64)), np.where(
+            none, NO_PRICE, quoted_at[until - 1]
+        )
 
     def last(self, trading: Trading, question: int, outcome: int, instant: int) -> tuple[int, int]:
         """Return the mark of a share at one instant, 1e-9, and when it was quoted, µs; NO_PRICE if there is no mark."""
-        key, count = (
-            (question, outcome, trading.closed_marks, trading.marks),
-            len(self._found.books.quotes.get(question, ())),
-        )
+        key = question, outcome, trading.closed_marks, trading.marks
+        count = self._found.books.quotes.count(question)
         state = (instant, count, self.closed_at(question))  # all holders of a share ask for the same mark
         cached = self._last.get(key)
         if cached is None or cached[0] != state:
@@ -117,12 +119,3 @@ class Marks:
             return int64_array([self.closed_at(question)])
         ends = int64_array([self._found.question_as_of(question, 0).closes_at, *(at for _, at in closings)])
         return ends[np.searchsorted(int64_array([position for position, _ in closings]), upto, "right")]
-
-
-def _bids_or_prices(bids: tuple[int | None, ...], prices: tuple[int | None, ...]) -> tuple[int | None, ...]:
-    """Return the bid of each outcome of a quote, or its price if it has no bid.
-
-    >>> _bids_or_prices((3, None), (4, 5)), _bids_or_prices((), (4, 5))
-    ((3, 5), (4, 5))
-    """
-    return tuple(price if bid is None else bid for bid, price in zip(bids, prices, strict=True)) if bids else prices

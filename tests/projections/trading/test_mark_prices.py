@@ -12,7 +12,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts, file_page
-from forecast_ledger.projections.trading.mark_prices import NO_PRICE, Marks, Series
+from forecast_ledger.projections.facts.quotes import NO_PRICE
+from forecast_ledger.projections.trading.mark_prices import Marks, Series
 from tests.support.given import NOW, closing, day, market, micros, palette, quote
 
 SECOND, HOUR = 10**6, 3_600 * 10**6  # µs
@@ -46,7 +47,7 @@ def marks_of_yes(marks: Marks, trading: Trading, *instants: int, **fields: Any) 
 def test_a_series_has_the_quotes_of_its_outcome() -> None:
     """A quote of other outcomes does not change it; the questions are log positions 1 and 2.
 
-    The columns are the price, the instants from which it is known and of which it is, its number and its log position.
+    The columns are the price, the instants from which it is known and of which it is, and its log position.
     """
     marks = marks_after(
         quote("colour", prices={"red": "0.5", "green": 0}, at=day(2)),
@@ -55,15 +56,15 @@ def test_a_series_has_the_quotes_of_its_outcome() -> None:
     )
     red, green = marks.series(1, 0), marks.series(1, 1)
     known, quoted = [micros(2), micros(3)], [micros(2), micros(2, 5)]
-    assert columns(red) == [[500_000_000, 250_000_000], known, quoted, [0, 1], [3, 5]]
-    assert columns(green) == [[0], [micros(2)], [micros(2)], [0], [3]]
-    assert columns(marks.series(1, 2)) == [[], [], [], [], []]
+    assert columns(red) == [[500_000_000, 250_000_000], known, quoted, [3, 5]]
+    assert columns(green) == [[0], [micros(2)], [micros(2)], [3]]
+    assert columns(marks.series(1, 2)) == [[], [], [], []]
 
 
 def test_a_question_never_quoted_has_no_marks() -> None:
     """Neither a series nor an instant has a price."""
     marks = marks_after()
-    assert columns(marks.series(0, 1)) == [[], [], [], [], []]
+    assert columns(marks.series(0, 1)) == [[], [], [], []]
     assert marks_of_yes(marks, PRIOR, micros(1), micros(5)) == [(NO_PRICE, NO_PRICE)] * 2
     assert marks.last(PRIOR, 0, 0, micros(5)) == (NO_PRICE, NO_PRICE)
 
