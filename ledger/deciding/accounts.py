@@ -38,7 +38,8 @@ def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQu
         raise Refused("duplicate_question", "quotes", None, "a question is quoted twice")
     quotes = tuple(_quote(name, sides, question) for (name, sides), question in zip(given, questions, strict=True))
     for quote, question in zip(quotes, questions, strict=True):
-        _check_not_crossed(quote, question)
+        if quote.bids and quote.asks:
+            _check_not_crossed(quote, question)
     if quoted_at > at:
         raise Refused("wrong_order_of_instants", "quoted_at", command.quoted_at, "quoted_at is after at")
     for quote in quotes:
@@ -75,6 +76,9 @@ _READ_SIDE: dict[str, Callable[[values.Number, str], int]] = {
 
 def _sides(row: commands.Prices) -> dict[str, dict[str, int]]:
     """Return the prices, bids and asks that are given, 1e-9 by outcome, and the sizes of bids and asks, 1e-6."""
+    if row.prices and row.bids is row.asks is row.bid_sizes is row.ask_sizes is None:  # mostly
+        read = values.read_probability
+        return {"prices": {name: read(number, f"prices.{name}") for name, number in row.prices.items()}}
     return {
         side: {name: read_side(number, f"{side}.{name}") for name, number in given.items()}
         for side, read_side in _READ_SIDE.items()
@@ -87,20 +91,20 @@ def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState)
 
     In a binary question, the price of no is 1 - yes, and who buys no at its ask sells yes at its bid.
     """
+    prices, binary = sides.get("prices", {}), question.kind == "binary"
+    if binary and len(sides) == 1 and prices.keys() == {"yes"}:  # mostly
+        return events.Quote(question=name, prices=(prices["yes"], values.PROBABILITY - prices["yes"]))
     if question.range is not None or not sides.keys() & {"prices", "bids", "asks"}:
         detail = "give prices of one or more outcomes, of a question that is not numeric"
         raise Refused("wrong_fields_for_kind", "prices", name, detail)
-    binary, current = question.kind == "binary", question.current
-    for side, prices in sides.items():
-        for outcome in prices:
-            if outcome not in current or (binary and outcome != "yes"):
+    for side, given in sides.items():
+        for outcome in given:
+            if outcome not in question.current or (binary and outcome != "yes"):
                 detail = "not an outcome of the question; give the price of yes alone if it is binary"
                 raise Refused("unknown_outcome", side, outcome, detail)
-    prices, bids, asks = (sides.get(side, {}) for side in ("prices", "bids", "asks"))
     if len(sides) == 1 and prices:
-        yes = prices["yes"] if binary else 0
-        row = (yes, values.PROBABILITY - yes) if binary else tuple(map(prices.get, question.outcomes))
-        return events.Quote(question=name, prices=row)
+        return events.Quote(question=name, prices=tuple(map(prices.get, question.outcomes)))
+    bids, asks = sides.get("bids", {}), sides.get("asks", {})
     means = {outcome: half_even(bids[outcome] + asks[outcome], 2) for outcome in bids.keys() & asks.keys()}
     rows = [tuple(map(row.get, question.outcomes)) for row in (means | prices, bids, asks)]
     if binary:
@@ -126,11 +130,10 @@ def _sizes(sides: dict[str, dict[str, int]], question: QuestionState) -> dict[st
 
 
 def _check_not_crossed(quote: events.Quote, question: QuestionState) -> None:
-    if quote.bids and quote.asks:
-        for outcome, bid, ask in zip(question.outcomes, quote.bids, quote.asks, strict=True):
-            if bid is not None and ask is not None and bid > ask:
-                detail = f"{quote.question!r}: the bid is {probability_text(bid)}, the ask {probability_text(ask)}"
-                raise Refused("crossed_quote", "bids", outcome, detail)
+    for outcome, bid, ask in zip(question.outcomes, quote.bids, quote.asks, strict=True):
+        if bid is not None and ask is not None and bid > ask:
+            detail = f"{quote.question!r}: the bid is {probability_text(bid)}, the ask {probability_text(ask)}"
+            raise Refused("crossed_quote", "bids", outcome, detail)
 
 
 def deposit_cash(command: commands.DepositCash, state: State) -> events.CashDeposited:

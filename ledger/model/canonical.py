@@ -257,14 +257,17 @@ def _long_text(value: Any, name: str) -> str:
     return values.check_text(value, name, values.LONG_TEXT_LENGTH)
 
 
-_SIDES = tuple(key for key in Prices.__struct_fields__ if key != "question")
+_BOOK = tuple(key for key in Prices.__struct_fields__ if key not in {"question", "prices"})
 
 
 def _prices(value: Any, name: str) -> list[Any]:
     if type(value) is not Prices:
         raise Refused("malformed", name, value, "not a question and its prices")
-    book = {key: _by_id(row, f"{name}.{key}") for key in _SIDES if (row := getattr(value, key)) is not None}
-    prices = book.pop("prices", {})
+    prices = {} if value.prices is None else _by_id(value.prices, f"{name}.prices")
+    book = {}
+    if not value.bids is value.asks is value.bid_sizes is value.ask_sizes is None:
+        rows = ((key, getattr(value, key)) for key in _BOOK)
+        book = {key: _by_id(row, f"{name}.{key}") for key, row in rows if row is not None}
     return [_id(value.question, f"{name}.question"), prices, *([book] if book else [])]
 
 
