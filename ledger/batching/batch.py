@@ -1,21 +1,20 @@
 """A batch of commands that are decided together, each against the state after the one before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET
 
 from forecast_ledger.ledger.batching.command_index import ReadRows, RecordedCommand
 from forecast_ledger.ledger.batching.import_times import fault_of
-from forecast_ledger.ledger.batching.quick_forecasts import QuickForecast
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.batching.requests import Request
 from forecast_ledger.ledger.batching.writer_state import WriterState, attempt_key
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
-from forecast_ledger.ledger.core.values import NEVER
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, NEVER
 from forecast_ledger.ledger.deciding.decider import decide, evolve
-from forecast_ledger.ledger.deciding.questions import accepting_question
-from forecast_ledger.ledger.deciding.state import Write
+from forecast_ledger.ledger.deciding.questions import unsettled_question
+from forecast_ledger.ledger.deciding.state import StandingOf, Write
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastMade
@@ -57,9 +56,14 @@ class Batch:
 
     def decide_all(self, requests: Sequence[Request], *, atomic: bool) -> list[Receipt | Refused]:
         """Return the outcome of each command; if atomic, one refusal refuses all."""
-        times: Sequence[int | None] = self._times or [None] * len(requests)
         self._look_up(requests)
-        outcomes = [self._outcome(request, time) for request, time in zip(requests, times, strict=True)]
+        outcomes: list[Receipt | Refused] = []
+        if self._times is None:
+            remaining = iter(requests)
+            while (request := self._record_quick(remaining, outcomes)) is not None:
+                outcomes.append(self._outcome(request, None))
+        else:
+            outcomes += [self._outcome(request, time) for request, time in zip(requests, self._times, strict=True)]
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             self.undo()
             return [
@@ -74,7 +78,7 @@ class Batch:
         """Restore the state from before the batch."""
         for table, key, value in reversed(self._undo):
             if value is _MISSING:
-                del table[key]
+                table.pop(key, None)
             else:
                 table[key] = value
         self._undo.clear()
@@ -99,17 +103,14 @@ class Batch:
         earlier = self._earlier_outcome(request)
         if earlier is not None:
             return earlier
-        command_id, command, fingerprint, quick = request
+        command_id, command, fingerprint, _ = request
         first = self.position + 1
-        if quick is not None and time is None and self._is_accepted(quick):
-            self._record_quick(quick)
-        else:
-            try:
-                events = self._decide(command, time)
-            except Refused as refused:
-                return refused
-            for event in events:
-                self._record(command_id, str(fingerprint), event)
+        try:
+            events = self._decide(command, time)
+        except Refused as refused:
+            return refused
+        for event in events:
+            self._record(command_id, str(fingerprint), event)
         self._write(self.commands.recent, command_id, RecordedCommand(str(fingerprint), first, self.position))
         if type(command) is RecordDecision:
             self._write(self.attempts, attempt_key(command), command_id)
@@ -160,20 +161,49 @@ class Batch:
         for write in evolve(event, self.state, position):
             self._write(*write)
 
-    def _is_accepted(self, forecast: QuickForecast) -> bool:
-        """Return whether the decider certainly accepts a forecast of a probability."""
-        question = accepting_question(forecast.question, forecast.participant, forecast.at, self.state)
-        return question is not None and question.kind == "binary"
+    def _record_quick(self, requests: Iterator[Request], outcomes: list[Receipt | Refused]) -> Request | None:
+        """Record forecasts up to the first request that may be refused or recorded, or is no quick forecast.
 
-    def _record_quick(self, forecast: QuickForecast) -> None:
-        """Do what `_record` does with the event of a forecast."""
-        self.position = position = self.position + 1
-        row, self.digest = log.seal_bytes(
-            position, self.recorded_at, forecast.command_bytes, self.digest, forecast.event_bytes
+        Return that request; None at the end. It does what `_outcome` does, in one loop; only forecasts are recorded in
+        it, so the questions that take them stay the same.
+        """
+        recent, older, undo, rows, recorded_at = (
+            self.commands.recent,
+            self._older,
+            self._undo,
+            self.rows,
+            self.recorded_at,
         )
-        self.rows.append((position, _FORECAST, row))
-        standing = self.state.standing_on(forecast.question)
-        self._write(standing, forecast.participant, (forecast.at, NEVER))
+        position, digest = self.position, self.digest
+        taking: dict[str, tuple[int, StandingOf]] = {}  # question -> when it closes, what stands on it
+        for request in requests:
+            command_id, _, _, quick = request
+            if quick is None or command_id in recent or command_id in older:
+                break
+            at, question, participant, fingerprint, command, event = quick
+            closes_at, standing = taking.get(question) or taking.setdefault(question, self._taking(question))
+            last = standing.get(participant)
+            if at >= closes_at or (last is not None and at < last[0]):
+                break
+            position += 1
+            row, digest = log.seal_text(position, recorded_at, command, digest, event)
+            rows.append((position, _FORECAST, row))
+            undo.append((standing, participant, _MISSING if last is None else last))
+            standing[participant] = at, NEVER
+            undo.append((recent, command_id, _MISSING))
+            recent[command_id] = RecordedCommand(fingerprint, position, position)
+            outcomes.append(Receipt(command_id, position, position))
+        else:
+            request = None
+        self.position, self.digest = position, digest
+        return request
+
+    def _taking(self, name: str) -> tuple[int, StandingOf]:
+        """Return until when a binary question takes forecasts, µs, and what stands on it."""
+        question = unsettled_question(name, self.state)
+        if question is None or question.kind != "binary":
+            return FIRST_INSTANT, {}
+        return question.closed_at, self.state.standing_on(name)
 
     def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         self._undo.append((table, key, table.get(key, _MISSING)))

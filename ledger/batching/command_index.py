@@ -1,7 +1,9 @@
 """Where in the log each command is: the newest ones by id, the older ones by a hash of the id, confirmed in the log."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
@@ -16,7 +18,7 @@ PAGE = 500  # rows that are read at once
 ReadRows = Callable[[int, int], Sequence[bytes]]
 
 
-class RecordedCommand(NamedTuple):
+class RecordedCommand(Struct, frozen=True, gc=False):
     """The fingerprint of a command's content, and the first and last log position of its events."""
 
     fingerprint: str

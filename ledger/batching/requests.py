@@ -1,8 +1,9 @@
 """Requests to record a command: its id and its content, and the fingerprint by which a retry is known."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from forecast_ledger.ledger.batching.quick_forecasts import QuickForecast, read_quick_forecast
+from forecast_ledger.ledger.batching.quick_forecasts import QuickForecast, read_quick_forecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.model import log
@@ -15,7 +16,7 @@ MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its ro
 class Request(NamedTuple):
     """A command to record, under an id. `known_by`: the fingerprint of its content, or the refusal of its fields.
 
-    quick: what `read_quick_forecast` returns for it.
+    quick: what `read_quick_forecasts` returns for it.
     """
 
     id: str
@@ -24,11 +25,17 @@ class Request(NamedTuple):
     quick: QuickForecast | None = None
 
 
-def read_request(command_id: str, command: AnyCommand) -> Request:
-    """Return a request to record a command."""
-    quick = read_quick_forecast(command_id, command)
-    if quick is not None:
-        return Request(command_id, command, quick.fingerprint, quick)
+def read_requests(commands: Sequence[AnyCommand], ids: Sequence[str] | None = None) -> list[Request]:
+    """Return requests to record commands; ids: `command.id` of each by default."""
+    ids = [command.id for command in commands] if ids is None else ids
+    quick = read_quick_forecasts(ids, commands)
+    return [
+        _read_request(command_id, command) if forecast is None else Request(command_id, command, forecast[3], forecast)
+        for command_id, command, forecast in zip(ids, commands, quick, strict=True)
+    ]
+
+
+def _read_request(command_id: str, command: AnyCommand) -> Request:
     command = with_decimals(command)
     return Request(command_id, command, _fingerprint(command_id, command))
 

@@ -97,11 +97,17 @@ def accepting_question(name: str, participant: str, at: int, state: State) -> Qu
 
     Its distribution must still be checked. Also None if the outcomes of the question have changed.
     """
-    question = state.questions.get(name)
-    if question is None or question.settled or question.has_changed or not at >= values.FIRST_INSTANT:
+    question = unsettled_question(name, state)
+    if question is None or not values.FIRST_INSTANT <= at < question.closed_at:
         return None
     last = state.standing_on(name).get(participant)
-    return question if at < question.closed_at and (last is None or at >= last[0]) else None
+    return question if last is None or at >= last[0] else None
+
+
+def unsettled_question(name: str, state: State) -> QuestionState | None:
+    """Return a question that takes forecasts until it closes; None if there is none, or its outcomes have changed."""
+    question = state.questions.get(name)
+    return None if question is None or question.settled or question.has_changed else question
 
 
 def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> events.ForecastWithdrawn:

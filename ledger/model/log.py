@@ -110,17 +110,13 @@ def digest_bytes(digest: str) -> bytes:
     return _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST
 
 
-def seal_bytes(position: int, recorded_at: int, command: bytes, previous: str, event: bytes) -> tuple[bytes, str]:
-    """Return the row that `seal` returns, from bytes of `command_bytes` and of its event; its time is not imported."""
-    body = b'{"position":%d,"recorded_at":%d,%b,"previous":"%b%b%b' % (
-        position, recorded_at, command, previous.encode(), BEFORE_EVENT, event,
-    )  # fmt: skip
-    return with_digest(body)
+def seal_text(position: int, recorded_at: int, command: str, previous: str, event: str) -> tuple[bytes, str]:
+    """Return the row that `seal` returns, from the texts of its command and its event; its time is not imported.
 
-
-def command_bytes(command_id: str, fingerprint: str) -> bytes:
-    """Return the bytes of a row that name its command."""
-    return b'"command_id":%b,"command":"%b"' % (_encode(command_id), fingerprint.encode())
+    command: the JSON of `command_id` and `command`, as in the row.
+    """
+    body = f'{{"position":{position},"recorded_at":{recorded_at},{command},"previous":"{previous}","event":{event}'
+    return with_digest(body.encode())
 
 
 def encode_row(recorded: Recorded) -> bytes:

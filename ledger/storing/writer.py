@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from forecast_ledger.ledger.batching.batch import Batch
 from forecast_ledger.ledger.batching.receipt import Receipt
-from forecast_ledger.ledger.batching.requests import Request, read_request
+from forecast_ledger.ledger.batching.requests import Request, read_requests
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Conflict, Refused
@@ -99,9 +99,8 @@ class Ledger:
         events may or may not be recorded).
         """
         begun = instrumentation.now_ns()
-        [outcome] = self._handle(
-            [read_request(command.id if command_id is None else command_id, command)], atomic=False
-        )
+        requests = read_requests([command], [command.id if command_id is None else command_id])
+        [outcome] = self._handle(requests, atomic=False)
         fields = partial(instrumentation.command_fields, self._store.name, self._known.head.position, command, outcome)
         instrumentation.log_event(_logger, logging.DEBUG, "command handled", fields, begun)
         if isinstance(outcome, Refused):
@@ -122,9 +121,7 @@ class Ledger:
         """
         begun = instrumentation.now_ns()
         with gc_pause.paused():
-            outcomes = self._handle(
-                [read_request(command.id, command) for command in commands], atomic=atomic, times=recorded_at
-            )
+            outcomes = self._handle(read_requests([*commands]), atomic=atomic, times=recorded_at)
         fields = partial(instrumentation.batch_fields, self._store.name, self._known.head.position, outcomes)
         instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
         return outcomes

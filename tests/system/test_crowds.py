@@ -18,7 +18,7 @@ from eventsourcing.sqlite import SQLiteConnection
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, Uncertain
 from forecast_ledger.ledger.deciding.decider import evolve
-from forecast_ledger.ledger.deciding.questions import accepting_question
+from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import State, Write
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import AnyEvent
@@ -124,10 +124,10 @@ def test_much_that_is_new_is_read_before_ones_turn(tmp_path: Path, monkeypatch: 
 
         def decided(*arguments: Any) -> Any:
             look()
-            return accepting_question(*arguments)
+            return unsettled_question(*arguments)
 
         monkeypatch.setattr("forecast_ledger.ledger.batching.writer_state.evolve", read)
-        monkeypatch.setattr("forecast_ledger.ledger.batching.batch.accepting_question", decided)
+        monkeypatch.setattr("forecast_ledger.ledger.batching.batch.unsettled_question", decided)
         assert one.handle(forecast("one", 0)).first == 32
         assert locked == [False] * 30 + [True]
 
