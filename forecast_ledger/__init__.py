@@ -55,7 +55,9 @@ __all__ = [
     "export",
     "facts",
     "open",
+    "plot",
     "replay",
+    "report",
     "restore",
     "rules",
     "seal",
@@ -87,6 +89,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.reading.replay import Replay, replay
     from forecast_ledger.replay.reading.with_segments import WithSegments
     from forecast_ledger.replay.readmodel.runner import Runner
+    from forecast_ledger.replay.report.report import plot, report
     from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
 else:  # so that a type checker reports a name that is not offered
@@ -117,7 +120,9 @@ else:  # so that a type checker reports a name that is not offered
         "export": ("replay.files.export", "export"),
         "facts": ("projections.facts.from_log", "facts"),
         "open": ("replay.writing.pay", "open_ledger"),
+        "plot": ("replay.report.report", "plot"),
         "replay": ("replay", ""),  # the package, which can be called as the function: both have this name
+        "report": ("replay.report.report", "report"),
         "restore": ("replay.files.restore", "restore"),
         "rules": ("ledger.model.rules", ""),
         "seal": ("replay.files.seal", "seal"),

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from forecast_ledger.replay.cli import append, audit, compare, explain, export, follow, importing, reference, what_if
+from forecast_ledger.replay.cli import (
+    append,
+    audit,
+    compare,
+    explain,
+    export,
+    follow,
+    importing,
+    reference,
+    report,
+    what_if,
+)
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.menu import WIDTH, Menu
 from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
@@ -315,12 +326,13 @@ for _command in (
     *follow.COMMANDS,
     *importing.COMMANDS,
     *reference.COMMANDS,
+    *report.COMMANDS,
     *what_if.COMMANDS,
 ):
     main.add_command(_command)
 main.groups = {
     "Record": ("append", "import-from", "pay", "import"),
-    "Read": ("leaderboard", "table", "columns", "rules", "log", "show"),
+    "Read": ("leaderboard", "table", "columns", "rules", "log", "show", "report", "plot"),
     "Audit": ("verify", "checkpoint", "replay", "compare"),
     "Research": ("explain", "diff", "blame", "what-if", "export", "seal"),
     "Operate": ("follow", "schema", "help", "completion", "demo"),

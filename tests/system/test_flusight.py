@@ -4,10 +4,12 @@ Expected numbers are known from the source's own files, or worked out here from 
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from decimal import Context, Decimal
 from fractions import Fraction
+from html import unescape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINDINGS, main
 from forecast_ledger.replay.reading.replay import Replay, replay, summarize_tables
 from forecast_ledger.replay.writing.append import append_lines
-from tests import kept_digests
+from tests import kept_digests, pictures
 from tests.support import flusight
 from tests.support.flusight import (
     BOARDS,
@@ -321,3 +323,12 @@ def test_peers_score_nothing_together(scores: Table) -> None:
         sums.setdefault(row["question"], []).append(Fraction(row["score"]))
     assert len(sums) == 1_120
     assert all(abs(sum(each, Fraction(0))) <= len(each) * TOLERANCE for each in sums.values())
+
+
+def test_the_picture_on_the_front_page_is_of_the_season(projections: Projections) -> None:
+    """Its labels are the ranks and the teams of the board, in order; `python -m tests.pictures` draws it again."""
+    shown = [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", pictures.FILE.read_text("utf-8"))]
+    board = projections.table("leaderboard").only("contest", pictures.CONTEST).rows()
+    assert [text for text in shown if text[:1].isdigit() and " " in text] == [
+        f"{row['rank']} {row['participant']}" for row in board
+    ]

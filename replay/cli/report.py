@@ -1,0 +1,97 @@
+"""The commands that show a log in pictures: report, plot."""
+
+import click
+
+from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.replaying import Location, segments_options
+from forecast_ledger.replay.console.shell import (
+    USAGE,
+    as_of_option,
+    fail,
+    log_argument,
+    name_option,
+    parse_cut,
+    progress,
+    report_errors,
+    say,
+    say_as_of,
+)
+
+KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit")
+
+
+@click.command(epilog="Example: forecast-ledger report season.db season.html")
+@log_argument
+@click.argument("out", metavar="OUT.html", type=click.Path(dir_okay=False))
+@click.option(
+    "--contest",
+    "contests",
+    multiple=True,
+    metavar="CONTEST",
+    shell_complete=completion.ids("contest"),
+    help="Show only this contest. Repeatable.",
+)
+@click.option(
+    "--specs",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False),
+    help="Write the Vega-Lite specification of each picture, with its data, to this folder.",
+)
+@as_of_option
+@segments_options(found=True)
+@name_option
+@report_errors
+def report(log: Location, out: str, contests: tuple[str, ...], specs: str | None, as_of: str | None, name: str) -> None:
+    """Write a page of boards, pictures and participants.
+
+    The page is HTML, and needs no other file: open it in any browser, print it, send it. It says for each contest what
+    it is and by which rules it is scored; the board with intervals; how sure the ranks are; calibration, pairs,
+    coverage, prizes and trading; and each participant's best and worst questions. The same log gives the same page.
+    """
+    from forecast_ledger.replay.report.report import report as written
+
+    with progress("read") as watch:
+        season = written(log, out, contests=contests, specs=specs, name=name, as_of=parse_cut(as_of), watch=watch)
+    say(f"wrote {out}")
+    say_as_of(season.checkpoint)
+
+
+@click.command(epilog="Example: forecast-ledger plot season.db board board.svg --contest plain")
+@log_argument
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("out", metavar="OUT.svg|png|json", type=click.Path(dir_okay=False))
+@click.option(
+    "--contest",
+    metavar="CONTEST",
+    shell_complete=completion.ids("contest"),
+    help="Draw this contest; it can be left out if there is only one.",
+)
+@as_of_option
+@segments_options(found=True)
+@name_option
+@report_errors
+def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | None, name: str) -> None:
+    """Draw one picture of a contest as SVG, PNG or Vega-Lite.
+
+    \b
+    board        scores in the order of the leaderboard, with their intervals
+    calibration  how often what was forecast happened
+    coverage     how much of the time each participant had a forecast
+    pairwise     which of two participants is better on common questions
+    prizes       how the pool is divided
+    profit       the profit of each account over time
+
+    The finding, which is the title of the picture, is written to stderr.
+    """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
+    from forecast_ledger.replay.report.report import plot as drawn
+
+    try:
+        with progress("read") as watch:
+            picture = drawn(log, kind, out, contest=contest, name=name, as_of=parse_cut(as_of), watch=watch)
+    except ValueError as wrong:
+        fail(f"{wrong}: name a file that does", USAGE)
+    say(picture.title)
+    say(f"wrote {out}")
+
+
+COMMANDS = (report, plot)

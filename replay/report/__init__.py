@@ -1,0 +1,1 @@
+"""Reports: pictures of boards, as Vega-Lite specifications, and one page that shows them."""

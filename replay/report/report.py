@@ -1,0 +1,172 @@
+"""Reports: one page of HTML that shows the contests of a log, and single pictures."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from shlex import join
+from typing import TYPE_CHECKING, Any
+
+from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
+from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch, replay
+from forecast_ledger.replay.reading.version import code_version
+from forecast_ledger.replay.report.charts import CHARTS
+from forecast_ledger.replay.report.pictures import VEGA_LITE, Picture, to_png, to_svg
+from forecast_ledger.replay.report.sections import Contest, contest_section
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def report(  # noqa: PLR0913 - the arguments with a default are keywords
+    log: str | PathLike[str],
+    out: str | PathLike[str],
+    *,
+    contests: Sequence[str] = (),
+    specs: str | PathLike[str] | None = None,
+    name: str = "main",
+    as_of: AsOf = None,
+    watch: Watch = lambda _: None,
+) -> Replay:
+    """Write one page of HTML that shows contests: their rules, boards, pictures and participants.
+
+    out: the page, which replaces a file of that name at once, or not at all. It needs no other file, and asks for none.
+    contests: ids of those to show, in this order; all of them if there are none. specs: a folder for the Vega-Lite
+    specification of each picture, with its data. log, name, as_of, watch: as in `replay`. The same log gives the same
+    bytes.
+
+    Raises, first that applies: Unavailable (the extra `report` is not installed), the errors of `replay`,
+    Refused(unknown_contest), OSError.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import append, open, report
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     season = report(f"{folder}/season.db", f"{folder}/season.html", contests=["plain"])
+    ...     page = Path(folder, "season.html").read_text()
+    >>> page.splitlines()[0], "B is first" in page
+    ('<!DOCTYPE html>', True)
+    """
+    environment = _environment()
+    season = replay(log, name, as_of, watch)
+    facts = season.projections.facts
+    names = [*contests] or sorted(facts.contests)
+    for each in names:
+        lookup.find_contest(facts, each)
+    sections, pictures = [], dict[str, Picture]()
+    for number, each in enumerate(names):
+        section, own = contest_section(season.projections, each, f"contest-{number + 1}")
+        sections.append(section)
+        pictures |= {f"contest-{number + 1}-{kind}": picture for kind, picture in own.items()}
+    page = _page(season, sections, Path(fspath(log)).name, Path(out).name, contests)
+    page |= {"ledger": name, "vega": VEGA_LITE if pictures else ""}
+    html = environment.get_template("page.html.jinja").render(page=page)
+    if specs is not None:
+        _write_specifications(Path(specs), pictures)
+    write_file(Path(out), html.encode())
+    return season
+
+
+def _page(season: Replay, sections: Sequence[Contest], log: str, out: str, contests: Sequence[str]) -> dict[str, Any]:
+    """Return what the page says of the whole log."""
+    position, questions = season.checkpoint.position, len(season.projections.facts.questions)
+    asked = [part for each in contests for part in ("--contest", each)]
+    command = ["forecast-ledger", "report", log, out, *asked, "--as-of", str(position)]
+    return {
+        "title": sections[0].title if len(sections) == 1 else f"{log}: {len(sections):,} contests",
+        "state": f"{questions:,} questions, as of log position {position:,}",
+        "contests": sections,
+        "position": position,
+        "digest": season.checkpoint.digest,
+        "version": code_version(),
+        "command": join(command),
+    }
+
+
+def plot(  # noqa: PLR0913 - the arguments with a default are keywords
+    log: str | PathLike[str],
+    kind: str,
+    out: str | PathLike[str],
+    *,
+    contest: str | None = None,
+    name: str = "main",
+    as_of: AsOf = None,
+    watch: Watch = lambda _: None,
+) -> Picture:
+    """Draw one picture of a contest, and return it.
+
+    kind: one of `CHARTS`. out: a file whose name ends in .svg, .png or .json, the Vega-Lite specification with its
+    data. contest: its id; it can be left out if the log has only one. log, name, as_of, watch: as in `replay`.
+
+    Raises, first that applies: KeyError (no such kind), ValueError (another ending), the errors of `replay`,
+    Refused(unknown_contest; malformed: there are several contests; nothing_standing: nothing to draw), Unavailable (the
+    extra `report` is not installed), OSError.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import append, open, plot
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     plot(f"{folder}/season.db", "prizes", f"{folder}/prizes.svg", contest="plain").title
+    'B gets 78% of what is paid out'
+    """
+    draw, write = CHARTS[kind].draw, FORMATS.get(Path(out).suffix)
+    if write is None:
+        raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
+    season = replay(log, name, as_of, watch)
+    known = sorted(season.projections.facts.contests)
+    if contest is None and len(known) != 1:
+        raise Refused("malformed", "contest", None, f"name one of the contests: {listed('', known)}")
+    chosen = known[0] if contest is None else contest
+    lookup.find_contest(season.projections.facts, chosen)
+    picture = draw(season.projections, chosen)
+    if picture is None:
+        raise Refused("nothing_standing", "contest", chosen, f"it has nothing to show as {kind}")
+    write_file(Path(out), write(picture))
+    return picture
+
+
+def specification(picture: Picture) -> bytes:
+    """Return the Vega-Lite specification of a picture, with its data, title and note, as JSON."""
+    from msgspec import json  # noqa: PLC0415 - late
+
+    whole: Mapping[str, Any] = picture.specification | {"title": picture.title, "description": picture.note}
+    return json.format(json.encode(whole), indent=1) + b"\n"
+
+
+FORMATS: dict[str, Callable[[Picture], bytes]] = {
+    ".svg": lambda picture: to_svg(picture).encode(),
+    ".png": to_png,
+    ".json": specification,
+}
+
+
+def write_file(out: Path, content: bytes) -> None:
+    """Write a file that replaces another at once, or not at all."""
+    clear_leftovers(out)
+    with scratch_folder(out) as scratch:
+        part = scratch / out.name
+        part.write_bytes(content)
+        move_into_place(part, out)
+
+
+def _write_specifications(folder: Path, pictures: Mapping[str, Picture]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, picture in pictures.items():
+        write_file(folder / f"{name}.vl.json", specification(picture))
+
+
+def _environment() -> "Environment":
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - late: optional
+    except ImportError as missing:
+        raise Unavailable(
+            "reports are made by Jinja, which is not installed; install forecast-ledger[report]"
+        ) from missing
+    loader = FileSystemLoader(Path(__file__).parent)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=False)

@@ -1,0 +1,220 @@
+"""Charts of scores and money: boards with their intervals, calibration, prizes, profits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.trading.account_histories import Selection
+from forecast_ledger.replay.report.chart_parts import (
+    HALF,
+    LEVEL,
+    MOST_ROWS,
+    STEP,
+    chosen,
+    count,
+    left_out,
+    names_axis,
+    numbered,
+    percent,
+    quoted,
+    rows_of,
+)
+from forecast_ledger.replay.report.pictures import PLAIN, WIDTH, Picture, Row, specify
+
+CURVE = 320  # pixels
+MOST_LINES = 12
+MOST_POINTS = 200  # of a line
+
+
+def board(projections: Projections, contest: str) -> Picture | None:
+    """Scores in the order of the leaderboard, with their intervals."""
+    rows = [row for row in rows_of(projections, "intervals", contest) if row["score_low"] is not None]
+    if not rows:
+        return None
+    columns = ("rank", "participant", "score", "score_low", "score_high", "first")
+    shown = [chosen(row, columns) for row in rows[:MOST_ROWS]]
+    values = numbered(shown, "score", "score_low", "score_high")
+    y = {"field": "row", "type": "ordinal", "axis": names_axis(shown), "title": None}
+    specification = specify(
+        values,
+        width=WIDTH,
+        height={"step": STEP},
+        encoding={"y": y},
+        layer=[
+            {
+                "mark": {"type": "rule", "strokeWidth": 4, "color": PLAIN, "opacity": 0.35},
+                "encoding": {
+                    "x": {"field": "score_low", "type": "quantitative", "scale": {"zero": False}, "title": "score"},
+                    "x2": {"field": "score_high"},
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 45, "color": PLAIN, "opacity": 1},
+                "encoding": {"x": {"field": "score", "type": "quantitative"}},
+            },
+        ],
+    )
+    level = percent(projections.facts.contests[contest].opened.rules.level_ppm, 10**6)
+    note = f"Points are scores; lines are the {level} intervals of scores if the questions are drawn again."
+    return Picture(board_finding(rows), note + left_out(rows, shown), columns, shown, specification)
+
+
+def board_finding(rows: Sequence[Row]) -> str:
+    """Say who is first, and how sure that is. rows: of the table `intervals`.
+
+    >>> board_finding([{"rank": 1, "participant": "ada", "first": "0.980000000"}, {"rank": 2, "participant": "bob"}])
+    'ada is first, and stays first in 98% of the samples'
+    """
+    first = [row for row in rows if row["rank"] == 1]
+    if not first:
+        return "Nobody has a rank"
+    if len(first) > 1:
+        return f"{len(first)} participants share the first rank"
+    if sum(row["rank"] is not None for row in rows) == 1:
+        return f"{first[0]['participant']} is the only one with a rank"
+    share = float(first[0]["first"])
+    if share == 1:
+        return f"{first[0]['participant']} is first, and stays first in every sample"
+    sure = "and stays first" if share >= 1 - LEVEL else "but is first"
+    return f"{first[0]['participant']} is first, {sure} in {'only ' * (share < HALF)}{percent(share)} of the samples"
+
+
+def calibration(projections: Projections, contest: str) -> Picture | None:
+    """How often what was forecast happened, for the consensus or whoever has most forecasts."""
+    rows = rows_of(projections, "calibration", contest)
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["participant"]] = counts.get(row["participant"], 0) + row["n"]
+    if not counts:
+        return None
+    who = "[consensus]" if "[consensus]" in counts else max(counts, key=lambda name: counts[name])
+    columns = ("from_probability", "to_probability", "n", "happened", "mean_forecast", "observed_frequency",
+               "wilson_low", "wilson_high")  # fmt: skip
+    shown = [chosen(row, columns) for row in rows if row["participant"] == who]
+    values = numbered(shown, *columns)
+    inside = sum(row["wilson_low"] <= row["mean_forecast"] <= row["wilson_high"] for row in values)
+    name = "the consensus" if who == "[consensus]" else who
+    title = f"Forecasts of {name} agree with what happened in {inside} of {count(len(values), 'group')}"
+    note = (
+        f"{count(counts[who], 'forecast')}, grouped by probability. A point on the dashed line: what was forecast "
+        "happened as often as forecast. Lines are 95% Wilson intervals; bars count forecasts."
+    )
+    most = max(row["n"] for row in values)
+    return Picture(title, note, columns, shown, specify(values, vconcat=[_curve(), _histogram(most)]))
+
+
+_SHARE = {"type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}}
+
+
+def _curve() -> dict[str, Any]:
+    """Return what happened against what was forecast."""
+    x = {"field": "mean_forecast", "title": "forecast", **_SHARE}
+    low = {"field": "wilson_low", "title": "happened", **_SHARE}
+    line = {"x": {"field": "p", **_SHARE}, "y": {"field": "p", **_SHARE}}
+    return {
+        "width": CURVE,
+        "height": CURVE,
+        "layer": [
+            {
+                "data": {"values": [{"p": 0}, {"p": 1}]},
+                "mark": {"type": "line", "color": "#888", "strokeDash": [4, 4]},
+                "encoding": line,
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 4, "color": PLAIN, "opacity": 0.35},
+                "encoding": {"x": x, "y": low, "y2": {"field": "wilson_high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "color": PLAIN, "opacity": 1},
+                "encoding": {"x": x, "y": {"field": "observed_frequency", **_SHARE}},
+            },
+        ],
+    }
+
+
+def _histogram(most: float) -> dict[str, Any]:
+    """Return how many forecasts there are at each probability. most: of one bar."""
+    counts = {"field": "n", "type": "quantitative", "title": "forecasts", "axis": {"values": [0, most], "format": ",d"}}
+    return {
+        "width": CURVE,
+        "height": 60,
+        "mark": {"type": "bar", "color": PLAIN},
+        "encoding": {
+            "x": {"field": "from_probability", "title": None, "bin": {"binned": True, "step": 0.1}, **_SHARE},
+            "x2": {"field": "to_probability"},
+            "y": counts,
+        },
+    }
+
+
+def prizes(projections: Projections, contest: str) -> Picture | None:
+    """How the pool is divided."""
+    rows = [row for row in rows_of(projections, "leaderboard", contest) if float(row["prize"] or 0) > 0]
+    if not rows:
+        return None
+    columns = ("rank", "participant", "prize", "share")
+    shown = [chosen(row, columns) for row in rows[:MOST_ROWS]]
+    currency = projections.facts.contests[contest].opened.currency
+    specification = specify(
+        numbered(shown, "prize"),
+        width=WIDTH,
+        height={"step": STEP},
+        mark={"type": "bar", "color": PLAIN, "height": 11},
+        encoding={
+            "y": {"field": "row", "type": "ordinal", "axis": names_axis(shown), "title": None},
+            "x": {"field": "prize", "type": "quantitative", "title": f"prize {currency}".strip()},
+        },
+    )
+    best = max(rows, key=lambda row: float(row["prize"]))
+    total = sum(float(row["prize"]) for row in rows)
+    title = f"{best['participant']} gets {percent(float(best['prize']) / total)} of what is paid out"
+    note = f"{count(len(rows), 'prize')}, {total:,.2f} {currency}".rstrip() + "."
+    return Picture(title, note + left_out(rows, shown), columns, shown, specification)
+
+
+def profit(projections: Projections, contest: str) -> Picture | None:
+    """The profit of each account over time, and how far below its peak it is."""
+    if contest not in projections.traded:
+        return None
+    names = [row["participant"] for row in rows_of(projections, "arena_leaderboard", contest)][:MOST_LINES]
+    portfolios = projections.selected_portfolios(Selection(contest)).only("contest", contest)
+    columns, shown, values = ("participant", "at", "profit"), list[Row](), list[Row]()
+    for number, name in enumerate(names):
+        rows = [*portfolios.only("participant", name).rows()]
+        peak, size = 0.0, -(-len(rows) // MOST_POINTS)
+        for place, row in enumerate(rows):
+            amount = float(row["profit"])
+            peak = max(peak, amount)
+            if place % size == 0 or place == len(rows) - 1:
+                shown.append(chosen(row, columns))
+                values.append({"row": number, "at": row["at"], "profit": amount, "below": amount - peak})
+    if not values:
+        return None
+    legend = {"labelExpr": f"{quoted(names)}[datum.value]", "orient": "bottom", "columns": 2, "title": None}
+    colour = {"field": "row", "type": "nominal", "legend": legend}
+    x = {
+        "field": "at",
+        "type": "temporal",
+        "title": None,
+        "scale": {"type": "utc"},
+        "axis": {"format": "%-d %b", "tickCount": 8},
+    }
+    currency = projections.facts.contests[contest].opened.currency
+    panels = [
+        {
+            "width": WIDTH,
+            "height": height,
+            "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8},
+            "encoding": {
+                "x": x,
+                "y": {"field": field, "type": "quantitative", "title": f"{title} {currency}".strip()},
+                "color": colour,
+            },
+        }
+        for field, title, height in (("profit", "profit", 240), ("below", "below its peak", 90))
+    ]
+    last = {row["participant"]: row["profit"] for row in shown}
+    best = max(names, key=lambda name: float(last.get(name, "-Infinity")))
+    title = f"{best} has the largest profit, {float(last[best]):,.2f} {currency}".rstrip()
+    note = "Profit is cash and the value of positions, less net deposits. The lower part is the distance to the peak."
+    return Picture(title, note, columns, shown, specify(values, vconcat=panels))

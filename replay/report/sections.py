@@ -1,0 +1,264 @@
+"""The sections of a report: what each contest is, its board, its pictures and its participants."""
+
+from collections.abc import Iterable, Sequence
+from math import floor, log10
+from typing import Any, NamedTuple
+
+from forecast_ledger.projections.boards.leaderboard import TAKES
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.replay.reading.descriptions import describe_board, describe_score
+from forecast_ledger.replay.report.chart_parts import count, percent, rows_of
+from forecast_ledger.replay.report.charts import CHARTS
+from forecast_ledger.replay.report.pictures import Picture, Row, to_svg
+from forecast_ledger.replay.report.score_charts import board_finding
+
+BEST = 3  # questions of a participant, at either end
+FEW = 20  # questions
+MOST_PARTICIPANTS = 500
+
+
+class Cell(NamedTuple):
+    """A cell of a table. span: low, middle and high of an interval, 0 … 100. link: of an anchor on the page."""
+
+    words: str
+    span: tuple[float, float, float] | None = None
+    link: str = ""
+
+
+class Heading(NamedTuple):
+    """The heading of a column. text: aligned to the left."""
+
+    name: str
+    text: bool = False
+
+
+class Cells(NamedTuple):
+    """A table of a page."""
+
+    columns: list[Heading]
+    rows: list[list[Cell]]
+
+
+class Part(NamedTuple):
+    """A table with a title."""
+
+    title: str
+    note: str
+    caption: str
+    table: Cells
+
+
+class Figure(NamedTuple):
+    """A picture, and the table that it is drawn from."""
+
+    title: str
+    note: str
+    svg: str
+    table: Cells
+
+
+class Participant(NamedTuple):
+    """What a page says of one participant."""
+
+    anchor: str
+    name: str
+    words: str
+    caption: str
+    table: Cells
+
+
+class Contest(NamedTuple):
+    """What a page says of one contest."""
+
+    anchor: str
+    title: str
+    finding: str
+    facts: list[tuple[str, str]]
+    parts: list[Part]
+    figures: list[Figure]
+    participants: list[Participant]
+
+
+def contest_section(projections: Projections, name: str, anchor: str) -> tuple[Contest, dict[str, Picture]]:
+    """Return the section of a contest, and its pictures by kind. Raises Unavailable: pictures cannot be drawn."""
+    pictures = {
+        kind: picture for kind, chart in CHARTS.items() if (picture := chart.draw(projections, name)) is not None
+    }
+    [row] = rows_of(projections, "contests", name)
+    intervals = rows_of(projections, "intervals", name)
+    traded = name in projections.traded
+    finding = board_finding(intervals) if intervals else "Nothing has been scored"
+    if traded and "profit" in pictures:
+        finding = pictures["profit"].title
+    figures = [
+        Figure(picture.title, picture.note, to_svg(picture), _table(picture.columns, picture.rows))
+        for kind, picture in pictures.items()
+        if kind not in {"board", "prizes"}  # they are in the board's own rows
+    ]
+    parts = _trading(projections, name) if traded else []
+    parts += [_board(projections, name, anchor, intervals)] if intervals else []
+    section = Contest(
+        anchor, row["title"] or name, finding, _facts(projections, row), parts, figures,
+        _participants(projections, name, anchor),
+    )  # fmt: skip
+    return section, pictures
+
+
+def _facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
+    """Return what a contest is, and its rules in words."""
+    facts = projections.facts
+    contest = facts.contests[row["contest"]]
+    rules = contest.opened.rules
+    scored = len(projections.scored(row["contest"]).questions.answers)
+    told = [("Contest", row["contest"]), ("State", row["state"])]
+    told.append(("Questions", f"{len(contest.entries):,}, of which {scored:,} are resolved and counted"))
+    if float(row["pool"] or 0):
+        told.append(("Pool", f"{float(row['pool']):,.2f} {row['currency']}".rstrip()))
+    if row["sealed_at"]:
+        told.append(("Sealed", f"at log position {row['sealed_at']}, digest {row['sealed_digest']}"))
+    told.append(("Rules", rules.name))
+    if rules.kernel != "none":
+        told.append(("A score is", describe_score(rules, rules.kernel)))
+    told.append(("The board", describe_board(rules) + (", the least first" if lower_is_better(rules) else "")))
+    if rules.take != "none":
+        told.append(("A take is", TAKES[rules.take].words))
+    return told
+
+
+def _board(projections: Projections, name: str, anchor: str, intervals: Sequence[Row]) -> Part:
+    """Return the leaderboard with intervals."""
+    board = rows_of(projections, "leaderboard", name)
+    numbers = [float(row[end]) for row in intervals for end in ("score", "score_low", "score_high") if row[end]]
+    low, high = min(numbers), max(numbers)
+    digits = _digits(numbers)
+    prizes = any(float(row["prize"] or 0) for row in board)
+    columns = [Heading("participant", text=True), Heading("rank"), Heading("score"), Heading("interval", text=True),
+               Heading("possible ranks"), Heading("first"), Heading("coverage")]  # fmt: skip
+    columns += [Heading("prize"), Heading("prize interval")] if prizes else []
+    rows = []
+    for number, (row, sure) in enumerate(zip(board, intervals, strict=True)):
+        cells = [
+            Cell(row["participant"], link=_anchor(anchor, number)),
+            Cell("-" if row["rank"] is None else str(row["rank"])),
+            Cell(f"{float(row['score']):,.{digits}f}"),
+            _span(sure, low, high, digits),
+            Cell(_range(sure["rank_set_low"], sure["rank_set_high"])),
+            Cell("" if sure["first"] is None else percent(float(sure["first"]))),
+            Cell(percent(float(row["coverage"]))),
+        ]
+        if prizes:
+            ends = [None if sure[end] is None else f"{float(sure[end]):,.2f}" for end in ("prize_low", "prize_high")]
+            cells += [Cell(f"{float(row['prize'] or 0):,.2f}"), Cell(_range(*ends))]
+        rows.append(cells)
+    level = percent(projections.facts.contests[name].opened.rules.level_ppm, 10**6)
+    draws, seed = intervals[0]["replicates"], intervals[0]["seed"]
+    note = (
+        f"The questions are drawn again {draws:,} times: a line covers {level} of the scores, and “first” is the share "
+        f"of these draws in which a participant has rank 1. The draws follow from the seed {seed}."
+    )
+    counted = sum(1 for weight in projections.scored(name).questions.weight.tolist() if weight)
+    if counted < FEW:
+        note = f"With {count(counted, 'question')}, intervals are too narrow, and say little. {note}"
+    return Part("Leaderboard", note, "Leaderboard, best first", Cells(columns, rows))
+
+
+def _span(sure: Row, low: float, high: float, digits: int) -> Cell:
+    """Return an interval as a line on a scale from low to high."""
+    if sure["score_low"] is None:
+        return Cell("")
+    ends = [float(sure[end]) for end in ("score_low", "score", "score_high")]
+    places = [1 + 98 * (end - low) / (high - low) if high > low else 50.0 for end in ends]
+    words = f"{ends[0]:,.{digits}f} to {ends[2]:,.{digits}f}"
+    return Cell(words, span=(round(places[0], 2), round(places[1], 2), round(places[2], 2)))
+
+
+def _trading(projections: Projections, name: str) -> list[Part]:
+    """Return the board of a trading contest, and its open positions."""
+    board = ("participant", "rank", "total", "profit", "return_percent", "drawdown", "turnover", "win_rate")
+    held = ("participant", "question", "outcome", "shares", "average_entry", "cost", "value", "unrealised")
+    accounts = _short(projections, "arena_leaderboard", rows_of(projections, "arena_leaderboard", name), board)
+    still = [row for row in rows_of(projections, "positions", name) if row["status"] == "open"]
+    parts = [Part("Trading", "", "Accounts, the largest profit first", accounts)]
+    if still:
+        parts.append(Part("Open positions", "", "Open positions", _short(projections, "positions", still, held)))
+    return parts
+
+
+def _short(projections: Projections, table: str, rows: Sequence[Row], columns: Iterable[str]) -> Cells:
+    """Return columns of a table with few digits, by the kind of each column."""
+    kinds = {column.name: column.kind for column in projections.table(table).columns}
+    names = [*columns]
+    headings = [Heading(name.replace("_", " "), text=kinds[name] in {"id", "text"}) for name in names]
+    digits = {name: _digits([float(row[name]) for row in rows if row[name] is not None]) for name in names
+              if kinds[name] == "points"}  # fmt: skip
+
+    def text(name: str, value: Any) -> str:
+        if value is None or kinds[name] in {"id", "text", "count"}:
+            return "" if value is None else str(value)
+        if kinds[name] == "share":
+            return percent(float(value))
+        return f"{float(value):,.{digits.get(name, 2)}f}"
+
+    return Cells(headings, [[Cell(text(name, row[name])) for name in names] for row in rows])
+
+
+def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
+    """Return a section for each participant on the board: best and worst questions, coverage against attainable."""
+    by_participant: dict[str, list[Row]] = {}
+    for row in rows_of(projections, "scores", name):
+        by_participant.setdefault(row["participant"], []).append(row)
+    rules = projections.facts.contests[name].opened.rules
+    titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
+    sign = 1 if lower_is_better(rules) else -1
+    found = []
+    for number, row in enumerate(rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]):
+        own = sorted(by_participant.get(row["participant"], []), key=lambda each: sign * float(each["score"]))
+        ends = own if len(own) <= 2 * BEST else own[:BEST] + own[-BEST:]
+        digits = _digits([float(each["score"]) for each in own])
+        rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
+        words = (
+            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on {count(len(own), 'question')}, "
+            f"coverage {percent(float(row['coverage']))} of {percent(float(row['attainable']))} attainable"
+        )
+        words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
+        rows = [
+            [
+                Cell(": ".join(filter(None, (each["question"], titles.get(each["question"]))))),
+                Cell(f"{float(each['score']):,.{digits}f}"),
+                Cell(percent(float(each["coverage"]))),
+            ]
+            for each in ends
+        ]  # fmt: skip
+        table = Cells([Heading("question", text=True), Heading("score"), Heading("coverage")], rows)
+        caption = "All questions, the best first" if ends is own else f"The best {BEST} and the worst {BEST} questions"
+        found.append(Participant(_anchor(anchor, number), row["participant"], words, caption, table))
+    return found
+
+
+def _anchor(contest: str, number: int) -> str:
+    return f"{contest}-participant-{number + 1}" if number < MOST_PARTICIPANTS else contest
+
+
+def _table(columns: Iterable[str], rows: Sequence[Row]) -> Cells:
+    """Return rows as they are printed."""
+    names = [*columns]
+    texts = {name for name in names if any(isinstance(row[name], str) and not _is_number(row[name]) for row in rows)}
+    headings = [Heading(name.replace("_", " "), text=name in texts) for name in names]
+    return Cells(headings, [[Cell("" if row[name] is None else str(row[name])) for name in names] for row in rows])
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").replace(".", "", 1).isdecimal()
+
+
+def _range(low: Any, high: Any) -> str:
+    if low is None:
+        return ""
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _digits(numbers: Sequence[float]) -> int:
+    """Return how many decimals show four digits of the largest of some numbers."""
+    largest = max((abs(number) for number in numbers), default=0)
+    return min(max(3 - floor(log10(largest)), 0), 6) if largest else 0

@@ -1,0 +1,252 @@
+"""Reports: pages that say what the tables say, whatever names a log has, and ask for nothing."""
+
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from forecast_ledger import plot, report
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.cli import report as commands
+from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
+from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.report.charts import CHARTS
+from forecast_ledger.replay.report.pictures import to_svg
+from forecast_ledger.replay.report.score_charts import board_finding
+from forecast_ledger.replay.writing.append import append_lines
+from tests.replay.cli.test_main import run
+from tests.support import oracle
+from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.paths import DATA
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=http://127.0.0.1:9/x onerror=alert(1)>',
+    "]]></svg><script>",
+    "datum.value]; '\\u0022",
+    "{{ 7 * 7 }}",
+    "مرحبا بالعالم",
+    "名" * 60,
+    "x" * 120,
+)
+VOID = {"meta", "img", "br", "link", "input", "line", "path", "rect"}
+
+
+class Page(HTMLParser):
+    """What a page has: elements, links within it, ids, addresses, and whether its elements are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.texts: list[str] = []
+        self.addresses: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.elements.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            elif name == "href":
+                self.links.append(value or "")
+            elif name in {"src", "action", "data", "poster", "xlink:href"}:
+                self.addresses.append(value or "")
+            assert not name.startswith("on")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element of a picture that is closed at once."""
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        """Check that the element that was opened last is closed."""
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self.texts.append(data)
+
+
+def checked(text: str) -> Page:
+    """Return a page that needs nothing from elsewhere, and whose links lead somewhere."""
+    page = Page(text)
+    assert page.open == []
+    assert not {"script", "iframe", "object", "embed", "link", "img", "form"} & {*page.elements}
+    assert page.addresses == []
+    assert len({*page.ids}) == len(page.ids)
+    assert {link.removeprefix("#") for link in page.links} <= {*page.ids}
+    assert all(link.startswith("#") for link in page.links)
+    assert not re.search(r"url\((?!#)", text)
+    return page
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Any:
+    """The path of the log of a story, or of commands."""
+
+    def told(story: str | Sequence[AnyCommand]) -> str:
+        path = str(tmp_path / "season.db")
+        with Ledger.open(path) as ledger:
+            if isinstance(story, str):
+                with (DATA / story / "commands.jsonl").open("rb") as file:
+                    append_lines(ledger, file, lambda *_: None, lambda _: None, atomic=False)
+            else:
+                assert not [each for each in ledger.handle_many(oracle.with_ids(story)) if isinstance(each, Refused)]
+        return path
+
+    return told
+
+
+def crowd(names: Sequence[str]) -> list[AnyCommand]:
+    """A contest in which each of these participants has a forecast on each of three questions."""
+    story: list[AnyCommand] = [contest(title="<b>Cup & saucer</b>", pool=100)]
+    for question in ("q0", "q1", "q2"):
+        story += [opened(question, title=f"<i>{question}</i>"), entry(question=question)]
+        story += [
+            forecast(question, who, probability=f"0.{10 + number % 80}") for number, who in enumerate(names, start=1)
+        ]
+        story.append(resolution(question))
+    return story
+
+
+@pytest.mark.parametrize("story", ["metaculus-2022", "arena-week", "question-groups", "brier-tables"])
+def test_a_page_needs_nothing_else_and_is_the_same_each_time(story: str, log: Any, tmp_path: Path) -> None:
+    """Every link leads to a place on the page, every element is closed, and the bytes do not change."""
+    path, pages = log(story), [tmp_path / "a.html", tmp_path / "b.html"]
+    for page in pages:
+        report(path, page)
+    text = pages[0].read_text(encoding="utf-8")
+    found = checked(text)
+    assert text.replace("a.html", "b.html") == pages[1].read_text(encoding="utf-8")
+    words = " ".join(" ".join(found.texts).split())
+    season = replay(path)
+    assert season.checkpoint.digest in words
+    for row in season.table("leaderboard").rows():
+        assert row["participant"] in words
+    for row in season.table("intervals").rows():
+        assert row["seed"] in words
+    for row in season.table("contests").rows():
+        assert (row["title"] or row["contest"]) in words
+
+
+def test_names_are_texts_wherever_they_are_shown(log: Any, tmp_path: Path) -> None:
+    """In the board, in pictures, in headings: HTML, templates, Vega expressions and scripts stay text."""
+    report(log(crowd(HOSTILE)), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    words = " ".join(checked(text).texts)
+    for name in HOSTILE:
+        assert name in words
+    assert "<b>Cup & saucer</b>" in words
+    assert "49" not in [part.strip() for part in words.split("\n")]
+
+
+def test_long_boards_are_shown_whole_and_pictures_say_what_they_leave_out(log: Any, tmp_path: Path) -> None:
+    """With 60 participants, the board has 60 rows, and the map of coverage the first 40."""
+    report(log(crowd([f"p{number}" for number in range(60)])), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = checked(text)
+    assert sum(each.startswith("contest-1-participant") for each in page.ids) == 2 * 60
+    assert "The first 40 of 60 are shown." in text
+    assert "The first 20 of 60 are shown." in text
+
+
+def test_a_log_without_contests_has_a_page(log: Any, tmp_path: Path) -> None:
+    """It says so little as there is."""
+    report(log([]), tmp_path / "page.html")
+    assert "0 contests" in " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
+
+
+def test_an_empty_contest_says_that_nothing_has_been_scored(log: Any, tmp_path: Path) -> None:
+    """No pictures, and no board."""
+    report(log([contest()]), tmp_path / "page.html")
+    assert "Nothing has been scored" in " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
+
+
+def test_only_the_contests_that_are_named_are_shown(log: Any, tmp_path: Path) -> None:
+    """In that order; one that is unknown is refused, and leaves the old page."""
+    path, out = log("metaculus-2022"), tmp_path / "page.html"
+    report(path, out, contests=["plain"])
+    before = out.read_bytes()
+    assert b"hidden-only" not in before
+    with pytest.raises(Refused) as refused:
+        report(path, out, contests=["plain", "nowhere"])
+    assert (refused.value.code, out.read_bytes()) == ("unknown_contest", before)
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+def test_the_command_in_the_footer_makes_the_page(log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After more events, too."""
+    path = log("metaculus-2022")
+    monkeypatch.chdir(tmp_path)
+    assert run("report", path, "page.html", "--contest", "plain").exit_code == FINE
+    page = Path("page.html").read_text(encoding="utf-8")
+    [said] = re.findall(r"<code>(forecast-ledger report [^<]*)</code>", page)
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened("later"), command_id="later")
+    Path("page.html").unlink()
+    assert run(*said.split()[1:]).exit_code == FINE
+    assert Path("page.html").read_text(encoding="utf-8") == page
+
+
+@pytest.mark.parametrize("kind", CHARTS)
+def test_a_picture_is_drawn_from_its_specification(kind: str, log: Any, tmp_path: Path) -> None:
+    """As SVG, PNG and JSON, which is what `specs` of a report has, too."""
+    path = log("arena-week" if kind == "profit" else "metaculus-2022")
+    contest_id = "week-1" if kind == "profit" else "plain"
+    picture = plot(path, kind, tmp_path / "one.svg", contest=contest_id)
+    assert (tmp_path / "one.svg").read_text(encoding="utf-8") == to_svg(picture)
+    plot(path, kind, tmp_path / "one.png", contest=contest_id)
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    plot(path, kind, tmp_path / "one.json", contest=contest_id)
+    whole = json.decode((tmp_path / "one.json").read_bytes())
+    assert (whole["title"], whole["data"]) == (picture.title, json.decode(json.encode(picture.specification["data"])))
+    report(path, tmp_path / "page.html", contests=[contest_id], specs=tmp_path / "specs")
+    assert (tmp_path / "specs" / f"contest-1-{kind}.vl.json").read_bytes() == (tmp_path / "one.json").read_bytes()
+
+
+def test_wrong_usage_is_said_in_one_line(log: Any, tmp_path: Path) -> None:
+    """Another ending, several contests, nothing to draw."""
+    path = log("metaculus-2022")
+    result = run("plot", path, "board", str(tmp_path / "board.gif"))
+    assert (result.exit_code, ".svg, .png, .json" in result.stderr) == (USAGE, True)
+    result = run("plot", path, "board", str(tmp_path / "board.svg"))
+    assert (result.exit_code != FINE, "hidden-only" in result.stderr, "plain" in result.stderr) == (True, True, True)
+    result = run("plot", path, "profit", str(tmp_path / "profit.svg"), "--contest", "plain")
+    assert (result.exit_code != FINE, "nothing to show as profit" in result.stderr) == (True, True)
+    assert run("report", str(tmp_path / "none.db"), str(tmp_path / "page.html")).exit_code == UNREADABLE
+    assert [each.name for each in tmp_path.iterdir() if each.suffix in {".svg", ".gif", ".html"}] == []
+
+
+def test_the_command_lists_every_chart() -> None:
+    """Its help is instant, so it does not import them."""
+    assert tuple(sorted(CHARTS)) == commands.KINDS
+
+
+def test_a_finding_says_how_sure_it_is() -> None:
+    """Ranks that are shared, a leader who is seldom first, nobody with a rank."""
+
+    def row(name: str, rank: int | None, first: str | None) -> dict[str, Any]:
+        return {"participant": name, "rank": rank, "first": first}
+
+    second = row("b", 2, "0.1")
+    assert board_finding([row("a", 1, "0.4"), second]) == "a is first, but is first in only 40% of the samples"
+    assert board_finding([row("a", 1, "0.9"), second]) == "a is first, but is first in 90% of the samples"
+    assert board_finding([row("a", 1, "1.000000000"), second]) == "a is first, and stays first in every sample"
+    assert board_finding([row("a", 1, "0.5"), row("b", 1, "0.5")]) == "2 participants share the first rank"
+    assert board_finding([row("a", None, None)]) == "Nobody has a rank"
+    assert board_finding([row("a", 1, "1.0")]) == "a is the only one with a rank"
