@@ -322,7 +322,7 @@ def _number_lists(column: Any) -> Any:
 
 def integers(column: Any, missing: int | None = None) -> Any:
     """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
-    numbers = column.cast(pyarrow().int64())
+    numbers = column.combine_chunks().cast(pyarrow().int64())  # a chunked column's own `to_numpy` imports pandas
     return (numbers if missing is None else numbers.fill_null(missing)).to_numpy()
 
 

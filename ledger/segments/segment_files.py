@@ -18,6 +18,9 @@ _GROUP = 1 << 14  # rows of a row group, which is the least that is read for one
 _LEVEL = 3  # of zstd
 _DELTA, _TEXTS = "DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY"
 _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "command_id": _TEXTS}
+_NUMBERS = "numbers.list.element"
+_LOOK_AT = 1 << 14  # numbers
+_OFTEN_ONE = frozenset({"imported", "made", "form", "until", "attestation", "digest"})  # see `_one_value`
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
 
 
@@ -26,6 +29,7 @@ def write_table(path: Path, table: Any) -> None:
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
     names = [field.name for field in table.schema if str(field.type).startswith("dictionary")]
+    encodings = _ENCODINGS | ({_NUMBERS: _DELTA} if "numbers" in table.schema.names and _differ(table) else {})
     with path.open("xb") as file:
         parquet.write_table(
             table,
@@ -33,11 +37,20 @@ def write_table(path: Path, table: Any) -> None:
             compression="zstd",
             compression_level=_LEVEL,
             use_dictionary=names,
-            column_encoding=_ENCODINGS,
+            column_encoding=encodings,
             row_group_size=_GROUP,
         )
         file.flush()
         os.fsync(file.fileno())
+
+
+def _differ(forecasts: Any) -> bool:
+    """Return whether most of the numbers of forecasts differ; then differences are smaller, and read in half the time.
+
+    Numbers that repeat, such as whole per cent, are about half as large when they are compressed as they are.
+    """
+    numbers = forecasts["numbers"].combine_chunks().flatten()[:_LOOK_AT].to_numpy()
+    return len(np.unique(numbers)) > len(numbers) // 2
 
 
 def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = ()) -> SegmentColumns:
@@ -95,9 +108,40 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Ite
 def _read(file: Any, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
     """Return the columns of some row groups, but for those named."""
     fields = [field for field in schema if field.name not in without]
-    table = file.read_row_groups(groups, [field.name for field in fields])
-    columns = [table[field.name].cast(field.type) for field in fields]
+    size = sum(file.metadata.row_group(group).num_rows for group in groups)
+    same = {field.name: value for field in fields if (value := _one_value(file, field, size, groups)) is not None}
+    table = file.read_row_groups(groups, [field.name for field in fields if field.name not in same])
+    columns = [same[field.name] if field.name in same else table[field.name].cast(field.type) for field in fields]
+    for field, column in zip(fields, columns, strict=True):
+        if column.null_count and not field.nullable:
+            raise ValueError(f"{field.name} is missing in {column.null_count:,} rows")
     return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields)).unify_dictionaries()
+
+
+def _one_value(file: Any, field: Any, size: int, groups: Sequence[int]) -> Any:
+    """Return a column of row groups that has one value or none, by the file's statistics; None if it may have more.
+
+    Most segments have forecasts of one form, without ends, attestations or withdrawals.
+    """
+    if field.name not in _OFTEN_ONE or not size:
+        return None
+    pa, place = pyarrow(), file.schema_arrow.names.index(field.name)
+    found = [file.metadata.row_group(group).column(place).statistics for group in groups]
+    if any(each is None or not each.has_null_count for each in found):
+        return None
+    nulls = sum(each.null_count for each in found)
+    if nulls == size:
+        return pa.chunked_array([pa.nulls(size, field.type)])
+    if nulls or not all(each.has_min_max for each in found):
+        return None
+    values = {value for each in found for value in (each.min, each.max)}
+    if len(values) > 1:
+        return None
+    if pa.types.is_dictionary(field.type):
+        array = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), size), pa.array([*values]))
+    else:
+        array = pa.repeat(pa.scalar(*values, field.type), size)
+    return pa.chunked_array([array])
 
 
 def _may_have(group: Any, schema: Any, questions: Sequence[str]) -> bool:

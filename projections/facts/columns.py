@@ -295,7 +295,11 @@ def joined(first: Forecasts, second: Forecasts) -> Forecasts:
 
 def join_pages(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
     """Return pages of columns joined as one table in log order, and how many numbers each row has."""
-    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 9
+    if len(pages) == 1:  # nothing is copied
+        columns = [*pages[0]]
+    else:
+        columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 9
     position, at, recorded_at, question, participant, made, until, lengths, chances = columns
-    start = np.cumsum(lengths) - lengths
+    start = np.cumsum(lengths)
+    start -= lengths
     return Forecasts(position, at, recorded_at, question, participant, made > 0, until, start, chances), lengths

@@ -1,6 +1,6 @@
 """Checks of forecasts and withdrawals, whole columns at a time because there are many."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,11 @@ class RequiredNumbers(NamedTuple):
     greatest: int
     unit: int
 
+    @property
+    def least(self) -> int:
+        """The least number: a quantile may be negative."""
+        return -self.greatest if self.greatest == LARGEST_MEASURE else 0
+
 
 def check_attestation(position: int, attestation: events.Attestation) -> None:
     """Check that every stamp is a year, month, day or instant. Raises Corrupt if one is not."""
@@ -39,42 +44,57 @@ def check_attestation(position: int, attestation: events.Attestation) -> None:
 
 
 def check_forecasts(
-    forecasts: Forecasts, lengths: Int64Array, questions: Sequence[RequiredNumbers], widths: Int64Array
+    forecasts: Forecasts, lengths: Int64Array, questions: Mapping[int, RequiredNumbers], widths: Int64Array
 ) -> None:
     """Check that forecasts have the numbers that their questions require, and instants on the calendar.
 
     Raises Corrupt at the first that does not.
-    forecasts: in log order. lengths: how many numbers each row has, shape (n,). questions: what each requires.
-    widths: how many numbers each row must have if it is a forecast, shape (n,).
+    lengths: how many numbers each row has, shape (n,). questions: what each question requires that has forecasts, by
+    code. widths: how many numbers each row must have if it is a forecast, shape (n,). The least and the greatest of a
+    column mostly show that no row is wrong.
     """
-    position, at, chances, codes = forecasts.position, forecasts.at, forecasts.chances, forecasts.question
-    raise_at_first(
-        position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), lambda row: mismatch(CALENDAR, instant_text(int(at[row])))
-    )
-    until = forecasts.until
-    raise_at_first(
-        position,
-        (until != NEVER) & ((until <= at) | (until > LAST_INSTANT)),
-        lambda row: mismatch(
-            f"an end after {instant_text(int(at[row]))}, within the years 1 to 9999", instant_text(int(until[row]))
-        ),
-    )
+    if not len(lengths):
+        return
+    position, at, until = forecasts.position, forecasts.at, forecasts.until
+    if at.min() < FIRST_INSTANT or at.max() > LAST_INSTANT:
+        raise_at_first(
+            position,
+            (at < FIRST_INSTANT) | (at > LAST_INSTANT),
+            lambda row: mismatch(CALENDAR, instant_text(int(at[row]))),
+        )
+    if until.min() != NEVER:
+        raise_at_first(
+            position,
+            (until != NEVER) & ((until <= at) | (until > LAST_INSTANT)),
+            lambda row: mismatch(
+                f"an end after {instant_text(int(at[row]))}, within the years 1 to 9999", instant_text(int(until[row]))
+            ),
+        )
     widths = widths * forecasts.made
     raise_at_first(
         position,
         lengths != widths,
         lambda row: mismatch(f"{widths[row]} numbers, one for each outcome, edge or level", str(lengths[row])),
     )
-    made = index_where(lengths > 0)
-    position, starts, codes = position[made], forecasts.start[made], codes[made]
-    if not len(starts):
+    _check_numbers(forecasts, lengths, questions)
+
+
+def _check_numbers(forecasts: Forecasts, lengths: Int64Array, questions: Mapping[int, RequiredNumbers]) -> None:
+    """Check that the numbers of each forecast are those that its question can have. Raises Corrupt."""
+    chances, bounds = forecasts.chances, [(question.least, question.greatest) for question in questions.values()]
+    if not len(chances):
         return
-    greatest = int64_array([question.greatest for question in questions])[codes]
-    least = np.where(greatest == LARGEST_MEASURE, -greatest, 0)
+    lows, highs = zip(*bounds, strict=True)
+    if max(lows) <= chances.min() and chances.max() <= min(highs):
+        return
+    made = index_where(lengths > 0)
+    position, starts, codes = forecasts.position[made], forecasts.start[made], forecasts.question[made]
+    place = np.searchsorted(int64_array([*questions]), codes)
+    least, greatest = int64_array(lows)[place], int64_array(highs)[place]
     lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
 
     def texts(row: int, *numbers: np.int64) -> list[str]:
-        return [decimal_text(int(number), questions[codes[row]].unit) for number in numbers]
+        return [decimal_text(int(number), questions[int(codes[row])].unit) for number in numbers]
 
     def out_of_bounds(row: int) -> str:
         low, high, below, above = texts(row, least[row], greatest[row], lowest[row], highest[row])

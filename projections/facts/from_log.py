@@ -1,7 +1,6 @@
 """Reading the facts of a log: events are checked and filed as columns."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import chain, compress
 from operator import attrgetter
 from typing import Any
@@ -301,23 +300,22 @@ def gather_forecasts(facts: Facts, pages: list[ForecastColumns]) -> Forecasts:
         return mismatch("a question opened earlier", f"{name}, opened at log position {opened[row]}")
 
     raise_at_first(forecasts.position, forecasts.position < opened, too_early)
-    asked = np.bincount(forecasts.question, minlength=len(facts.questions)) > 0
-    number, codes = np.cumsum(asked)[forecasts.question] - 1, np.flatnonzero(asked).tolist()
-    required = [_required_numbers(facts.questions[code]) for code in codes]
-    base = np.zeros(len(asked), np.int64)
-    base[asked] = [question.width for question in required]
+    asked = np.flatnonzero(np.bincount(forecasts.question, minlength=len(facts.questions)))
+    required = {code: _required_numbers(facts.questions[code]) for code in asked.tolist()}
+    base = np.zeros(len(facts.questions), np.int64)
+    base[asked] = [question.width for question in required.values()]
     wide = widths(facts, base, forecasts.question, forecasts.position)
-    check_forecasts(replace(forecasts, question=number), lengths, required, wide)
-    return forecasts.rows(_by_question(forecasts))
+    check_forecasts(forecasts, lengths, required, wide)
+    return _by_question(forecasts)
 
 
-def _by_question(forecasts: Forecasts) -> Int64Array:
-    """Return the order that puts forecasts question after question, each in log order."""
-    order = stable_order(forecasts.question)
-    question, position = forecasts.question[order], forecasts.position[order]
-    if ((np.diff(position) < 0) & (np.diff(question) == 0)).any():  # a segment has some of them as JSON
-        return np.lexsort((forecasts.position, forecasts.question))
-    return order
+def _by_question(forecasts: Forecasts) -> Forecasts:
+    """Return forecasts question after question, each in log order."""
+    found = forecasts.rows(stable_order(forecasts.question))
+    question, position = found.question, found.position
+    if ((position[1:] < position[:-1]) & (question[1:] == question[:-1])).any():  # a segment has some of them as JSON
+        return forecasts.rows(np.lexsort((forecasts.position, forecasts.question)))
+    return found
 
 
 def select_columns(columns: ForecastColumns, rows: BoolArray) -> ForecastColumns:

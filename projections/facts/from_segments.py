@@ -168,9 +168,10 @@ def _file_forecasts(facts: Facts, table: Any) -> None:
 
 def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
     """Return the columns of the forecasts, as `join_pages` takes them; their participants are known."""
-    made = table["made"].to_numpy(zero_copy_only=False).astype(np.int64)
+    made = table["made"].combine_chunks().to_numpy(zero_copy_only=False)
     numbers = table["numbers"].combine_chunks()
     lengths = numbers.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    ends = table["until"].null_count < len(table)
     position = integers(table["position"])
     return (
         position,
@@ -179,7 +180,7 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
         _codes(table["question"], facts.question_codes.codes, position, _QUESTION),
         _codes(table["participant"], facts.participant_codes.codes, position, _PARTICIPANT),
         made,
-        integers(table["until"], NEVER),
+        integers(table["until"], NEVER) if ends else np.broadcast_to(np.int64(NEVER), len(table)),
         lengths,
         numbers.flatten().to_numpy(),
     )

@@ -1,0 +1,116 @@
+"""Files of segments: each column comes back as it was written, whatever its numbers and in however many parts."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.log import START, Checkpoint
+from forecast_ledger.ledger.segments import segment_files
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
+from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
+from forecast_ledger.ledger.segments.segment_manifest import VERSION, Segment, describe_file
+from tests.support import oracle
+from tests.support.effort import times
+from tests.support.given import forecast, numeric, opened, withdrawal
+
+
+def columns_of(commands: list[Any]) -> SegmentColumns:
+    """The columns of the log of some commands."""
+    records = oracle.attempted(commands)[0]
+    rows = [log.seal(each)[0] for each in records]
+    return to_columns(rows, log.unseal(rows, START))
+
+
+def segment_of(folder: Path, columns: SegmentColumns) -> Segment:
+    """Columns written as the files of a segment."""
+    files = []
+    for name, table in zip(("forecasts", "others"), columns, strict=True):
+        path = folder / f"000000000001-000000000009.{name}.parquet"
+        write_table(path, table)
+        files.append(describe_file(path, len(table)))
+    last = Checkpoint(sum(map(len, columns)), "0" * 64)
+    return Segment(
+        first=1, last=last.position, previous="", digest=last.digest, forecasts=files[0], others=files[1], marks=(),
+        version=VERSION,
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def two_rows_in_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file has several row groups."""
+    monkeypatch.setattr(segment_files, "_GROUP", 2)
+
+
+@given(oracle.logs(), st.booleans())
+@settings(max_examples=times(10), deadline=None)
+def test_every_column_comes_back(commands: list[AnyCommand], differ: bool) -> None:
+    """Also those that have one value or none in all rows, which are not read but known from the statistics."""
+    columns = columns_of(commands)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(segment_files, "_differ", lambda _: differ)
+        segment = segment_of(Path(folder), columns)
+        for name, found, written in zip(
+            ("forecasts", "others"), read_columns(Path(folder), segment), columns, strict=True
+        ):
+            assert found.schema == written.schema
+            assert found.to_pylist() == written.to_pylist()
+            plain = parquet.read_table(next(Path(folder).glob(f"*.{name}.parquet")))
+            assert plain.to_pylist() == found.to_pylist()
+
+
+DEPTH = [opened(), numeric()]
+MADE = [forecast(participant=f"p{n}") for n in range(5)]
+CDF = forecast("depth", cdf=[0, "0.1", "0.4", "0.9", 1])
+
+
+@pytest.mark.parametrize(
+    ("said", "made", "form"),
+    [
+        (MADE, {True}, {"probabilities"}),
+        ([*MADE, withdrawal(participant="p0")], {True, False}, {"probabilities", None}),
+        ([*MADE, CDF], {True}, {"probabilities", "cdf"}),
+        ([CDF], {True}, {"cdf"}),
+    ],
+)
+def test_columns_of_one_value_and_of_several(said: list[Any], made: set[Any], form: set[Any], tmp_path: Path) -> None:
+    """One value more, in the last row group, is not lost."""
+    columns = columns_of([*DEPTH, *said])
+    found = read_columns(tmp_path, segment_of(tmp_path, columns)).forecasts
+    assert {*found["made"].to_pylist()} == made
+    assert {*found["form"].to_pylist()} == form
+    assert {*found["attestation"].to_pylist()} == {None}
+    assert found.to_pylist() == columns.forecasts.to_pylist()
+
+
+def encodings(folder: Path, said: list[Any]) -> set[str]:
+    """The encodings of the numbers of forecasts."""
+    folder.mkdir()
+    segment = segment_of(folder, columns_of([*DEPTH, *said]))
+    file = parquet.ParquetFile(folder / segment.forecasts.name)
+    return {*file.metadata.row_group(0).column(file.schema_arrow.names.index("numbers")).encodings}
+
+
+def test_numbers_that_differ_are_written_as_differences(tmp_path: Path) -> None:
+    """Those that repeat are not: compressed as they are, they are smaller."""
+    assert "DELTA_BINARY_PACKED" not in encodings(tmp_path / "same", MADE)
+    unlike = [forecast(participant=f"p{n}", probability=f"0.{n}1234567") for n in range(1, 9)]
+    assert "DELTA_BINARY_PACKED" in encodings(tmp_path / "unlike", unlike)
+
+
+def test_a_column_that_lacks_values_is_refused(tmp_path: Path) -> None:
+    """A file that somebody else wrote may lack a value that every row has."""
+    columns = columns_of([*DEPTH, *MADE])
+    place = columns.forecasts.schema.names.index("claimed_at")
+    field = columns.forecasts.schema.field(place).with_nullable(True)
+    lacking = columns.forecasts.set_column(place, field, pa.nulls(len(columns.forecasts), field.type))
+    with pytest.raises(Corrupt, match="claimed_at is missing in 5 rows"):
+        read_columns(tmp_path, segment_of(tmp_path, SegmentColumns(lacking, columns.others)))
