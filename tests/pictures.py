@@ -23,7 +23,7 @@ def season_board(season: Replay) -> Picture:
     """Return the board of the season as a picture on white."""
     picture = CHARTS["board"].draw(season.projections, CONTEST)
     assert picture is not None
-    return picture._replace(specification=picture.specification | {"background": "white", "padding": 8})
+    return picture._replace(specification=picture.specification | {"background": "white"})
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Unavailable
 
 VEGA_LITE = "5.21"  # the version of Vega-Lite that specifications are written for
+FONT = "Arial, Helvetica, Liberation Sans, sans-serif"  # of the widths by which labels are placed
 WIDTH = 560  # of a picture, in pixels, without its labels
 BETTER, WORSE, PLAIN, FAINT = "#2b7a9b", "#b5532d", "#2b7a9b", "#8886"  # read on white and on black
 COLOURS = ("#2b7a9b", "#b5532d", "#5b8c3a", "#8a63b0", "#b38a1d", "#3f9e8f", "#b0527f", "#7a7a7a")
@@ -36,9 +37,10 @@ def specify(values: list[Row], **parts: Any) -> dict[str, Any]:
         "$schema": f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE.partition('.')[0]}.json",
         "data": {"values": values},
         "background": None,
+        "padding": {"left": 20, "right": 20, "top": 5, "bottom": 5},
         **parts,
         "config": {
-            "font": "system-ui, sans-serif",
+            "font": FONT,
             "aria": False,
             "view": {"stroke": None},
             "axis": {
