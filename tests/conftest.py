@@ -1,6 +1,12 @@
-"""Settings of pytest and Hypothesis that take code."""
+"""Settings of pytest and Hypothesis that take code, and what makes a run of all tests quick."""
 
+import gc
 import os
+import sys
+import warnings
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -8,7 +14,44 @@ from hypothesis import settings
 settings.register_profile("any machine", deadline=None)  # a loaded machine may take longer for an example than another
 settings.load_profile("any machine")
 
+# The tests start hundreds of Python processes, which would each compile our modules again. The folders __pycache__ are
+# written even where PYTHONDONTWRITEBYTECODE asks for none.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """How many files run at once: one more than there are processors, because tests of faults wait for others."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make a worker compile its share of the test modules first, so that it finds the others compiled.
+
+    Every worker imports all test modules, because it collects all tests. Each begins at another one of them.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1 or config.args != config.getini("testpaths"):
+        return
+    names = [".".join(path.with_suffix("").parts) for path in sorted(Path("tests").rglob("test_*.py"))]
+    first = len(names) * int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw")) // workers
+    with warnings.catch_warnings(action="error"):
+        for name in [*names[first:], *names[:first]]:  # the collection imports what failed again, and reports it
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(name)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Collect without looking for garbage: hardly any of the objects that are made is."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave what was collected, millions of objects, out of all later searches for garbage."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let the interpreter free everything as it ends, as it does without this file."""
+    gc.unfreeze()
