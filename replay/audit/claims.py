@@ -218,7 +218,7 @@ def read_number(text: str, *, grouped: bool = True) -> ReadNumber | None:
     fraction = matched["fraction"] or ""
     digits = int(matched["whole"].replace(",", "") + fraction or "0")
     exponent = int(matched["exponent"] or 0) - len(fraction) - 2 * bool(matched["percent"])
-    value = (-digits if matched["sign"] == "-" else digits) * Fraction(10) ** exponent
+    value = Fraction((-digits if matched["sign"] == "-" else digits) * 10 ** max(exponent, 0), 10 ** max(-exponent, 0))
     return ReadNumber(value, -exponent if digits else max(-exponent, len(fraction)))  # 0e9 is not a rounded number
 
 
