@@ -9,7 +9,8 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
@@ -34,9 +35,20 @@ TITLES = {  # what a spreadsheet runs, what ends a line or a field, what is not 
 
 
 def commands_of(story: str) -> list[AnyCommand]:
-    """The commands of a worked example."""
+    """The commands of a worked example; portfolios are valued every sixth hour, not every ten minutes."""
     lines = (DATA / story / "commands.jsonl").read_bytes().splitlines()
-    return [read(line) for line in lines]
+    return [_valued_less_often(read(line)) for line in lines]
+
+
+def _valued_less_often(command: AnyCommand) -> AnyCommand:
+    """The command; if it opens a contest of trading, under its rules but for the time between valuations."""
+    if not isinstance(command, OpenContest):
+        return command
+    rules = PRESETS[command.rules] if isinstance(command.rules, str) else command.rules
+    if not isinstance(rules, RuleSet) or rules.trading is None:
+        return command
+    trading = structs.replace(rules.trading, snapshot_seconds=6 * 3_600)
+    return structs.replace(command, rules=structs.replace(rules, trading=trading))
 
 
 def written(path: Path, commands: list[AnyCommand]) -> str:
