@@ -43,7 +43,7 @@ HERE = os.environ | {"PYTHONPATH": str(ROOT)}
 TIMEOUT = 60  # s, after which no answer is a failure
 KILLED = -signal.SIGKILL
 QUESTIONS = 20
-FORECASTS = 12_000  # more than a transaction holds
+FORECASTS = 5_000  # which take several transactions
 NEW = b'{"id": "new", "type": "close_question", "at": "2022-01-01T00:00:00Z", "question": "nowhere"}\n'
 
 
@@ -467,13 +467,13 @@ class Disk(NamedTuple):
     grow: Callable[[], object]
 
 
-SMALL = 2**20  # bytes
+SMALL = 2**19  # bytes
 LIMITED = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({SMALL}, {SMALL})); {COMMAND[-1]}"
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Disk]:
-    """A file system of a megabyte, where one may be mounted; else no file may grow beyond that.
+    """A file system of half a megabyte, where one may be mounted; else no file may grow beyond that.
 
     They differ in what the system says, "no space" or "file too large", and SQLite knows only the first for what it is.
     """

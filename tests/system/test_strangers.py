@@ -58,9 +58,9 @@ def made(log: str, tmp_path: Path) -> Callable[[str], Path]:
     return make
 
 
-def ran(*args: object) -> "subprocess.CompletedProcess[str]":
+def ran(*args: object, memory: int = MEMORY) -> "subprocess.CompletedProcess[str]":
     """Run the command line in a process with a time limit and a memory limit."""
-    script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({MEMORY},) * 2); "
+    script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({memory},) * 2); "
     script += "from forecast_ledger.__main__ import main; main()"
     call = [sys.executable, "-c", script, *map(str, args)]
     return subprocess.run(call, capture_output=True, text=True, check=False, timeout=SECONDS)
@@ -362,10 +362,8 @@ def test_a_line_that_never_ends_is_refused_as_it_comes(tmp_path: Path) -> None:
     """A pipe is read line by line, and a line longer than the limit is not kept in memory."""
     os.mkfifo(tmp_path / "pipe")
     written = f"open({str(tmp_path / 'pipe')!r}, 'wb')"
-    with subprocess.Popen(
-        [sys.executable, "-c", f"pipe = {written}; [pipe.write(b'x' * 2**20) for _ in range(2_100)]"]
-    ):
-        done = ran("append", tmp_path / "log.db", tmp_path / "pipe")
+    with subprocess.Popen([sys.executable, "-c", f"pipe = {written}; [pipe.write(b'x' * 2**20) for _ in range(550)]"]):
+        done = ran("append", tmp_path / "log.db", tmp_path / "pipe", memory=2**29)
     assert (done.returncode, "longer than" in done.stderr) == (FINDINGS, True)
 
 
