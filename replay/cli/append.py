@@ -40,6 +40,7 @@ class _Source(NamedTuple):
     """The commands of a file. header: its bytes before the first of them. total: how many, if all have been read."""
 
     commands: "Iterable[ReadCommand]"
+    file: IO[bytes]
     header: bytes = b""
     total: int | None = None
 
@@ -98,25 +99,25 @@ def append(
     With --recorded-at, a history keeps the times at which it was received, and its rows say that they are imported. The
     ledger must be empty, or have only such rows; the times must not fall.
     """
-    from forecast_ledger.replay.writing.append import append_batches, outcome_row, tally
+    from forecast_ledger.replay.writing.append import append_batches, append_blocks, outcome_row, tally
 
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     if dry_run and segments is not None:
         fail("--dry-run reads the whole log: leave --segments out", USAGE)
     _configure_logging(verbose=verbose)
-    if map_ is not None:
-        from forecast_ledger.replay.writing.csv_reader import with_line_feeds
-
-        file = with_line_feeds(file)
     source = _read(file, map_, received, keep=refused_path is not None)
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (
-        _refused_kept(refused_path, source.header, file) as keep,
+        _refused_kept(refused_path, source) as keep,
         opened(log, name, dry_run=dry_run, segments=segments) as (ledger, base),
         summed_refusals(errors) as tell,
-        nullcontext(lambda _: None) if dry_run else _shown(source, file, counts) as watch,
+        nullcontext(lambda _: None) if dry_run else _shown(source, counts) as watch,
     ):
-        outcomes = tally(keep(append_batches(ledger, source.commands, watch, atomic=atomic)), tell, counts)
+        if dry_run or atomic or map_ is not None or received:
+            handled = append_batches(ledger, source.commands, watch, atomic=atomic)
+        else:
+            handled = append_blocks(ledger, source.file, watch, counts)
+        outcomes = tally(keep(handled), tell, counts)
         if base is not None:
             emit(TRIAL_COLUMNS, map(outcome_row, outcomes), view, Look(keep=("line", "outcome")))
         for _ in outcomes:
@@ -160,9 +161,7 @@ def board_prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[st
 
 
 @contextmanager
-def _refused_kept(
-    path: Path | None, header: bytes, file: IO[bytes]
-) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
+def _refused_kept(path: Path | None, source: _Source) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
     """Yield a function that passes outcomes on; with a path, the records that are refused are written to it."""
     if path is None:
         yield iter
@@ -170,8 +169,8 @@ def _refused_kept(
     from forecast_ledger.replay.files.refused_file import refused_file
 
     with refused_file(path) as refused:
-        yield lambda outcomes: refused.keep_refused(header, outcomes)
-        refused.keep_rest(file)
+        yield lambda outcomes: refused.keep_refused(source.header, outcomes)
+        refused.keep_rest(source.file)
     say(f"refused and written to {path}: {refused.records:,}")
     if refused.too_long:
         say(f"too long to be written to {path}: line {', '.join(map(str, refused.too_long))}")
@@ -186,8 +185,9 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool) -> _S
     from forecast_ledger.replay.writing.append import read_lines
 
     if map_ is None:
-        return _Source(read_lines(file, received))
+        return _Source(read_lines(file, received), file)
     from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
+    from forecast_ledger.replay.writing.csv_reader import with_line_feeds
 
     try:
         with Path(map_).open("rb") as opened:
@@ -196,14 +196,15 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool) -> _S
         fail(f"{map_}: {error.strerror}", USAGE)
     if len(text) > MAP_BYTES:
         fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
+    file = with_line_feeds(file)
     rows = read_rows(parse_map(text), file, keep=keep, recorded_at=received)
-    return _Source(rows.commands, rows.header, rows.total)
+    return _Source(rows.commands, file, rows.header, rows.total)
 
 
-def _shown(source: _Source, file: IO[bytes], counts: dict[str, int]) -> "AbstractContextManager[Callable[[int], None]]":
+def _shown(source: _Source, counts: dict[str, int]) -> "AbstractContextManager[Callable[[int], None]]":
     """Show how much of a file is recorded: of its bytes or, if all of it has been read, of its commands."""
     if source.total is None:
-        return progress("lines", _size(file), file.tell)
+        return progress("lines", _size(source.file), source.file.tell)
     return progress("lines", source.total, lambda: sum(counts.values()))
 
 

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple, get_args
+from typing import IO, Any, NamedTuple, Protocol, get_args
 
 import msgspec
 from msgspec import structs
@@ -79,6 +80,13 @@ OnRefusal = Callable[[InputPlace, Refused], None]
 LineWatch = Callable[[int], None]
 
 
+class Readable(Protocol):
+    """A file from which lines are read."""
+
+    def readline(self, limit: int, /) -> bytes:
+        """Return the rest of the current line, at most this many bytes; none at the end."""
+
+
 def append_lines(
     ledger: Ledger,
     file: IO[bytes],
@@ -101,13 +109,13 @@ def append_lines(
     line 1: unknown_question
     {'accepted': 0, 'duplicate': 0, 'refused': 1}
     """
-    return count_outcomes(append_batches(ledger, read_lines(file), watch, atomic=atomic), tell)
-
-
-def count_outcomes(outcomes: Iterable[Outcome], tell: OnRefusal) -> dict[str, int]:
-    """Return how many commands were accepted, duplicate and refused."""
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    for _ in tally(outcomes, tell, counts):
+    handled = (
+        append_batches(ledger, read_lines(file), watch, atomic=True)
+        if atomic
+        else append_blocks(ledger, file, watch, counts)
+    )
+    for _ in tally(handled, tell, counts):
         pass
     return counts
 
@@ -179,13 +187,84 @@ def _append_batch(ledger: Ledger, batch: list[ReadCommand], *, atomic: bool) -> 
     return [line if isinstance(line, Refused) else next(handled) for line in lines]
 
 
-def read_lines(file: IO[bytes], recorded_at: str = "") -> Iterator[ReadCommand]:
+def append_blocks(ledger: Ledger, file: IO[bytes], watch: LineWatch, counts: dict[str, int]) -> Iterator[Outcome]:
+    """Append the command of every line; count those accepted or duplicate, and return the outcomes of those refused.
+
+    It does what `append_batches` does with `read_lines`, but the lines of a transaction are read, decoded and counted
+    together; if one of them is no command, they are read again one by one.
+    """
+    reading, size = LineBlocks(file), FIRST_BATCH
+    while lines := reading.take(size):
+        commands = _read_all(lines)
+        batch = [*reading.again(lines)] if commands is None else []
+        begun = time.thread_time()  # as in `append_batches`
+        handled = _append_batch(ledger, batch, atomic=False) if commands is None else ledger.handle_many(commands)
+        size = _next_size(len(lines), time.thread_time() - begun)
+        if _count_recorded(handled, counts) < len(handled):
+            batch = reading.placed(lines, commands) if commands is not None else batch
+            for (place, command), outcome in zip(batch, handled, strict=True):
+                if isinstance(outcome, Refused):
+                    yield place, None if isinstance(command, Refused) else command, outcome
+        reading.number = batch[-1][0].line if batch else reading.number + len(lines)
+        watch(reading.number)
+
+
+def _read_all(lines: Sequence[bytes]) -> list[AnyCommand] | None:
+    """Return the command of every line; None if one is no command, or is too long."""
+    try:
+        return [*map(read, lines)] if max(map(len, lines)) <= LONGEST_LINE else None
+    except Refused:
+        return None
+
+
+def _count_recorded(outcomes: Sequence[Receipt | Refused], counts: dict[str, int]) -> int:
+    """Count the commands accepted and duplicate; return how many these are."""
+    receipts = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
+    duplicate = sum(receipt.duplicate for receipt in receipts)
+    counts["accepted"] += len(receipts) - duplicate
+    counts["duplicate"] += duplicate
+    return len(receipts)
+
+
+class LineBlocks:
+    """Reads a file by blocks of lines. number: of the last line of the blocks that are done."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._kept = file, list[bytes]()
+        self.number = 0
+
+    def take(self, count: int) -> list[bytes]:
+        """Return up to this many lines; a line that is longer than LONGEST_LINE is in several parts."""
+        return [*islice(iter(partial(self._file.readline, LONGEST_LINE + 1), b""), count)]
+
+    def again(self, lines: Sequence[bytes]) -> Iterator[ReadCommand]:
+        """Return what `read_lines` returns for these lines, which are a block.
+
+        If the last of them is blank, or is a part of a line, it reads on to the end of the next line.
+        """
+        self._kept = [*reversed(lines)]
+        reading = read_lines(self, after=self.number)
+        while self._kept and (found := next(reading, None)) is not None:
+            yield found
+
+    def placed(self, lines: Sequence[bytes], commands: Sequence[AnyCommand]) -> list[ReadCommand]:
+        """Return the commands of a block with their places."""
+        numbered = enumerate(zip(lines, commands, strict=True), self.number + 1)
+        return [(InputPlace(number, records=((number, line),)), command) for number, (line, command) in numbered]
+
+    def readline(self, limit: int) -> bytes:
+        """Return the next line of those that are read again, or of the file."""
+        return self._kept.pop() if self._kept else self._file.readline(limit)
+
+
+def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterator[ReadCommand]:
     """Return each line's number with its command or refusal; blank lines are skipped.
 
     recorded_at: the field that says when a line was received. It is no part of the command, unless commands have it.
+    after: the number of the line before the first one.
     Raises Refused (malformed), before anything else is read: the file begins like UTF-16 or UTF-32.
     """
-    number = 0
+    number = after
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
         if number == 1 and (line.startswith(_UTF_16_MARKS) or b"\0" in line[:4]):

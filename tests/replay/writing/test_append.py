@@ -1,0 +1,184 @@
+"""Lines that are appended block by block leave the rows, and give the refusals, of lines appended one by one."""
+
+import json
+import random
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.files.refused_file import refused_file
+from forecast_ledger.replay.writing import append
+from forecast_ledger.replay.writing.append import append_batches, append_blocks, read_lines, tally
+from tests.support.effort import times
+from tests.support.given import DAY, NOW, day
+
+FORECAST = {"type": "submit_forecast", "at": day(2), "question": "q", "participant": "ada", "probability": "0.25"}
+OPENED = {"type": "open_question", "at": day(1), "question": "q", "kind": "binary", "opens_at": day(1)}
+FIRST_LINES = [
+    b'{"id": "o"}',
+    json.dumps({"id": "o", **OPENED, "closes_at": day(6)}).encode(),
+    json.dumps({"id": "o2", **OPENED, "question": "r", "closes_at": day(4)}).encode(),
+]
+SMALL = 7  # lines a block
+LONG = 400  # bytes of the longest line
+
+
+def forecast_line(command_id: Any, **fields: Any) -> bytes:
+    """A line with a forecast."""
+    return json.dumps({"id": command_id, **FORECAST, **fields}).encode()
+
+
+def odd_lines() -> list[bytes]:
+    """Lines that are not commands, are refused, or are commands that no column holds."""
+    return [
+        *(b"", b"  \t", b"{", b"}", b"null", b"[]", b'{"id": "x"}', b"\xff\xfe\x00", b"\xef\xbb\xbf{}", b"\0", b"nan"),
+        forecast_line("padded").ljust(LONG + 1) + forecast_line("behind"),
+        b"y" * 3 * LONG,
+        forecast_line("two") + b"," + forecast_line("three"),
+        forecast_line("half")[:-20],
+        forecast_line("nested", probability=None).replace(b"null", b"[" * 150 + b"]" * 150),
+        forecast_line("big").replace(b'"0.25"', b"1e999999999"),
+        forecast_line("big2").replace(b'"0.25"', b"9" * 300),
+        forecast_line("other", type="close_question"),
+        forecast_line("numeric", probability=None, quantiles=[1, 2]),
+        forecast_line("same id"),
+        forecast_line("same id", probability="0.5"),
+        forecast_line("early", at=day(1)),
+        forecast_line("late", at=day(7)),
+        forecast_line("late on r", question="r", at=day(5)),
+        forecast_line("unknown", question="s"),
+        forecast_line("spaces", participant=" a"),
+        forecast_line("", participant="b"),
+        forecast_line(None),
+        forecast_line("until", participant="c", until=day(3)),
+        forecast_line("number").replace(b'"0.25"', b"0.30"),
+        forecast_line("twice").replace(b'"id"', b'"id": "once", "id"'),
+        json.dumps(
+            {"id": "w", "type": "withdraw_forecast", "at": day(3), "question": "q", "participant": "ada"}
+        ).encode(),
+        json.dumps({"id": "close", "type": "close_question", "at": day(3), "question": "r"}).encode(),
+    ]
+
+
+def random_file(dice: random.Random) -> bytes:
+    """Lines with forecasts, some of them more than once, and others between them."""
+    lines = FIRST_LINES[dice.randrange(2) :]
+    odd = odd_lines()
+    for _ in range(dice.randrange(60)):
+        if dice.random() < 0.25:
+            lines.append(dice.choice(odd))
+        else:
+            who, number = f"p{dice.randrange(3)}", dice.randrange(40)
+            at = day(2) if dice.random() < 0.9 else day(3)
+            lines.append(forecast_line(f"f{number}", participant=who, question=dice.choice("qqr"), at=at))
+    mark = b"\xef\xbb\xbf" if dice.random() < 0.3 else b""
+    return mark + dice.choice((b"\n", b"\r\n")).join(lines) + dice.choice((b"", b"\n", b"\n\n \n"))
+
+
+def sent(ledger: Ledger, file: bytes, folder: Path, *, by_block: bool) -> tuple[Any, ...]:
+    """The counts, refusals, refused lines and rows after a file is sent."""
+    counts = {"accepted": 0, "duplicate": 0, "refused": 0}
+    said: list[tuple[Any, ...]] = []
+    source = BytesIO(file)
+    with refused_file(folder / "refused.jsonl") as refused:
+        handled = (
+            append_blocks(ledger, source, lambda _: None, counts)
+            if by_block
+            else append_batches(ledger, read_lines(source), lambda _: None)
+        )
+        outcomes = tally(refused.keep_refused(b"", handled), lambda *item: said.append((item[0], str(item[1]))), counts)
+        for _ in outcomes:
+            pass
+    rows = [row for page in ledger._store.pages() for row in page]
+    return counts, said, (folder / "refused.jsonl").read_bytes(), refused.too_long, rows
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of few lines, and short lines, so that short files have many blocks and long lines."""
+    monkeypatch.setattr(append, "FIRST_BATCH", SMALL)
+    monkeypatch.setattr(append, "_next_size", lambda *_: SMALL)
+    monkeypatch.setattr(append, "LONGEST_LINE", LONG)
+
+
+@pytest.fixture
+def two_ledgers() -> Iterator[tuple[Ledger, Ledger]]:
+    """Two empty ledgers with the same clock."""
+    with (
+        Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as one,
+        Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as two,
+    ):
+        yield one, two
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("seed", range(times(12)))
+def test_blocks_leave_the_rows_and_refusals_of_single_lines(
+    seed: int, two_ledgers: tuple[Ledger, Ledger], tmp_path: Path
+) -> None:
+    """Counts, refusals with their lines, refused lines and bytes are equal; and when the file is sent again."""
+    file = random_file(random.Random(seed))
+    for _ in range(2):
+        by_block, one_by_one = (
+            sent(ledger, file, tmp_path, by_block=by_block)
+            for ledger, by_block in zip(two_ledgers, (True, False), strict=True)
+        )
+        assert by_block == one_by_one
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_every_odd_line_has_the_same_outcome_wherever_it_is_in_a_block(
+    two_ledgers: tuple[Ledger, Ledger], tmp_path: Path
+) -> None:
+    """First, in the middle, and last: no line takes another with it, and no line number changes."""
+    good = iter(range(10**6))
+    lines = [*FIRST_LINES[1:]]
+    for number, odd in enumerate(odd_lines()):
+        lines += [forecast_line(f"g{next(good)}", participant=f"g{n}") for n in range(number % SMALL)]
+        lines += [odd, forecast_line(f"g{next(good)}", participant="z")]
+    file = b"\n".join(lines)
+    by_block, one_by_one = (
+        sent(ledger, file, tmp_path, by_block=by_block)
+        for ledger, by_block in zip(two_ledgers, (True, False), strict=True)
+    )
+    assert by_block == one_by_one
+    assert by_block[0]["accepted"] >= 2 + next(good)
+    assert by_block[0]["refused"] > 15
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_file_in_utf_16_is_refused_before_anything_is_recorded(two_ledgers: tuple[Ledger, Ledger]) -> None:
+    """Its bytes are read as UTF-8; the message names the encoding."""
+    ledger, _ = two_ledgers
+    file = BytesIO(b"\n".join(FIRST_LINES).decode().encode("utf-16"))
+    with pytest.raises(Refused, match="UTF-16"):
+        append.append_lines(ledger, file)
+    assert ledger.head().position == 0
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_file_that_was_interrupted_is_sent_again(two_ledgers: tuple[Ledger, Ledger], tmp_path: Path) -> None:
+    """What was counted is recorded, nothing is recorded twice, and the log is that of a file sent once."""
+
+    class Broken(BytesIO):
+        """A file that cannot be read to its end."""
+
+        def readline(self, limit: int | None = -1, /) -> bytes:
+            if self.tell() > len(file) // 2:
+                raise OSError("the network is away")
+            return super().readline(limit)
+
+    file = b"\n".join(FIRST_LINES[1:] + [forecast_line(f"f{n}", participant=f"p{n % 4}") for n in range(40)])
+    interrupted, whole = two_ledgers
+    counts = {"accepted": 0, "duplicate": 0}
+    with pytest.raises(OSError, match="away"):
+        [*append_blocks(interrupted, Broken(file), lambda _: None, counts)]
+    assert 0 < counts["accepted"] == interrupted.head().position < 42
+    again = sent(interrupted, file, tmp_path, by_block=True)
+    assert again[0] == {"accepted": 42 - counts["accepted"], "duplicate": counts["accepted"], "refused": 0}
+    assert again[4] == sent(whole, file, tmp_path, by_block=True)[4]
