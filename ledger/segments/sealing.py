@@ -106,6 +106,8 @@ def _locked(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(exist_ok=True)
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileExistsError:
+        raise Unavailable(f"{folder}: it is a file, and segments need a folder; {OTHER}") from None
     except OSError as error:
         raise Unavailable(f"{folder}: {error.strerror}") from None
     try:
@@ -142,7 +144,6 @@ def _add(folder: Path, manifest: SegmentManifest, unwritten: _Unwritten) -> Segm
     """Write, read back and list the next segment; return the new manifest. Raises Corrupt, Unavailable, OSError."""
     first, last = unwritten.before.position + 1, unwritten.end.position
     columns, files = join(unwritten.parts), []
-    unwritten.parts.clear()
     for kind, table in (("forecasts", columns.forecasts), ("others", columns.others)):
         path = folder / f"{first:012}-{last:012}.{kind}.parquet"
         write_table(path, table)

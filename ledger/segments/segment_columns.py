@@ -97,21 +97,47 @@ def to_columns(rows: Sequence[bytes], records: Sequence[Recorded]) -> SegmentCol
     return SegmentColumns(_forecasts(made, of_forecasts), _others(other, of_others))
 
 
-def join(parts: Sequence[SegmentColumns]) -> SegmentColumns:
-    """Return the columns of consecutive rows from those of their parts, at least one, in log order."""
-    forecasts, others = (
-        pyarrow().concat_tables(tables).unify_dictionaries().combine_chunks() for tables in zip(*parts, strict=True)
+def join(parts: list[SegmentColumns]) -> SegmentColumns:
+    """Return the columns of consecutive rows from those of their parts, at least one, in log order.
+
+    The list is emptied, and the parts are joined column by column, so that memory holds only one column more than once.
+    """
+    forecasts, others = ([[*table.columns] for table in tables] for tables in zip(*parts, strict=True))
+    parts.clear()
+    of_forecasts, of_others = schemas()
+    asked = _joined_column([columns[of_forecasts.names.index("question")] for columns in forecasts])
+    return SegmentColumns(
+        _joined_columns(forecasts, of_forecasts, _question_order(asked)), _joined_columns(others, of_others, None)
     )
-    return SegmentColumns(_by_question(forecasts), others)
+
+
+def _joined_columns(parts: list[list[Any]], schema: Any, order: Any) -> Any:
+    """Return the columns of parts joined, as a table in an order, or as it is; the parts lose their columns."""
+    joined = []
+    for _ in schema:
+        column = _joined_column([columns.pop(0) for columns in parts])
+        joined.append(column if order is None else column.take(order))
+    return pyarrow().Table.from_arrays(joined, schema=schema)
+
+
+def _joined_column(parts: list[Any]) -> Any:
+    """Return chunked columns as one array."""
+    pa = pyarrow()
+    column = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    return column.unify_dictionaries().combine_chunks()
 
 
 def _by_question(forecasts: Any) -> Any:
-    """Return forecasts question after question, in order of ids, so that some questions are read without the others."""
-    column = forecasts["question"].combine_chunks()
+    """Return forecasts question after question."""
+    return forecasts.take(_question_order(forecasts["question"].combine_chunks()))
+
+
+def _question_order(column: Any) -> Any:
+    """Return the order of rows by the id of their question, so that some questions are read without the others."""
     labels = column.dictionary.to_pylist()
     place = np.empty(len(labels), np.int64)
     place[sorted(range(len(labels)), key=labels.__getitem__)] = np.arange(len(labels))
-    return forecasts.take(pyarrow().array(np.argsort(place[column.indices.to_numpy()], kind="stable")))
+    return pyarrow().array(np.argsort(place[column.indices.to_numpy()], kind="stable"))
 
 
 def _canonical_end(recorded: Recorded) -> bytes:

@@ -116,6 +116,8 @@ def read_manifest(folder: Path) -> SegmentManifest:
         with open_regular(path, LARGEST_MANIFEST) as file:
             content = file.read()
     except FileNotFoundError:
+        if not folder.exists():
+            raise Absent(f"{folder}: no such folder; `forecast-ledger seal LOG {folder}` makes one") from None
         what = f"it is a folder, and there is no {MANIFEST} in it; `forecast-ledger seal LOG FOLDER` makes one"
         raise Absent(f"{folder}: not a ledger: {what}") from None
     except OSError as error:

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import (
     MAX_ROW_BYTES,
@@ -35,6 +36,7 @@ __all__ = [
     "Store",
     "TakenError",
     "Turn",
+    "has_segments_beside",
     "is_started",
     "redacted",
     "rows_at",
@@ -274,6 +276,15 @@ def segments_beside(location: str | PathLike[str]) -> Path | None:
     return None if path in {None, "", MEMORY} or "\0" in str(path) else Path(f"{path}.segments")
 
 
+def has_segments_beside(location: str | PathLike[str]) -> bool:
+    """Return whether there is a folder of segments beside a store."""
+    beside = segments_beside(location)
+    try:
+        return beside is not None and (beside / MANIFEST).is_file()
+    except OSError:
+        return False
+
+
 def redacted(location: str) -> str:
     """Return a location without its password, for messages.
 
@@ -333,6 +344,10 @@ def _check_path(path: str, *, read_only: bool) -> None:
     if exists and not is_file:
         raise Unavailable(f"{path}: not a ledger: it is {'a folder' if file.is_dir() else 'not a regular file'}")
     if read_only and not is_file:
+        if has_segments_beside(path):
+            beside = f"{path}.segments"
+            remedy = f"read {beside}, which has its segments, or make it: `forecast-ledger import {beside} {path}`"
+            raise Absent(f"{path}: no such ledger; {remedy}")
         raise Absent(f"{path}: no such ledger; `forecast-ledger append {path} FILE` creates one")
 
 

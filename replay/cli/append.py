@@ -141,14 +141,15 @@ def opened(
 
     segments: a folder that has the beginning of the log; not for a dry run.
     """
+    from forecast_ledger.replay.writing.lazy_store import check_not_sealed, open_lazily
+
+    check_not_sealed(log, segments)
     if dry_run:
         from forecast_ledger.replay.writing.overlay_store import open_overlay
 
         with open_overlay(log, name, board_prizes) as branch:
             yield branch
         return
-    from forecast_ledger.replay.writing.lazy_store import open_lazily
-
     with open_lazily(log, name, board_prizes, segments) as ledger:
         yield ledger, None
 

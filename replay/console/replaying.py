@@ -53,7 +53,8 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
     """Return the location of a log, with its segments if they are to be read."""
     if segments is None and (trust == "rows" or (trust is None and (not found or Path(log).is_dir()))):
         return log
-    from forecast_ledger.replay.reading.with_segments import WithSegments, has_segments_beside
+    from forecast_ledger.ledger.storing.store import has_segments_beside
+    from forecast_ledger.replay.reading.with_segments import WithSegments
 
     if segments is not None:
         return WithSegments(log, segments, trust or "files")

@@ -7,9 +7,8 @@ from typing import Literal, get_args
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
-from forecast_ledger.ledger.storing.store import Store, segments_beside
+from forecast_ledger.ledger.storing.store import Store, has_segments_beside, segments_beside
 
 Trust = Literal["files", "rows"]
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
@@ -88,12 +87,3 @@ def _found(log: str) -> Path | None:
     if Path(log).is_dir():
         return Path(log)
     return segments_beside(log) if has_segments_beside(log) else None
-
-
-def has_segments_beside(log: str) -> bool:
-    """Return whether there is a folder of segments beside a log."""
-    beside = segments_beside(log)
-    try:
-        return beside is not None and (beside / MANIFEST).is_file()
-    except OSError:
-        return False

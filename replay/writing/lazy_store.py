@@ -5,9 +5,17 @@ from contextlib import contextmanager
 from threading import Lock
 
 from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Absent
 from forecast_ledger.ledger.storing.database import Fault, NewRow, Rows, StoredRows, Transaction
 from forecast_ledger.ledger.storing.memory import Memory
-from forecast_ledger.ledger.storing.store import Store, is_started, redacted, rows_at
+from forecast_ledger.ledger.storing.store import (
+    Store,
+    has_segments_beside,
+    is_started,
+    redacted,
+    rows_at,
+    segments_beside,
+)
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
@@ -72,6 +80,19 @@ class LazyRows:
             if self._rows is self._none:
                 self._rows = rows_at(self._location, self._name)
             return self._rows
+
+
+def check_not_sealed(location: str, segments: str | None = None) -> None:
+    """Raise Absent if a log does not exist, but segments of it do: it is not begun anew by accident.
+
+    segments: their folder; by default the one beside the log.
+    """
+    if is_started(location):
+        return
+    folder = segments_beside(location) if segments is None and has_segments_beside(location) else segments
+    if folder is not None:
+        remedy = f"make it again: `forecast-ledger import {folder} {location}`; or begin another log under another name"
+        raise Absent(f"{redacted(location)}: no such ledger, and {folder} has segments of one; {remedy}")
 
 
 def open_lazily(location: str, name: str, prizes: Prizes, segments: str | None = None) -> Ledger:

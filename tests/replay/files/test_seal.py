@@ -46,6 +46,36 @@ def test_what_cannot_be_sealed_leaves_no_folder(path: str, tmp_path: Path) -> No
     assert not (tmp_path / "s").exists()
 
 
+def test_a_log_that_was_deleted_is_made_again_from_its_segments(path: str, tmp_path: Path) -> None:
+    """No command begins another under its name; each says how to read the folder, or to import it and carry on."""
+    log_, folder, made = str(tmp_path / "log.db"), tmp_path / "log.db.segments", run("show", path, "34").stdout
+    seal(path, folder)
+    sealed = str(DATA / "metaculus-2022" / "sealed.jsonl")
+    for refused in (("leaderboard", log_, "plain"), ("append", log_, sealed), ("append", log_, sealed, "--dry-run")):
+        found = run(*refused)
+        assert found.exit_code == UNREADABLE
+        assert f"forecast-ledger import {folder} {log_}" in found.stderr
+    new = str(tmp_path / "new.db")
+    assert f"import {folder} {new}" in run("append", new, sealed, "--segments", str(folder)).stderr
+    assert {each.name for each in tmp_path.iterdir()} == {folder.name}
+    assert run("import", str(folder), log_).exit_code == FINE
+    assert run("append", log_, sealed, "--segments", str(folder)).exit_code == FINE
+    assert run("show", log_, "34").stdout == made
+    assert run("seal", log_).exit_code == FINE
+    assert replay(folder).checkpoint == replay(log_).checkpoint
+    assert replay(folder).checkpoint.position == 35
+
+
+def test_a_folder_that_is_not_there_is_named(path: str, tmp_path: Path) -> None:
+    """With the command that makes one."""
+    found = run("leaderboard", path, "plain", "--segments", str(tmp_path / "none"))
+    assert f"{tmp_path / 'none'}: no such folder; `forecast-ledger seal LOG {tmp_path / 'none'}`" in found.stderr
+    assert (
+        run("seal", path, path).stderr
+        == f"forecast-ledger: {path}: it is a file, and segments need a folder; name another folder\n"
+    )
+
+
 def test_every_command_that_reads_a_log_reads_a_folder(path: str, tmp_path: Path) -> None:
     """It prints what it prints of the log."""
     folder = str(tmp_path / "s")
