@@ -1,6 +1,7 @@
 """The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
 from forecast_ledger.projections.catalogue.inputs import SAMPLED, SCORED
+from forecast_ledger.projections.catalogue.money_catalogue import MONEY
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
 from forecast_ledger.projections.catalogue.uncertainty_catalogue import UNCERTAINTY
@@ -342,6 +343,7 @@ CATALOGUE: dict[str, Projection] = {
         reads=("own_forecasts", "entries"),
         division="receipts",
     ),
+    **MONEY,
 } | TRADING
 BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.on_request)  # a replay builds these
 EXPORTED = tuple(name for name, projection in CATALOGUE.items() if name in BUILT or projection.exported)

@@ -250,6 +250,17 @@ def journal_values(analysis: Analysis) -> list[Values]:
     return columns_of_rows(rows, "count id id id fine_money")
 
 
+def trial_balance_values(analysis: Analysis) -> list[Values]:
+    """One row for each account of each contest."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for posting in _postings(analysis.facts):
+        own = sums.setdefault((posting.contest, posting.account), [0, 0, 0])
+        own[0] += 1
+        own[1 if posting.amount > 0 else 2] += abs(posting.amount)
+    rows = [[*key, count, added, taken, added - taken] for key, (count, added, taken) in sums.items()]
+    return columns_of_rows(rows, "id id count fine_money fine_money fine_money")
+
+
 def _postings(facts: Facts) -> Iterator[Posting]:
     """Yield the postings of all movements of money: accounts, pools and prizes."""
     for movement in facts.books.movements:

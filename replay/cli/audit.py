@@ -1,4 +1,4 @@
-"""The commands for auditors: verify, checkpoint, log, show, and the comparison of two logs."""
+"""The commands for auditors: verify, checkpoint, balance, log, show, and the comparison of two logs."""
 
 import sys
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import click
 
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.colour import GREEN, RED
-from forecast_ledger.replay.console.replaying import Location, segments_options
+from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
 from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
@@ -17,6 +17,7 @@ from forecast_ledger.replay.console.shell import (
     complain,
     emit,
     emit_list,
+    emit_table,
     fail,
     log_argument,
     name_option,
@@ -354,4 +355,34 @@ def _describe_first_difference(first_difference: "FirstDifference | None", ours:
             yield f"{name}: recorded at {shown['recorded_at']}, at {shown['at']}, {shown['type']}: {shown['says']}"
 
 
-COMMANDS = (verify, checkpoint, log_, show)
+@click.command(epilog="Example: forecast-ledger balance season.db")
+@log_argument
+@as_of_option
+@segments_options(found=False)
+@name_option
+@table_options
+@report_errors
+def balance(log: Location, as_of: str | None, name: str, view: View) -> None:
+    """Print the trial balance: accounts by contest.
+
+    An account is one of the journal's, over all its owners: cash, positions at cost, prizes, and what they are booked
+    against. The balances of each contest add up to 0, which is checked here from the rows that are printed; the exit
+    code is 1 if one does not. --where contest=… selects a contest.
+    """
+    from fractions import Fraction
+
+    season = replay_log(log, name, as_of)
+    table = season.projections.table("trial_balance")
+    sums: dict[str, Fraction] = {}
+    for row in table.rows():
+        sums[row["contest"]] = sums.get(row["contest"], Fraction(0)) + Fraction(row["balance"])
+    emit_table(table, view)
+    wrong = [contest for contest, total in sums.items() if total]
+    say_as_of(season.checkpoint)
+    if wrong:
+        complain(f"the balances do not add up to 0 in: {', '.join(wrong)}")
+        sys.exit(FINDINGS)
+    say(f"the balances of each of {len(sums):,} contest{'s' * (len(sums) != 1)} add up to 0")
+
+
+COMMANDS = (verify, checkpoint, balance, log_, show)

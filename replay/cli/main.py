@@ -333,7 +333,7 @@ for _command in (
 main.groups = {
     "Record": ("append", "import-from", "pay", "import"),
     "Read": ("leaderboard", "table", "columns", "rules", "log", "show", "report", "plot"),
-    "Audit": ("verify", "checkpoint", "replay", "compare"),
+    "Audit": ("verify", "checkpoint", "balance", "replay", "compare"),
     "Research": ("explain", "diff", "blame", "what-if", "export", "seal"),
     "Operate": ("follow", "schema", "help", "completion", "demo"),
 }

@@ -84,6 +84,7 @@ PROMISED = {  # at least these columns
     "refused_legs": ("leg", "code"),
     "model_calls": ("input_tokens", "output_tokens", "cost", "latency", "settings", "shown"),
     "journal": ("log_position", "account", "amount"),
+    "trial_balance": ("contest", "account", "postings", "added", "taken", "balance"),
     "marks": ("price", "quoted_at", "age", "source", "log_position"),
     "quotes": ("log_position", "known_from", "quoted_at", "source", "price", "bid", "ask"),
 }  # fmt: skip
@@ -300,7 +301,7 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
     assert changed(commands, forecast(participant="bob")) == {"forecasts", "standing", "consensus"}
     assert changed(commands, finalization()) == changed(commands, contest("cap")) == {"contests"}
     sealed = [*commands, resolution(), finalization()]
-    assert changed(sealed, payment()) == {"contests", "prizes", "journal"}
+    assert changed(sealed, payment()) == {"contests", "prizes", "journal", "trial_balance"}
     assert changed(commands, enrolment(participant="bob", bot=True)) == set()
     assert changed(sealed, revocation()) == {"questions"}
     examined: list[AnyCommand] = [opened(), contest(rules=RuleSet(name="own", kernel="ln", attested=True)), entry()]
