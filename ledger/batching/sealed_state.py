@@ -11,7 +11,8 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.deciding.state import StandingOf
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
+from forecast_ledger.ledger.segments.rebuilt_rows import other_events
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, pyarrow
 
 UNREAD = frozenset({"form", "numbers", "attestation", "imported", "command"})  # columns that a writer does not need
 # Events that read or move what stands on their question: the forecasts before them are to be there.
@@ -23,8 +24,8 @@ def apply_segment(known: WriterState, columns: SegmentColumns, last: Recorded) -
 
     Raises Corrupt: an event does not fit those before it; the state is then not to be used.
     """
-    forecasts, others = _Forecasts(columns.forecasts), [*other_events(columns.others)]
-    for recorded in others:
+    forecasts = _Forecasts(columns.forecasts)
+    for recorded in other_events(columns):
         if isinstance(recorded.event, events.QuestionOpened):
             forecasts.check_after(recorded)
         if isinstance(recorded.event, _READ_STANDING):
@@ -93,8 +94,8 @@ class _Forecasts:
 def _index(known: WriterState, columns: SegmentColumns, last: Recorded) -> None:
     """Index the commands of the rows; the last one stays recent, because the next rows may go on with it."""
     pa = pyarrow()
-    position = np.concatenate([integers(table["position"]) for table in columns])
-    chunks = [chunk.cast(pa.large_string()) for table in columns for chunk in table["command_id"].chunks]
+    position = np.concatenate([integers(table["position"]) for table in columns.rows])
+    chunks = [chunk.cast(pa.large_string()) for table in columns.rows for chunk in table["command_id"].chunks]
     order = np.argsort(position, kind="stable")
     ids, position = pa.concat_arrays(chunks).take(pa.array(order)), position[order]
     begins = np.ones(len(ids), bool)

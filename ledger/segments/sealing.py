@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, rebuild, to_columns
+from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, to_columns
 from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
 from forecast_ledger.ledger.segments.segment_manifest import (
     MANIFEST,
@@ -29,7 +31,8 @@ from forecast_ledger.ledger.segments.segment_manifest import (
 
 SEGMENT_ROWS = 1 << 20
 _PART = 1 << 14  # rows that are made into columns together
-_OURS = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others)\.parquet|segments\.json\.part", re.ASCII)
+_PART_BYTES = 1 << 26  # fewer rows, if they are this long
+_OURS = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes)\.parquet|segments\.json\.part", re.ASCII)
 
 
 def seal(
@@ -92,8 +95,8 @@ def _parts(pages: Iterator[list[bytes]], size: int) -> Iterator[list[bytes]]:
     space = size
     for page in pages:
         part += page
-        while len(part) >= min(_PART, space):
-            most = min(_PART, space)
+        while len(part) >= min(_PART, space) or sum(map(len, part)) > _PART_BYTES:
+            most = min(_PART, space, len(part))
             yield part[:most]
             part, space = part[most:], space - most or size
     if part:
@@ -143,21 +146,23 @@ def _remove_unlisted(folder: Path, manifest: SegmentManifest) -> None:
 def _add(folder: Path, manifest: SegmentManifest, unwritten: _Unwritten) -> SegmentManifest:
     """Write, read back and list the next segment; return the new manifest. Raises Corrupt, Unavailable, OSError."""
     first, last = unwritten.before.position + 1, unwritten.end.position
-    columns, files = join(unwritten.parts), []
-    for kind, table in (("forecasts", columns.forecasts), ("others", columns.others)):
-        path = folder / f"{first:012}-{last:012}.{kind}.parquet"
-        write_table(path, table)
-        files.append(describe_file(path, len(table)))
+    columns, files = join(unwritten.parts), {}
+    for kind, table in zip(columns._fields, columns, strict=True):
+        if kind != "quotes" or len(table):
+            path = folder / f"{first:012}-{last:012}.{kind}.parquet"
+            write_table(path, table)
+            files[kind] = describe_file(path, len(table))
     del columns, table
     segment = Segment(
         first=first,
         last=last,
         previous=unwritten.before.digest,
         digest=unwritten.end.digest,
-        forecasts=files[0],
-        others=files[1],
+        forecasts=files["forecasts"],
+        others=files["others"],
+        quotes=files.get("quotes", UNSET),
         marks=tuple(unwritten.digest(at) for at in range(-(-first // MARKED) * MARKED, last + 1, MARKED)),
-        version=VERSION,
+        version=VERSION if "quotes" in files else 1,
     )
     _check_written(folder, segment, unwritten)
     listed = manifest.with_segment(segment)

@@ -1,36 +1,42 @@
 """The rows of a log as columns, and back.
 
-Forecasts and withdrawals are typed columns, question after question; every other event is its JSON. Neither the rows
-nor their digests are kept: rows are rebuilt from the columns byte for byte, so that the chain of digests proves the
-columns too. pyarrow is an optional dependency, which is imported when columns are made.
+Forecasts, withdrawals and quotes are typed columns, question after question; every other event, and an event of quotes
+without them, is its JSON. Neither the rows nor their digests are kept: rows are rebuilt from the columns byte for byte,
+so that the chain of digests proves the columns too. pyarrow is optional, and imported when columns are made.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import compress
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import events, log
-from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import Recorded
 
-AT_ONCE = 1 << 16  # rows rebuilt together
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
+_QUOTES = {events.PricesQuoted}
+SIDES = events.Quote.__struct_fields__[1:]
 _FORMS = ("probabilities", "cdf", "quantiles")
-_ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
-_DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
-_BEFORE_EVENT = log.BEFORE_EVENT.decode()
 _encode = msgspec.json.Encoder().encode
-_event = msgspec.json.Decoder(events.AnyEvent)
 
 
 class SegmentColumns(NamedTuple):
-    """Consecutive rows of a log as two pyarrow.Tables, of the schemas that `schemas` returns."""
+    """Consecutive rows of a log as pyarrow.Tables, of the schemas that `schemas` returns.
+
+    quotes: of events in `others`, whose JSON there has none.
+    """
 
     forecasts: Any
     others: Any
+    quotes: Any
+
+    @property
+    def rows(self) -> tuple[Any, Any]:
+        """The tables that have a row for each row of the log."""
+        return self.forecasts, self.others
 
 
 def pyarrow() -> Any:
@@ -43,8 +49,8 @@ def pyarrow() -> Any:
     return module
 
 
-def schemas() -> tuple[Any, Any]:
-    """Return the Arrow schemas of the forecasts and of the other events of a segment.
+def schemas() -> tuple[Any, Any, Any]:
+    """Return the Arrow schemas of the forecasts, of the other events and of the quotes of a segment.
 
     Instants are timestamps in µs, UTC. `claimed_at` is the event's `at`. Raises Unavailable (no pyarrow).
     """
@@ -58,6 +64,7 @@ def schemas() -> tuple[Any, Any]:
         ("command", pa.binary(16)),
     ]
     forecasts = [
+        *frame,
         ("question", names),
         ("participant", names),
         ("claimed_at", pa.timestamp("us", "UTC")),
@@ -68,33 +75,40 @@ def schemas() -> tuple[Any, Any]:
         ("attestation", pa.string()),
     ]
     others = [
+        *frame,
         ("type", names),
         ("claimed_at", pa.timestamp("us", "UTC")),
         ("event", pa.string()),
         ("digest", pa.binary(32)),
     ]
-    optional = {"form", "numbers", "until", "attestation", "digest"}
+    sides = [(side, pa.list_(pa.int64())) for side in SIDES]
+    quotes = [("position", pa.int64()), ("place", pa.int32()), ("question", names), *sides]
+    optional = {"form", "numbers", "until", "attestation", "digest", *SIDES} - {"prices"}
 
     def schema(columns: list[tuple[str, Any]]) -> Any:
-        return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in [*frame, *columns]])
+        return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns])
 
-    return schema(forecasts), schema(others)
+    return schema(forecasts), schema(others), schema(quotes)
 
 
 def to_columns(rows: Sequence[bytes], records: Sequence[Recorded]) -> SegmentColumns:
     """Return consecutive rows of a log as columns; records: the same rows, unsealed.
 
-    A forecast whose JSON is not the canonical one is kept as JSON, as other events are. Raises Unavailable (no
-    pyarrow).
+    A forecast or quotes whose JSON is not the canonical one are kept as JSON, as other events are. Raises Unavailable
+    (no pyarrow).
     """
-    of_forecasts, of_others = schemas()
-    typed = [
-        type(recorded.event) in _FORECASTS and row.endswith(_canonical_end(recorded))
-        for row, recorded in zip(rows, records, strict=True)
-    ]
-    made = [*compress(records, typed)]
-    other = [(row, recorded) for row, recorded, kept in zip(rows, records, typed, strict=True) if not kept]
-    return SegmentColumns(_forecasts(made, of_forecasts), _others(other, of_others))
+    of_forecasts, of_others, of_quotes = schemas()
+    made, quoted, other = [], [], []
+    for row, recorded in zip(rows, records, strict=True):
+        kind = type(recorded.event)
+        if kind in _FORECASTS and row.endswith(_canonical_end(recorded)):
+            made.append(recorded)
+        elif kind in _QUOTES and _within_64_bits(recorded.event) and row.endswith(_canonical_end(recorded)):
+            quoted.append(recorded)
+            other.append((recorded, _encode(replace(recorded.event, quotes=())).decode()))
+        else:
+            other.append((recorded, log.event_text(row.decode())))
+    return SegmentColumns(_forecasts(made, of_forecasts), _others(other, of_others), _quotes(quoted, of_quotes))
 
 
 def join(parts: list[SegmentColumns]) -> SegmentColumns:
@@ -102,18 +116,16 @@ def join(parts: list[SegmentColumns]) -> SegmentColumns:
 
     The list is emptied, and the parts are joined column by column, so that memory holds only one column more than once.
     """
-    forecasts, others = ([[*table.columns] for table in tables] for tables in zip(*parts, strict=True))
+    tables = [[[*table.columns] for table in of_kind] for of_kind in zip(*parts, strict=True)]
     parts.clear()
-    of_forecasts, of_others = schemas()
-    asked = _joined_column([columns[of_forecasts.names.index("question")] for columns in forecasts])
-    return SegmentColumns(
-        _joined_columns(forecasts, of_forecasts, _question_order(asked)), _joined_columns(others, of_others, None)
-    )
+    return SegmentColumns(*map(_joined_columns, tables, schemas()))
 
 
-def _joined_columns(parts: list[list[Any]], schema: Any, order: Any) -> Any:
-    """Return the columns of parts joined, as a table in an order, or as it is; the parts lose their columns."""
-    joined = []
+def _joined_columns(parts: list[list[Any]], schema: Any) -> Any:
+    """Return the columns of parts joined, as a table, question after question; the parts lose their columns."""
+    order, joined = None, []
+    if "question" in schema.names:
+        order = _question_order(_joined_column([columns[schema.names.index("question")] for columns in parts]))
     for _ in schema:
         column = _joined_column([columns.pop(0) for columns in parts])
         joined.append(column if order is None else column.take(order))
@@ -127,9 +139,9 @@ def _joined_column(parts: list[Any]) -> Any:
     return column.unify_dictionaries().combine_chunks()
 
 
-def _by_question(forecasts: Any) -> Any:
-    """Return forecasts question after question."""
-    return forecasts.take(_question_order(forecasts["question"].combine_chunks()))
+def _by_question(table: Any) -> Any:
+    """Return a table question after question."""
+    return table.take(_question_order(table["question"].combine_chunks()))
 
 
 def _question_order(column: Any) -> Any:
@@ -179,15 +191,40 @@ def _forecasts(records: Sequence[Recorded], schema: Any) -> Any:
     return _by_question(pa.Table.from_arrays(columns, schema=schema))
 
 
-def _others(rows: Sequence[tuple[bytes, Recorded]], schema: Any) -> Any:
+def _within_64_bits(event: Any) -> bool:
+    sides = (getattr(quote, side) for quote in event.quotes for side in SIDES)
+    return all(number is None or -(2**63) <= number < 2**63 for side in sides for number in side)
+
+
+def _quotes(records: Sequence[Recorded], schema: Any) -> Any:
+    """Return the columns of quotes, question after question in order of ids."""
     pa = pyarrow()
-    records = [recorded for _, recorded in rows]
+    events_of: list[Any] = [recorded.event for recorded in records]
+    quotes = [quote for event in events_of for quote in event.quotes]
+    counts = [len(event.quotes) for event in events_of]
+    columns = [
+        pa.array(np.repeat(np.array([recorded.position for recorded in records], np.int64), counts)),
+        pa.array([place for count in counts for place in range(count)], pa.int32()),
+        _names([quote.question for quote in quotes]),
+        *(_lists([getattr(quote, side) for quote in quotes], schema.field(side)) for side in SIDES),
+    ]
+    return _by_question(pa.Table.from_arrays(columns, schema=schema))
+
+
+def _lists(numbers: Sequence[Sequence[int | None]], field: Any) -> Any:
+    """Return lists of numbers as an array; empty ones are null if the field may be."""
+    return pyarrow().array([each or None for each in numbers] if field.nullable else numbers, field.type)
+
+
+def _others(rows: Sequence[tuple[Recorded, str]], schema: Any) -> Any:
+    pa = pyarrow()
+    records = [recorded for recorded, _ in rows]
     sealed = [recorded.digest if type(recorded.event) is events.ContestFinalized else None for recorded in records]
     columns = [
         *_frame(records),
         _names([events.TAGS[type(recorded.event)] for recorded in records]),
         _instants([recorded.event.at for recorded in records]),
-        pa.array([log.event_text(row.decode()) for row, _ in rows], pa.string()),
+        pa.array([text for _, text in rows], pa.string()),
         pa.array([None if digest is None else bytes.fromhex(digest) for digest in sealed], pa.binary(32)),
     ]
     return pa.Table.from_arrays(columns, schema=schema)
@@ -202,148 +239,6 @@ def _names(texts: Sequence[str | None]) -> Any:
 def _instants(micros: Sequence[int | None]) -> Any:
     pa = pyarrow()
     return pa.array(micros, pa.int64()).cast(pa.timestamp("us", "UTC"))
-
-
-def other_events(others: Any) -> Iterator[Recorded]:
-    """Yield the events that are kept as JSON, with the id of their command if it was read.
-
-    Those that seal a contest have their digest. Raises Corrupt: this version cannot read one.
-    """
-    read = [others[name].to_pylist() for name in ("position", "event", "digest")]
-    ids = others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others)
-    recorded_at = integers(others["recorded_at"]).tolist()
-    for position, text, digest, command_id, at in zip(*read, ids, recorded_at, strict=True):
-        try:
-            event = _event.decode(text)
-        except log.UNREADABLE as error:
-            raise Corrupt(position, f"this version cannot read the event: {error}", "schemas") from None
-        yield Recorded(
-            position=position,
-            recorded_at=at,
-            command_id=command_id,
-            command="",
-            previous="",
-            event=event,
-            digest="" if digest is None else digest.hex(),
-        )
-
-
-def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]]:
-    """Yield the rows in log order, page by page, as they follow a checkpoint: byte for byte those of the log."""
-    pa = pyarrow()
-    forecasts, others = columns
-    position = np.concatenate([integers(forecasts["position"]), integers(others["position"])])
-    order, previous = np.argsort(position, kind="stable"), before.digest
-    for begin in range(0, len(order), AT_ONCE):
-        page = order[begin : begin + AT_ONCE]
-        typed = page < len(forecasts)
-        made, rest = forecasts.take(pa.array(page[typed])), others.take(pa.array(page[~typed] - len(forecasts)))
-        heads = pa.concat_arrays([_heads(made), _heads(rest)])
-        ends = pa.concat_arrays([_forecast_events(made), _joined(_BEFORE_EVENT, rest["event"])])
-        place = pa.array(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
-        rows = []
-        for head, end in zip(heads.take(place).to_pylist(), ends.take(place).to_pylist(), strict=True):
-            row, previous = log.with_digest(head + previous.encode() + end)
-            rows.append(row)
-        yield rows
-
-
-def _heads(table: Any) -> Any:
-    """Return the bytes of each row that come before the previous digest."""
-    imported = pyarrow().compute.if_else(table["imported"], ',"imported":true', "")
-    return _joined(
-        '{"position":',
-        table["position"],
-        ',"recorded_at":',
-        table["recorded_at"],
-        imported,
-        ',"command_id":',
-        _quoted(table["command_id"]),
-        ',"command":"',
-        _hexadecimal(table["command"]),
-        '","previous":"',
-    )
-
-
-def _forecast_events(table: Any) -> Any:
-    """Return the JSON of each forecast or withdrawal, after the bytes that come before an event."""
-    compute = pyarrow().compute
-    made = compute.is_valid(table["form"])
-    until = table["until"].cast(pyarrow().int64()).cast(pyarrow().string())
-    kind = compute.if_else(made, "forecast_made.v1", "forecast_withdrawn.v1")
-    return _joined(
-        _BEFORE_EVENT + '{"type":"',
-        kind,
-        '","at":',
-        table["claimed_at"],
-        ',"question":',
-        _quoted(table["question"]),
-        ',"participant":',
-        _quoted(table["participant"]),
-        _optional(',"', table["form"], '":['),
-        _optional(_number_lists(table["numbers"]), "]"),
-        _optional(',"attestation":', table["attestation"]),
-        _optional(',"until":', until),
-        "}",
-    )
-
-
-def _joined(*parts: Any) -> Any:
-    """Return the bytes of each row's parts, one after the other; numbers in decimals, instants in µs."""
-    pa = pyarrow()
-    texts = [part if isinstance(part, str) else _text(part) for part in parts]
-    joined = pa.compute.binary_join_element_wise(*texts, "")
-    return (joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
-
-
-def _optional(*parts: Any) -> Any:
-    """Return the joined texts of each row; "" if one is missing."""
-    compute = pyarrow().compute
-    return compute.fill_null(
-        compute.binary_join_element_wise(*(p if isinstance(p, str) else _text(p) for p in parts), ""), ""
-    )
-
-
-def _text(column: Any) -> Any:
-    """Return a column as text."""
-    pa = pyarrow()
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    return column.cast(pa.string())
-
-
-def _quoted(column: Any) -> Any:
-    """Return each text as JSON."""
-    pa = pyarrow()
-    if pa.types.is_dictionary(column.type):
-        column = column.combine_chunks()
-        labels = pa.array([_encode(label).decode() for label in column.dictionary.to_pylist()], pa.string())
-        return labels.take(column.indices)
-    odd = pa.compute.match_substring_regex(column, _ESCAPED)
-    plain = pa.compute.binary_join_element_wise('"', column, '"', "")
-    if not pa.compute.any(odd).as_py():
-        return plain
-    written = pa.array([_encode(text).decode() for text in column.filter(odd).to_pylist()], pa.string())
-    return pa.compute.replace_with_mask(plain.combine_chunks(), odd.combine_chunks(), written)
-
-
-def _hexadecimal(column: Any) -> Any:
-    """Return bytes of fixed length as hexadecimal digits."""
-    pa = pyarrow()
-    column = column.combine_chunks()
-    width, size = column.type.byte_width, len(column)
-    raw = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * width : (column.offset + size) * width]
-    digits = pa.py_buffer(_DIGITS[raw].tobytes())
-    offsets = pa.py_buffer(np.arange(0, 2 * width * (size + 1), 2 * width, dtype=np.int32).tobytes())
-    return pa.StringArray.from_buffers(size, offsets, digits)
-
-
-def _number_lists(column: Any) -> Any:
-    """Return each list of numbers as JSON without its brackets."""
-    pa = pyarrow()
-    column = column.combine_chunks()
-    texts = pa.ListArray.from_arrays(column.offsets, column.values.cast(pa.string()), mask=column.is_null())
-    return pa.compute.binary_join(texts, ",")
 
 
 def integers(column: Any, missing: int | None = None) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.regular_files import check_packed, open_regular
@@ -60,7 +61,10 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
     than the manifest states.
     """
     tables = []
-    for entry, schema in zip(segment.files, schemas(), strict=True):
+    for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
+        if entry is UNSET:
+            tables.append(schema.empty_table())
+            continue
         with _opened(folder, entry, schema, segment.first) as file:
             tables.append(_read(file, schema, without, range(file.num_row_groups)))
     return SegmentColumns(*tables)
@@ -71,7 +75,7 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
 
     Only row groups that can have such forecasts are read. Raises Corrupt: see `read_columns`.
     """
-    schema, _ = schemas()
+    schema, *_ = schemas()
     with _opened(folder, segment.forecasts, schema, segment.first) as file:
         groups = [n for n in range(file.num_row_groups) if _may_have(file.metadata.row_group(n), schema, questions)]
         table = _read(file, schema, without, groups)

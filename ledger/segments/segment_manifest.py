@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
@@ -20,14 +20,14 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
 
 MANIFEST = "segments.json"
-VERSION = 1  # of the layout of segments
+VERSION = 2  # of the layout of segments; 1 is without a file of quotes
 LARGEST_MANIFEST = 1 << 28  # bytes that are read of a manifest
 MOST_ROWS = 1 << 24  # rows of a segment, whose columns are read into memory together
 MARKED = 1 << 12  # the manifest has the digest of each of so many rows of the log, so that one row is checked quickly
 RESTORE = "restore the folder from a copy, or seal the log into a new folder"
 OTHER = "name another folder"
 Pages = Callable[[int], Iterator[list[bytes]]]  # of the rows of a log after a log position
-_FILE_NAME = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others)\.parquet", re.ASCII)
+_FILE_NAME = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes)\.parquet", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -41,7 +41,7 @@ class SegmentFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Segment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The rows of the log from `first` to `last`, in two files.
+    """The rows of the log from `first` to `last`, in two files, or three if any of them has quotes.
 
     previous, digest: of the row before the first, and of the last. marks: the digest of each row whose log position is
     a multiple of MARKED. version: of the layout. chain: the SHA-256 of the entry before and of this one.
@@ -53,6 +53,7 @@ class Segment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     digest: str
     forecasts: SegmentFile
     others: SegmentFile
+    quotes: SegmentFile | UnsetType = UNSET
     marks: tuple[str, ...]
     version: int
     chain: str = ""
@@ -63,9 +64,10 @@ class Segment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Checkpoint(self.first - 1, self.previous)
 
     @property
-    def files(self) -> tuple[SegmentFile, SegmentFile]:
-        """Both files."""
-        return self.forecasts, self.others
+    def files(self) -> tuple[SegmentFile, ...]:
+        """All files."""
+        own = (self.forecasts, self.others)
+        return own if self.quotes is UNSET else (*own, self.quotes)
 
     @property
     def end(self) -> Checkpoint:
@@ -151,8 +153,17 @@ def _fault(segment: Segment, end: Checkpoint, chain: str) -> str:
     if not 1 <= rows <= MOST_ROWS or min(counts) < 0 or sum(counts) != rows:
         sizes = f"a segment of {rows:,} rows has files of {counts[0]:,} and {counts[1]:,}"
         return f"{sizes}; it may have 1 to {MOST_ROWS:,}"
-    if not all(_FILE_NAME.fullmatch(file.name) for file in segment.files):
-        return "a file does not have the name of a segment's file"
+    if segment.quotes is not UNSET and segment.quotes.rows < 1:
+        return "a file of quotes has none"
+    return _bad_names(segment) or _bad_digests(segment)
+
+
+def _bad_names(segment: Segment) -> str:
+    named = all(_FILE_NAME.fullmatch(file.name) for file in segment.files)
+    return "" if named else "a file does not have the name of a segment's file"
+
+
+def _bad_digests(segment: Segment) -> str:
     marks = segment.last // MARKED - (segment.first - 1) // MARKED
     digests = (segment.digest, *segment.marks)
     if len(segment.marks) != marks or not all(map(_DIGEST.fullmatch, digests)):

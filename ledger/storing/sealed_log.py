@@ -63,7 +63,7 @@ class SealedLog:
         """
         for segment in self.manifest.segments:
             columns = self._columns(segment, without)
-            at = max(int(integers(table["recorded_at"]).max()) for table in columns if len(table))
+            at = max(int(integers(table["recorded_at"]).max()) for table in columns.rows if len(table))
             if includes(segment.last, at):
                 yield SealedPart(segment, columns, segment.end, at)
                 continue
@@ -96,7 +96,7 @@ class SealedLog:
 def _in_log_order(columns: SegmentColumns) -> Iterator[tuple[int, int]]:
     """Return log position and recorded_at, µs, of each row of a segment."""
     frame = ("position", "recorded_at")
-    position, at = (np.concatenate([integers(table[name]) for table in columns]) for name in frame)
+    position, at = (np.concatenate([integers(table[name]) for table in columns.rows]) for name in frame)
     order = np.argsort(position)
     return zip(position[order].tolist(), at[order].tolist(), strict=True)
 

@@ -11,7 +11,8 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, rebuild
+from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
 from forecast_ledger.ledger.segments.segment_files import read_columns
 from forecast_ledger.ledger.segments.segment_manifest import MARKED, Segment, check_file, read_manifest
 from forecast_ledger.ledger.storing.database import Fault
@@ -90,8 +91,10 @@ class SegmentRows:
         self._page, self._following = (1, []), iter(())
 
     def _read_columns(self, segment: Segment) -> SegmentColumns:
-        """Return the columns of a segment. Raises Corrupt, Unavailable."""
+        """Return the columns of a segment, after a check of its files. Raises Corrupt, Unavailable."""
         try:
+            for file in segment.files:  # first: pyarrow ends the process at some damage
+                check_file(self._folder, file, segment.first)
             return read_columns(self._folder, segment)
         except Corrupt:
             self.check_current()

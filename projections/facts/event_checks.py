@@ -292,16 +292,25 @@ def _entry(facts: Facts, event: events.QuestionAdded) -> Iterator[str]:
 def _quotes(facts: Facts, event: events.PricesQuoted) -> Iterator[str]:
     for quote in event.quotes:
         outcomes = len(facts.questions[facts.question_codes.codes[quote.question]].outcomes)
-        for name, prices in (("prices", quote.prices), ("bids", quote.bids), ("asks", quote.asks)):
-            missing = name != "prices" and not prices
-            if not missing and (len(prices) != outcomes or not outcomes or not _chances(prices)):
-                yield mismatch(f"{outcomes} {name} of {short_repr(quote.question)} from 0 to 1", short_reprs(prices))
-        for bid, ask in zip(quote.bids, quote.asks, strict=False):
-            if bid is not None and ask is not None and bid > ask:
-                yield mismatch(f"bids of {short_repr(quote.question)} up to the asks", f"{bid} and {ask}")
-        for name, sizes in (("bid_sizes", quote.bid_sizes), ("ask_sizes", quote.ask_sizes)):
-            if sizes and (len(sizes) != outcomes or not all(0 <= (size or 0) <= LARGEST_HOLDING for size in sizes)):
-                yield mismatch(f"{outcomes} {name} of {short_repr(quote.question)}, at least 0", short_reprs(sizes))
+        if len(quote.prices) != outcomes or not outcomes or not _chances(quote.prices):
+            name = short_repr(quote.question)
+            yield mismatch(f"{outcomes} prices of {name} from 0 to 1", short_reprs(quote.prices))
+        if quote.bids or quote.asks or quote.bid_sizes or quote.ask_sizes:
+            yield from _book(quote, outcomes)
+
+
+def _book(quote: events.Quote, outcomes: int) -> Iterator[str]:
+    """Check bids, asks and their sizes, which may be left out."""
+    question = short_repr(quote.question)
+    for name, prices in (("bids", quote.bids), ("asks", quote.asks)):
+        if prices and (len(prices) != outcomes or not _chances(prices)):
+            yield mismatch(f"{outcomes} {name} of {question} from 0 to 1", short_reprs(prices))
+    for bid, ask in zip(quote.bids, quote.asks, strict=False):
+        if bid is not None and ask is not None and bid > ask:
+            yield mismatch(f"bids of {question} up to the asks", f"{bid} and {ask}")
+    for name, sizes in (("bid_sizes", quote.bid_sizes), ("ask_sizes", quote.ask_sizes)):
+        if sizes and (len(sizes) != outcomes or not all(0 <= (size or 0) <= LARGEST_HOLDING for size in sizes)):
+            yield mismatch(f"{outcomes} {name} of {question}, at least 0", short_reprs(sizes))
 
 
 def _trade(facts: Facts, event: events.SharesBought | events.SharesSold) -> Iterator[str]:

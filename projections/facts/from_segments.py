@@ -1,6 +1,7 @@
 """Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed one by one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -12,7 +13,8 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
+from forecast_ledger.ledger.segments.rebuilt_rows import other_events
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, pyarrow
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.forecast_checks import check_attestation
@@ -20,6 +22,7 @@ from forecast_ledger.projections.facts.from_log import ForecastColumns, file_pag
 from forecast_ledger.projections.facts.outcomes import laid_out
 
 FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
+_PAGE = 1 << 12  # events filed together
 _QUESTION = ("a question opened earlier", "which was not")
 _PARTICIPANT = ("a participant that the segments had before", "whom they did not have")
 _attestation = msgspec.json.Decoder(events.Attestation)
@@ -46,14 +49,20 @@ def file_segment(facts: Facts, columns: SegmentColumns, end: Checkpoint) -> list
 
     Raises Corrupt at an event that does not fit those before it.
     """
-    forecasts, others = columns
-    page = [*other_events(others)]
-    filed = [file_page(facts, page)] if page else []
+    forecasts, filed = columns.forecasts, [*_file_others(facts, columns)]
     facts.as_of, facts.digest = end
     if len(forecasts):
         _file_forecasts(facts, forecasts)
         filed.append(_forecast_columns(facts, forecasts))
-    return [each for each in filed if each is not None]
+    return filed
+
+
+def _file_others(facts: Facts, columns: SegmentColumns) -> Iterator[ForecastColumns]:
+    """File the events other than forecasts; yield the columns of forecasts that are among them. Raises Corrupt."""
+    others = other_events(columns)
+    while page := [*islice(others, _PAGE)]:
+        if (filed := file_page(facts, page)) is not None:
+            yield filed
 
 
 class FactsFrame(NamedTuple):
@@ -83,9 +92,9 @@ def frame_of_segments(
     those before it.
     """
     facts, rest, asked = Facts(), list[ForecastColumns](), [np.zeros(0, np.int64)]
-    for (forecasts, others), end in segments:
-        page = [*other_events(others)]
-        rest += [filed] if page and (filed := file_page(facts, page)) is not None else []
+    for columns, end in segments:
+        forecasts = columns.forecasts
+        rest += _file_others(facts, columns)
         facts.as_of, facts.digest = end
         if len(forecasts):
             _file_forecasts(facts, forecasts)
@@ -111,8 +120,7 @@ def segment_events(columns: SegmentColumns, question: str | None = "") -> list[R
 
     question: the only one whose forecasts are returned; None for all, "" for none. Raises Corrupt.
     """
-    forecasts, others = columns
-    found = [*other_events(others)]
+    forecasts, found = columns.forecasts, [*other_events(columns)]
     if question is not None:
         forecasts = _on_question(forecasts, question)
     found += _recorded_forecasts(forecasts)

@@ -23,7 +23,7 @@ SHELL = {"ledger.core.gc_pause", "ledger.core.regular_files", "ledger.batching",
 }
 # What projections may see of the ledger.
 PURE = (
-    {"ledger.segments.segment_columns"}
+    {"ledger.segments.rebuilt_rows", "ledger.segments.segment_columns"}
     | {
         f"ledger.core.{name}"
         for name in ("between", "errors", "exact", "hints", "late", "lazy_fractions", "proportions", "values")

@@ -15,9 +15,10 @@ import pytest
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint
-from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.segments import sealing, segment_columns
+from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, rebuild
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing.store import Store
 from tests.support.effort import times
@@ -88,6 +89,46 @@ def test_sealing_continues_wherever_it_ended(every: list[bytes], tmp_path: Path)
             assert rows(str(folder)) == every[:there]
         full = {file for file in before if there and int(file.name[13:25]) % SIZE == 0}
         assert all(file.stat().st_mtime_ns == before[file] for file in full)
+
+
+def test_a_folder_of_the_first_layout_is_read_and_continued(
+    every: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has quotes within the JSON of other events; its whole segments are left as they are."""
+    folder, half = tmp_path / "s", len(every) // 2
+    with monkeypatch.context() as before:
+        before.setattr(segment_columns, "_QUOTES", frozenset())
+        seal(pages(every[:half]), "main", folder, SIZE)
+    first = read_manifest(folder).segments
+    assert {segment.version for segment in first} == {1}
+    assert not list(folder.glob("*.quotes.parquet"))
+    assert b'"quotes":{' not in (folder / MANIFEST).read_bytes()  # as programs before wrote it
+    assert rows(str(folder)) == every[:half]
+    seal(pages(every), "main", folder, SIZE)
+    now = read_manifest(folder).segments
+    assert now[: len(first) - 1] == first[:-1]
+    assert rows(str(folder)) == every
+
+
+def test_only_a_segment_with_quotes_has_the_second_layout(folder: Path, every: list[bytes]) -> None:
+    """So a program from before reads a folder of forecasts."""
+    quoted = [position for position, row in enumerate(every, 1) if b'"prices_quoted.v1"' in row]
+    versions = [
+        1 + any(segment.first <= position <= segment.last for position in quoted)
+        for segment in read_manifest(folder).segments
+    ]
+    assert {*versions} == {1, 2}
+    assert [segment.version for segment in read_manifest(folder).segments] == versions
+    assert len(list(folder.glob("*.quotes.parquet"))) == versions.count(2)
+
+
+def test_long_rows_are_made_into_columns_a_few_at_a_time(
+    every: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is bounded by bytes, not only by the number of rows."""
+    monkeypatch.setattr(sealing, "_PART_BYTES", 3_000)
+    seal(pages(every), "main", tmp_path / "s", SIZE)
+    assert rows(str(tmp_path / "s")) == every
 
 
 def test_the_folder_of_another_log_is_refused(folder: Path, every: list[bytes], tmp_path: Path) -> None:

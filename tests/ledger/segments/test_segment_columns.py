@@ -7,13 +7,16 @@ import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from msgspec import structs
 
+from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, Range, read
-from forecast_ledger.ledger.model.events import ContestFinalized
+from forecast_ledger.ledger.model.events import AnyEvent, ContestFinalized, PricesQuoted, Quote
 from forecast_ledger.ledger.model.log import START, Recorded
-from forecast_ledger.ledger.segments import segment_columns
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, rebuild, to_columns
+from forecast_ledger.ledger.segments import rebuilt_rows
+from forecast_ledger.ledger.segments.rebuilt_rows import other_events, rebuild
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, pyarrow, to_columns
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import export_commands
@@ -57,7 +60,7 @@ def test_the_rows_of_stories_come_back_however_many_are_rebuilt_at_once(monkeypa
     odd: list[AnyCommand] = [opened(name), forecast(name, 'a"b', probability="0.1", until="2026-03-11T00:00:00Z")]
     records = oracle.attempted([*export_commands(), *odd])[0]
     for size in (1, 7, 1 << 16):
-        monkeypatch.setattr(segment_columns, "AT_ONCE", size)
+        monkeypatch.setattr(rebuilt_rows, "AT_ONCE", size)
         assert comes_back(records)
 
 
@@ -112,3 +115,99 @@ def test_parts_are_joined_column_by_column() -> None:
         del whole
     finally:
         pa.set_memory_pool(before)
+
+
+QUOTED_AT = 5
+HUGE = 2**63
+
+
+def quoting(*quotes: Quote) -> PricesQuoted:
+    """An event of quotes."""
+    return PricesQuoted(at=QUOTED_AT, source='a "feed"', quoted_at=QUOTED_AT, quotes=quotes)
+
+
+def recorded_events(*events: AnyEvent) -> list[Recorded]:
+    """Events as the rows of a log, which need not make sense."""
+    records, head = [], START
+    for position, event in enumerate(events, 1):
+        own = Recorded(
+            position=position, recorded_at=0, command_id=f"c{position}", command="", previous=head.digest, event=event
+        )
+        own = structs.replace(own, command="0" * 32)
+        row, digest = log.seal(own)
+        head = log.Checkpoint(position, digest)
+        records.append(log.decode_row(row, position))
+    return records
+
+
+ODD_QUOTES = {
+    "no prices": quoting(Quote(question="q", prices=())),
+    "a missing price": quoting(Quote(question="q", prices=(None, 3)), Quote(question="p", prices=(None, None))),
+    "sides": quoting(
+        Quote(question="q", prices=(1,), bids=(None,), ask_sizes=(0,)),
+        Quote(question="p", prices=(1, 2), asks=(3, None), bid_sizes=(HUGE - 1, -HUGE)),
+    ),
+    "a question quoted twice": quoting(Quote(question="q", prices=(1,)), Quote(question="q", prices=(2,))),
+    "odd ids": quoting(Quote(question='"\\\x7f\u2028é🌧', prices=(1,)), Quote(question="", prices=(2,))),
+    "no quotes": quoting(),
+    "beyond 64 bits": quoting(Quote(question="q", prices=(HUGE, 1)), Quote(question="p", prices=(1,))),
+}
+
+
+@pytest.mark.parametrize("case", ODD_QUOTES)
+def test_quotes_of_any_shape_come_back(case: str) -> None:
+    """Whatever a row of another program says; what columns cannot hold stays in the JSON."""
+    odd = ODD_QUOTES[case]
+    records = recorded_events(odd, *ODD_QUOTES.values(), odd)
+    rows = sealed(records)
+    columns = columns_of(rows)
+    assert [*chain.from_iterable(rebuild(columns, START))] == rows
+    assert [each.event for each in other_events(columns)] == [each.event for each in records]
+    kept = [each for each in columns.others["event"].to_pylist() if not each.endswith('"quotes":[]}')]
+    assert len(kept) == 1 + 2 * (case == "beyond 64 bits")
+
+
+def test_quotes_are_typed_columns_in_order_of_their_question() -> None:
+    """Each question's in log order; no price is in the JSON of an event."""
+    commands = [read(msgspec.json.encode(command)) for command, _ in TradingSeason(1, 40).attempts]
+    records = oracle.attempted(commands)[0]
+    columns = columns_of(sealed(records))
+    expected = sorted(
+        (quote.question, each.position, place, [*quote.prices], [*quote.bids] or None)
+        for each in records
+        if isinstance(each.event, PricesQuoted)
+        for place, quote in enumerate(each.event.quotes)
+    )
+    names = ("question", "position", "place", "prices", "bids")
+    assert len(expected) > 10
+    assert [*zip(*(columns.quotes[name].to_pylist() for name in names), strict=True)] == expected
+    assert not any('"prices"' in text for text in columns.others["event"].to_pylist() if "prices_quoted" in text)
+
+
+@pytest.mark.parametrize(("column", "value", "fault"), [(0, 7, "no event of quotes"), (1, 1, "from 0 on")])
+def test_a_quote_in_another_place_is_found(column: int, value: int, fault: str) -> None:
+    """Somebody changed its log position to one where no event is, or its place among the quotes of its event."""
+    columns = columns_of(sealed(recorded_events(quoting(Quote(question="q", prices=(1,))))))
+    field = columns.quotes.schema.field(column)
+    moved = columns.quotes.set_column(column, field, pyarrow().array([value], field.type))
+    for read_again in (other_events, lambda changed: rebuild(changed, START)):
+        with pytest.raises(Corrupt, match=fault) as corrupt:
+            [*read_again(columns._replace(quotes=moved))]
+        assert corrupt.value.position == (value if column == 0 else 1)
+
+
+@pytest.mark.parametrize("column", ["position", "place", "question", "prices", "asks"])
+def test_a_changed_column_of_quotes_changes_the_rows(column: str) -> None:
+    """So the chain of digests proves every column."""
+    quoted = [
+        quoting(Quote(question="p", prices=(n, 2), asks=(3, n)), Quote(question="q", prices=(5, n), asks=(None, n)))
+        for n in (8, 9)
+    ]
+    rows = sealed(recorded_events(*quoted))
+    columns = columns_of(rows)
+    table, at = columns.quotes, columns.quotes.schema.names.index(column)
+    values = table[column].to_pylist()
+    field = table.schema.field(at)
+    rotated = pyarrow().array([*values[1:], values[0]], pyarrow().string() if column == "question" else field.type)
+    changed = columns._replace(quotes=table.set_column(at, field, rotated.cast(field.type)))
+    assert [*chain.from_iterable(rebuild(changed, START))] != rows

@@ -32,15 +32,14 @@ def columns_of(commands: list[Any]) -> SegmentColumns:
 
 def segment_of(folder: Path, columns: SegmentColumns) -> Segment:
     """Columns written as the files of a segment."""
-    files = []
-    for name, table in zip(("forecasts", "others"), columns, strict=True):
+    files: dict[str, Any] = {}
+    for name, table in zip(columns._fields, columns, strict=True):
         path = folder / f"000000000001-000000000009.{name}.parquet"
         write_table(path, table)
-        files.append(describe_file(path, len(table)))
-    last = Checkpoint(sum(map(len, columns)), "0" * 64)
+        files[name] = describe_file(path, len(table))
+    last = Checkpoint(sum(map(len, columns.rows)), "0" * 64)
     return Segment(
-        first=1, last=last.position, previous="", digest=last.digest, forecasts=files[0], others=files[1], marks=(),
-        version=VERSION,
+        first=1, last=last.position, previous="", digest=last.digest, marks=(), version=VERSION, **files
     )  # fmt: skip
 
 
@@ -58,9 +57,7 @@ def test_every_column_comes_back(commands: list[AnyCommand], differ: bool) -> No
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         patched.setattr(segment_files, "_differ", lambda _: differ)
         segment = segment_of(Path(folder), columns)
-        for name, found, written in zip(
-            ("forecasts", "others"), read_columns(Path(folder), segment), columns, strict=True
-        ):
+        for name, found, written in zip(columns._fields, read_columns(Path(folder), segment), columns, strict=True):
             assert found.schema == written.schema
             assert found.to_pylist() == written.to_pylist()
             plain = parquet.read_table(next(Path(folder).glob(f"*.{name}.parquet")))
@@ -113,4 +110,4 @@ def test_a_column_that_lacks_values_is_refused(tmp_path: Path) -> None:
     field = columns.forecasts.schema.field(place).with_nullable(True)
     lacking = columns.forecasts.set_column(place, field, pa.nulls(len(columns.forecasts), field.type))
     with pytest.raises(Corrupt, match="claimed_at is missing in 5 rows"):
-        read_columns(tmp_path, segment_of(tmp_path, SegmentColumns(lacking, columns.others)))
+        read_columns(tmp_path, segment_of(tmp_path, columns._replace(forecasts=lacking)))

@@ -14,10 +14,10 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.events import ForecastMade
-from forecast_ledger.ledger.segments import segment_columns, segment_manifest
+from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted
+from forecast_ledger.ledger.segments import rebuilt_rows, segment_columns, segment_manifest
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, read_manifest
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing import segment_rows
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -42,7 +42,7 @@ def small_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (segment_manifest, segment_rows):
         monkeypatch.setattr(module, "MARKED", 8)
     monkeypatch.setattr("forecast_ledger.ledger.segments.sealing.MARKED", 8)
-    monkeypatch.setattr(segment_columns, "AT_ONCE", 5)
+    monkeypatch.setattr(rebuilt_rows, "AT_ONCE", 5)
 
 
 def sealed(path: str, folder: Path, size: int = 37) -> Path:
@@ -53,11 +53,26 @@ def sealed(path: str, folder: Path, size: int = 37) -> Path:
     return folder
 
 
+def restate(folder: Path) -> None:
+    """Make the manifest state the files as they are, as somebody would who changed them."""
+    manifest = SegmentManifest("main")
+    for segment in read_manifest(folder).segments:
+        files = {
+            kind: describe_file(folder / file.name, file.rows)
+            for kind in ("forecasts", "others", "quotes")
+            if (file := getattr(segment, kind)) is not msgspec.UNSET
+        }
+        manifest = manifest.with_segment(structs.replace(segment, **files))
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+
+
 @pytest.mark.usefixtures("small_marks")
-@pytest.mark.parametrize("size", [5, 8, 11, 1_000])
-def test_any_rows_are_those_of_the_log(tmp_path: Path, size: int) -> None:
+@pytest.mark.parametrize(
+    ("story", "size"), [("metaculus-2022", 5), ("bids-and-asks", 8), ("metaculus-2022", 11), ("bids-and-asks", 1_000)]
+)
+def test_any_rows_are_those_of_the_log(tmp_path: Path, story: str, size: int) -> None:
     """From any position, as many as are asked for, in any order, and with their types."""
-    path = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    path = written(tmp_path / "log.db", commands_of(story))
     random, whole = Random(size), Store.open(path, "main", read_only=True)
     segments = Store.open(sealed(path, tmp_path / "s", size), "main", read_only=True)
     newest = whole.newest()
@@ -96,12 +111,13 @@ def test_a_folder_without_segments_is_no_ledger(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_marks")
-def test_every_changed_byte_of_a_file_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("story", ["metaculus-2022", "bids-and-asks"])
+def test_every_changed_byte_of_a_file_is_found(tmp_path: Path, story: str) -> None:
     """One bit of any file, of the manifest too, changed anywhere: `verify` finds it."""
-    path = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    path = written(tmp_path / "log.db", commands_of(story))
     whole, random = sealed(path, tmp_path / "s", 20), Random(3)
     names = sorted(file.name for file in whole.iterdir())
-    for turn in range(times(50)):
+    for turn in range(times(25)):
         name, folder = names[turn % len(names)], tmp_path / f"s{turn}"
         shutil.copytree(whole, folder)
         content = bytearray((folder / name).read_bytes())
@@ -115,6 +131,23 @@ def test_every_changed_byte_of_a_file_is_found(tmp_path: Path) -> None:
         shutil.rmtree(folder)
 
 
+def test_a_changed_price_is_found_where_it_is(tmp_path: Path) -> None:
+    """If the file's SHA-256 in the manifest is also that of the changed file: the rows have other digests."""
+    from pyarrow import array, parquet  # noqa: PLC0415 - late: optional
+
+    folder = sealed(written(tmp_path / "log.db", commands_of("bids-and-asks")), tmp_path / "s", 1_000)
+    [file] = folder.glob("*.quotes.parquet")
+    table = parquet.read_table(file)
+    prices = table["prices"].to_pylist()
+    prices[-1][0] += 1
+    at = table.schema.names.index("prices")
+    parquet.write_table(table.set_column(at, "prices", array(prices, table.schema.field(at).type)), file)
+    restate(folder)
+    with pytest.raises(Corrupt, match="columns of the segment") as corrupt:
+        rows(str(folder))
+    assert corrupt.value.check == "store"
+
+
 def test_a_changed_column_is_found_where_it_is(path: str, tmp_path: Path) -> None:
     """If the file's SHA-256 in the manifest is also that of the changed file: the rows have other digests."""
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
@@ -126,6 +159,7 @@ def test_a_changed_column_is_found_where_it_is(path: str, tmp_path: Path) -> Non
     people[0], people[1] = "eve", people[0]
     changed = table.set_column(table.schema.names.index("participant"), "participant", [people])
     parquet.write_table(changed, file)
+    restate(folder)
     with pytest.raises(Corrupt, match="columns of the segment") as corrupt:
         rows(str(folder))
     assert corrupt.value.check == "store"
@@ -173,6 +207,9 @@ def test_a_manifest_that_was_made_to_harm_is_refused(path: str, tmp_path: Path) 
         structs.replace(segment, first=0),
         structs.replace(segment, marks=("0" * 64,)),
         structs.replace(segment, digest="x"),
+        structs.replace(segment, quotes=structs.replace(file, rows=0)),
+        structs.replace(segment, quotes=structs.replace(file, rows=7)),
+        structs.replace(segment, quotes=structs.replace(file, name="../outside.parquet")),
     ]
     for each in harmful:
         manifest = SegmentManifest("main").with_segment(each)
@@ -236,8 +273,24 @@ def test_duckdb_reads_the_files(path: str, tmp_path: Path) -> None:
     assert duckdb.sql(query).fetchall() == [(sum(isinstance(event, ForecastMade) for event in made), True)]
 
 
+def test_duckdb_reads_quotes_with_their_instants(tmp_path: Path) -> None:
+    """By a join of two files, as the guide says."""
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not one of the test extras")
+    path = written(tmp_path / "log.db", commands_of("bids-and-asks"))
+    folder = sealed(path, tmp_path / "s", 20)
+    query = f"""SELECT question, epoch_us(claimed_at), prices[1]
+        FROM '{folder}/*.quotes.parquet' JOIN '{folder}/*.others.parquet' USING (position)"""  # noqa: S608
+    events = [log.decode_row(row, 1).event for row in rows(path)]
+    quoted = [each for each in events if isinstance(each, PricesQuoted)]
+    expected = [(quote.question, each.at, quote.prices[0]) for each in quoted for quote in each.quotes]
+    assert expected
+    assert sorted(duckdb.sql(query).fetchall(), key=str) == sorted(expected, key=str)
+
+
 def test_the_guide_lists_every_column() -> None:
     """In their order, with their types."""
-    guide = re.findall(r"^\| `(forecasts|others)` \| `(\w+)` \| `([^`]+)` \|", GUIDE.read_text("utf-8"), re.MULTILINE)
-    columns = zip(("forecasts", "others"), segment_columns.schemas(), strict=True)
+    guide = re.findall(
+        r"^\| `(forecasts|others|quotes)` \| `(\w+)` \| `([^`]+)` \|", GUIDE.read_text("utf-8"), re.MULTILINE
+    )
+    columns = zip(("forecasts", "others", "quotes"), segment_columns.schemas(), strict=True)
     assert guide == [(file, field.name, str(field.type)) for file, schema in columns for field in schema]

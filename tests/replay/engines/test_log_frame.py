@@ -1,7 +1,7 @@
 """Forecasts of some questions only, read from segments and a tail: in all, those that a reading of the log has."""
 
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import reduce
 from pathlib import Path
 from random import Random
@@ -62,9 +62,12 @@ def contents(facts: Facts) -> list[object]:
         for *row, code, _, stands, start in zip(*(column.tolist() for column in columns), strict=True)
     ]
     who = [people[code] for code in made.participant.tolist()]
-    others = ("opened", "questions", "former", "settlements", "contests", "quoted", "changed", "books")
-    rest = sorted(facts.attestations.items())
-    return [facts.as_of, sorted(people), who, numbers, rest, *(repr(getattr(facts, o)) for o in others)]
+    others = ("opened", "questions", "former", "settlements", "contests", "changed")
+    quotes, rest = facts.books.quotes, sorted(facts.attestations.items())
+    quoted = [(code, [None if c is None else c.tolist() for c in quotes.of(code)]) for code in quotes]
+    books = [repr(getattr(facts.books, each.name)) for each in fields(facts.books) if each.name != "quotes"]
+    seen = [facts.as_of, sorted(people), who, numbers, rest, quoted, quotes.sources.labels, books]
+    return [*seen, *(repr(getattr(facts, o)) for o in others)]
 
 
 def in_parts(frame: LogFrame, random: Random) -> Facts:

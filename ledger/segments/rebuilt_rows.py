@@ -1,0 +1,221 @@
+"""The rows of the log rebuilt from the columns of a segment, byte for byte, and the events in them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.segment_columns import SIDES, SegmentColumns, integers, pyarrow
+
+AT_ONCE = 1 << 16  # rows, and quotes in them, rebuilt together
+_WITHOUT_EVENT = "the segment has a quote there, and no event of quotes"
+_ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
+_DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
+_BEFORE_EVENT = log.BEFORE_EVENT.decode()
+_encode = msgspec.json.Encoder().encode
+_event = msgspec.json.Decoder(events.AnyEvent)
+
+
+def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
+    """Yield the events other than forecasts, with the id of their command if it was read.
+
+    Those that seal a contest have their digest. Raises Corrupt: this version cannot read one.
+    """
+    for page, quotes in _with_their_quotes(columns.others, columns.quotes):
+        others = _with_quotes(page, quotes)
+        read = [others[name].to_pylist() for name in ("position", "event", "digest")]
+        ids = others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others)
+        recorded_at = integers(others["recorded_at"]).tolist()
+        for position, text, digest, command_id, at in zip(*read, ids, recorded_at, strict=True):
+            try:
+                event = _event.decode(text)
+            except log.UNREADABLE as error:
+                raise Corrupt(position, f"this version cannot read the event: {error}", "schemas") from None
+            yield Recorded(
+                position=position,
+                recorded_at=at,
+                command_id=command_id,
+                command="",
+                previous="",
+                event=event,
+                digest="" if digest is None else digest.hex(),
+            )
+
+
+def _with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield pages of other events, and the quotes in each page."""
+    position, log_order = integers(others["position"]), _log_order(quotes)
+    for begin, end, quoted in _pages(position, quotes, log_order):
+        yield others.slice(begin, end - begin), quotes.take(pyarrow().array(quoted))
+
+
+def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]]:
+    """Yield the rows in log order, page by page, as they follow a checkpoint: byte for byte those of the log."""
+    pa = pyarrow()
+    forecasts, others, quotes = columns
+    position = np.concatenate([integers(table["position"]) for table in columns.rows])
+    order, previous = np.argsort(position, kind="stable"), before.digest
+    for begin, last, quoted in _pages(position[order], quotes, _log_order(quotes)):
+        own, page = quotes.take(pa.array(quoted)), order[begin:last]
+        typed = page < len(forecasts)
+        made, rest = forecasts.take(pa.array(page[typed])), others.take(pa.array(page[~typed] - len(forecasts)))
+        heads = pa.concat_arrays([_heads(made), _heads(rest)])
+        ends = pa.concat_arrays([_forecast_events(made), _joined(_BEFORE_EVENT, _with_quotes(rest, own)["event"])])
+        place = pa.array(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
+        rows = []
+        for head, end in zip(heads.take(place).to_pylist(), ends.take(place).to_pylist(), strict=True):
+            row, previous = log.with_digest(head + previous.encode() + end)
+            rows.append(row)
+        yield rows
+
+
+def _log_order(quotes: Any) -> Any:
+    """Return the rows of quotes in log order."""
+    return np.lexsort((integers(quotes["place"]), integers(quotes["position"])))
+
+
+def _pages(position: Any, quotes: Any, log_order: Any) -> Iterator[tuple[int, int, Any]]:
+    """Yield the bounds of pages of rows, each of AT_ONCE rows and quotes or of one row, and the rows of its quotes.
+
+    position: of the rows in log order, shape (n,). Raises Corrupt: a quote is after the last row.
+    """
+    quoted = integers(quotes["position"])[log_order]
+    until = np.searchsorted(quoted, position, "right")  # the number of quotes up to each row
+    done, end, used = until + np.arange(1, len(until) + 1), 0, 0
+    while (begin := end) < len(until):
+        end = max(int(np.searchsorted(done, begin + used + AT_ONCE, "right")), begin + 1)
+        yield begin, end, log_order[used : until[end - 1]]
+        used = int(until[end - 1])
+    if used < len(quoted):
+        raise Corrupt(int(quoted[used]), _WITHOUT_EVENT, "store")
+
+
+def _with_quotes(others: Any, quotes: Any) -> Any:
+    """Return other events with their quotes, which are in log order.
+
+    Raises Corrupt: a quote is of none of the events, or the places in an event are not 0, 1, 2 and so on.
+    """
+    if not len(quotes):
+        return others
+    pa, position = pyarrow(), integers(quotes["position"])
+    begins = np.flatnonzero(np.diff(position, prepend=position[0] - 1))
+    places = np.arange(len(position)) - np.repeat(begins, np.diff(begins, append=len(position)))
+    if (misplaced := np.flatnonzero(integers(quotes["place"]) != places)).size:
+        raise Corrupt(int(position[misplaced[0]]), "the places of its quotes do not go from 0 on", "store")
+    groups = pa.ListArray.from_arrays(pa.array([*begins, len(position)], pa.int32()), _quote_texts(quotes))
+    texts = others["event"].to_pylist()
+    rows = {at: row for row, at in enumerate(integers(others["position"]).tolist())}
+    for at, text in zip(position[begins].tolist(), pa.compute.binary_join(groups, ",").to_pylist(), strict=True):
+        if at not in rows:
+            raise Corrupt(at, _WITHOUT_EVENT, "store")
+        texts[rows[at]] = f"{texts[rows[at]][:-2]}{text}]}}"
+    return others.set_column(others.schema.names.index("event"), "event", pa.array(texts, pa.string()))
+
+
+def _quote_texts(quotes: Any) -> Any:
+    """Return the JSON of each quote."""
+    sides = [_optional(f',"{side}":[', _number_lists(quotes[side]), "]") for side in SIDES]
+    return _joined('{"question":', _quoted(quotes["question"]), *sides, "}").cast(pyarrow().string())
+
+
+def _heads(table: Any) -> Any:
+    """Return the bytes of each row that come before the previous digest."""
+    imported = pyarrow().compute.if_else(table["imported"], ',"imported":true', "")
+    return _joined(
+        '{"position":',
+        table["position"],
+        ',"recorded_at":',
+        table["recorded_at"],
+        imported,
+        ',"command_id":',
+        _quoted(table["command_id"]),
+        ',"command":"',
+        _hexadecimal(table["command"]),
+        '","previous":"',
+    )
+
+
+def _forecast_events(table: Any) -> Any:
+    """Return the JSON of each forecast or withdrawal, after the bytes that come before an event."""
+    compute = pyarrow().compute
+    made = compute.is_valid(table["form"])
+    until = table["until"].cast(pyarrow().int64()).cast(pyarrow().string())
+    kind = compute.if_else(made, "forecast_made.v1", "forecast_withdrawn.v1")
+    return _joined(
+        _BEFORE_EVENT + '{"type":"',
+        kind,
+        '","at":',
+        table["claimed_at"],
+        ',"question":',
+        _quoted(table["question"]),
+        ',"participant":',
+        _quoted(table["participant"]),
+        _optional(',"', table["form"], '":['),
+        _optional(_number_lists(table["numbers"]), "]"),
+        _optional(',"attestation":', table["attestation"]),
+        _optional(',"until":', until),
+        "}",
+    )
+
+
+def _joined(*parts: Any) -> Any:
+    """Return the bytes of each row's parts, one after the other; numbers in decimals, instants in µs."""
+    pa = pyarrow()
+    texts = [part if isinstance(part, str) else _text(part) for part in parts]
+    joined = pa.compute.binary_join_element_wise(*texts, "")
+    return (joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
+
+
+def _optional(*parts: Any) -> Any:
+    """Return the joined texts of each row; "" if one is missing."""
+    compute = pyarrow().compute
+    return compute.fill_null(
+        compute.binary_join_element_wise(*(p if isinstance(p, str) else _text(p) for p in parts), ""), ""
+    )
+
+
+def _text(column: Any) -> Any:
+    """Return a column as text."""
+    pa = pyarrow()
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    return column.cast(pa.string())
+
+
+def _quoted(column: Any) -> Any:
+    """Return each text as JSON."""
+    pa = pyarrow()
+    if pa.types.is_dictionary(column.type):
+        column = column.combine_chunks()
+        labels = pa.array([_encode(label).decode() for label in column.dictionary.to_pylist()], pa.string())
+        return labels.take(column.indices)
+    odd = pa.compute.match_substring_regex(column, _ESCAPED)
+    plain = pa.compute.binary_join_element_wise('"', column, '"', "")
+    if not pa.compute.any(odd).as_py():
+        return plain
+    written = pa.array([_encode(text).decode() for text in column.filter(odd).to_pylist()], pa.string())
+    return pa.compute.replace_with_mask(plain.combine_chunks(), odd.combine_chunks(), written)
+
+
+def _hexadecimal(column: Any) -> Any:
+    """Return bytes of fixed length as hexadecimal digits."""
+    pa = pyarrow()
+    column = column.combine_chunks()
+    width, size = column.type.byte_width, len(column)
+    raw = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * width : (column.offset + size) * width]
+    digits = pa.py_buffer(_DIGITS[raw].tobytes())
+    offsets = pa.py_buffer(np.arange(0, 2 * width * (size + 1), 2 * width, dtype=np.int32).tobytes())
+    return pa.StringArray.from_buffers(size, offsets, digits)
+
+
+def _number_lists(column: Any) -> Any:
+    """Return each list of numbers as JSON without its brackets."""
+    pa = pyarrow()
+    column = column.combine_chunks()
+    numbers = pa.compute.fill_null(column.values.cast(pa.string()), "null")
+    texts = pa.ListArray.from_arrays(column.offsets, numbers, mask=column.is_null())
+    return pa.compute.binary_join(texts, ",")
