@@ -20,6 +20,7 @@ LARGEST_BATCH = 10_000  # most commands per transaction; other writers wait for 
 FIRST_BATCH = 1_000  # commands of the first transaction
 BATCH_SECONDS = 0.05  # s of work that a transaction should take: other writers may wait for several
 LONGEST_LINE = 4 * 2**20  # longest line, in bytes
+BLOCK_BYTES = 16 * 2**20  # a block of lines ends with the line that reaches this size
 UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -234,8 +235,14 @@ class LineBlocks:
         self.number = 0
 
     def take(self, count: int) -> list[bytes]:
-        """Return up to this many lines; a line that is longer than LONGEST_LINE is in several parts."""
-        return [*islice(iter(partial(self._file.readline, LONGEST_LINE + 1), b""), count)]
+        """Return up to this many lines; the last one fills the block, or is the beginning of one too long."""
+        lines, size = list[bytes](), 0
+        for line in islice(iter(partial(self._file.readline, LONGEST_LINE + 1), b""), count):
+            lines.append(line)
+            size += len(line)
+            if len(line) > LONGEST_LINE or size >= BLOCK_BYTES:
+                break
+        return lines
 
     def again(self, lines: Sequence[bytes]) -> Iterator[ReadCommand]:
         """Return what `read_lines` returns for these lines, which are a block.

@@ -151,6 +151,15 @@ def test_every_odd_line_has_the_same_outcome_wherever_it_is_in_a_block(
     assert by_block[0]["refused"] > 15
 
 
+def test_a_block_of_lines_is_no_larger_than_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with the line that fills it, or with the beginning of a line that is too long."""
+    monkeypatch.setattr(append, "LONGEST_LINE", 8)
+    monkeypatch.setattr(append, "BLOCK_BYTES", 12)
+    reading = append.LineBlocks(BytesIO(b"123\n" * 5 + b"x" * 30 + b"\n1\n"))
+    assert reading.take(10) == [b"123\n"] * 3
+    assert reading.take(10) == [b"123\n"] * 2 + [b"x" * 9]
+
+
 @pytest.mark.usefixtures("small_blocks")
 def test_a_file_in_utf_16_is_refused_before_anything_is_recorded(two_ledgers: tuple[Ledger, Ledger]) -> None:
     """Its bytes are read as UTF-8; the message names the encoding."""
