@@ -1,5 +1,6 @@
 """The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
+from forecast_ledger.projections.catalogue.difficulty_catalogue import DIFFICULTY
 from forecast_ledger.projections.catalogue.inputs import SAMPLED, SCORED
 from forecast_ledger.projections.catalogue.money_catalogue import MONEY
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
@@ -343,6 +344,7 @@ CATALOGUE: dict[str, Projection] = {
         reads=("own_forecasts", "entries"),
         division="receipts",
     ),
+    **DIFFICULTY,
     **MONEY,
 } | TRADING
 BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.on_request)  # a replay builds these

@@ -52,8 +52,9 @@ class Projection(NamedTuple):
     order. reads: the kinds of facts, of INPUTS, that its rows depend on. division: the name of its division, of
     DIVISIONS, whose columns come first in the key. as_built: if true, rows keep the order in which they are built,
     contest by contest. final: if true, a row never changes after the event at its log position. on_request: if true,
-    the table is built only on request, because it can have far more rows than the log. exported: if true, every export
-    has it all the same.
+    the table is built only on request, because it can have far more rows than the log, or take long. exported: if true,
+    every export has it all the same. whole: if true, a row also depends on questions and contests that its key does not
+    have.
     """
 
     version: int
@@ -67,6 +68,7 @@ class Projection(NamedTuple):
     final: bool = False
     on_request: bool = False
     exported: bool = False
+    whole: bool = False
 
     @property
     def part(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     sample_group,
     score_group,
 )
+from forecast_ledger.projections.difficulty.designs import DesignPart, design_parts
 from forecast_ledger.projections.facts.accounts import AccountKey
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import status
@@ -155,6 +156,11 @@ class Analysis:
         if not self.cached.calibration.keys() >= self.facts.contests.keys():
             for group in self.sampled_groups:
                 self.cached.calibration = group.calibration() | self.cached.calibration
+
+    @cached_property
+    def design_parts(self) -> list[DesignPart]:
+        """The difficulty of questions and adjusted scores. Raises Refused: a fit would take too long."""
+        return design_parts(self.facts, self.scored_groups)
 
     def snapshots(self, contest: str, selection: Selection = ALL) -> portfolios.Snapshots:
         """Return the portfolios of a trading contest over time; not cached, because all may not fit in memory."""

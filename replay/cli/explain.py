@@ -86,14 +86,14 @@ def explain(
 
     \b
     explain LOG score CONTEST QUESTION PARTICIPANT
-    explain LOG take|prize|rank|interval|balance CONTEST PARTICIPANT
+    explain LOG take|prize|rank|interval|adjusted|balance CONTEST PARTICIPANT
     explain LOG pair CONTEST PARTICIPANT OTHER
 
-    The parts add up exactly: their `contribution` to the numerator, their `points` to the published score. numerator /
-    denominator is the score before rounding. A #number is a log position. If the text of an event ends in "…",
-    `show` prints all of it. A balance is the cash of a participant who trades. An interval names its seed, and the
-    replicates that are its limits. --columns, --where and --limit choose among the parts. --format json prints one
-    object, --format csv only the parts.
+    The parts add up exactly: their `contribution` to the numerator, their `points` to the published score.
+    numerator / denominator is the score before rounding. A #number is a log position. If the text of an event ends
+    in "…", `show` prints all of it. A balance is the cash of a participant who trades. An interval names its seed,
+    and the replicates that are its limits. An adjusted score shows the effects of its questions. --columns, --where
+    and --limit choose among the parts. --format json prints one object, --format csv only the parts.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     if len(key) != len(NUMBERS[number]):
         fail(f"`explain LOG {number}` needs {' '.join(NUMBERS[number]).upper()}", USAGE)

@@ -33,6 +33,7 @@ from forecast_ledger.replay.explain.dependencies import (
     Scope,
     can_change,
     market_contests,
+    own_key,
     reads_forecasts,
     reads_scores,
     single_question,
@@ -104,7 +105,8 @@ class _History:
     """A row of a table as of any log position, after one pass through the log."""
 
     def __init__(self, source: LogSource, table: str, key: dict[str, str]) -> None:
-        self._table, self._key, self._name = table, key, key.get("contest", "")
+        self._table, self._key, self._own = table, key, own_key(table, key)
+        self._name = self._own.get("contest", "")
         self._depends_on_forecasts = reads_forecasts(table) or reads_scores(table)
         reads = CATALOGUE[table].reads
         self._ticks, self._draws = not ALWAYS.isdisjoint(reads), "digest" in reads
@@ -119,7 +121,7 @@ class _History:
         labels, contests = self._facts.question_codes.labels, self._facts.contests
         questions = {contest: {labels[code] for code in row.entries} for contest, row in contests.items()}
         self._markets = market_contests(self._facts)
-        scope = Scope(table, key, questions, self._markets)
+        scope = Scope(table, self._own, questions, self._markets)
         self._base = [recorded for recorded in self._base if self._depends(scope, recorded.event)]
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
         self.candidates = [*_candidates(scope, every)]
@@ -217,7 +219,7 @@ class _History:
             yield page
 
     def _collect(self, page: Sequence[Recorded]) -> None:
-        anywhere = {column: part for column, part in self._key.items() if column != "contest"}
+        anywhere = {column: part for column, part in self._own.items() if column != "contest"}
         scope = Scope(self._table, anywhere, {})
         for recorded in page:
             answered = self._answers.take_in(recorded)
@@ -228,7 +230,7 @@ class _History:
 
     def _on_question(self, forecasts: Forecasts) -> Forecasts:
         """Return the forecasts on the question of the row; all, if it has no question."""
-        if (question := self._key.get("question")) is None or not self._depends_on_forecasts:
+        if (question := self._own.get("question")) is None or not self._depends_on_forecasts:
             return forecasts
         return forecasts.rows(np.flatnonzero(forecasts.question == self._facts.question_codes.codes.get(question, -1)))
 
@@ -261,7 +263,7 @@ class _History:
         always = isinstance(event, events.QuestionOpened | events.QuestionRescheduled)
         if always or self._draws or not self._depends_on_forecasts:
             return True
-        contest = self._facts.contests.get(self._key.get("contest", ""))
+        contest = self._facts.contests.get(self._own.get("contest", ""))
         if isinstance(event, events.PricesQuoted):
             return contest is None or contest.opened.rules.trading is not None or scope.shows(event)
         if contest is not None and contest.opened.rules.trading is None:
@@ -269,7 +271,7 @@ class _History:
             return (
                 scope.depends_on(event.question)
                 if about_question
-                else getattr(event, "contest", None) == self._key["contest"]
+                else getattr(event, "contest", None) == self._own["contest"]
             )
         return True
 
@@ -288,7 +290,7 @@ class _History:
 
     def _narrowed(self, contests: dict[str, Contest]) -> dict[str, Contest]:
         """Return the contests that the row depends on, with the questions that it depends on."""
-        contest, question = self._key.get("contest"), self._key.get("question")
+        contest, question = self._own.get("contest"), self._own.get("question")
         if contest is not None:
             contests = {name: row for name, row in contests.items() if name == contest}
         if question is not None:

@@ -23,11 +23,16 @@ class Scope(NamedTuple):
     questions: Mapping[str, Collection[str]]
     markets: Collection[str] | None = None
 
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """The part of the key that limits what the row depends on."""
+        return own_key(self.table, self.key)
+
     def depends_on(self, question: str) -> bool:
         """Return whether the row may depend on a question."""
-        if self.key.get("question", question) != question:
+        if self.own.get("question", question) != question:
             return False
-        contest = self.key.get("contest")
+        contest = self.own.get("contest")
         return contest is None or question in self.questions.get(contest, ())
 
     def agrees(self, event: events.Event, column: str) -> bool:
@@ -35,13 +40,18 @@ class Scope(NamedTuple):
         value = getattr(event, column, None)
         if value is None:
             return True
-        return self.depends_on(value) if column == "question" else bool(self.key.get(column, value) == value)
+        return self.depends_on(value) if column == "question" else bool(self.own.get(column, value) == value)
 
     def shows(self, event: events.PricesQuoted) -> bool:
         """Return whether the row may depend on a quote as a forecast of the market."""
-        contest = self.key.get("contest")
+        contest = self.own.get("contest")
         shown = self.markets is None or (bool(self.markets) if contest is None else contest in self.markets)
         return shown and any(self.depends_on(quote.question) for quote in event.quotes)
+
+
+def own_key(table: str, key: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part of a row's key that limits what it depends on: none of it, if rows depend on one another."""
+    return {} if CATALOGUE[table].whole else key
 
 
 def single_question(event: Any) -> str:

@@ -15,6 +15,7 @@ NUMBERS = {  # kind -> the ids that are its key
     "rank": _BOARD_KEY,
     "interval": _BOARD_KEY,
     "pair": (*_BOARD_KEY, "other"),
+    "adjusted": _BOARD_KEY,
     "balance": _BOARD_KEY,
 }
 
@@ -48,13 +49,18 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
     >>> explained.number["score"], [part["points"] for part in explained.parts]
     ('-0.330438960', ['-0.330438960', '0.000000000'])
     """
-    from forecast_ledger.replay.explain import explain_boards, explain_intervals, explain_scores  # noqa: PLC0415 - late: they import NumPy
+    from forecast_ledger.replay.explain import (  # noqa: PLC0415 - late: they import NumPy
+        explain_boards,
+        explain_difficulty,
+        explain_intervals,
+        explain_scores,
+    )
 
     if len(key) != len(NUMBERS[number]):
         raise ValueError(f"the key of a {number} is {', '.join(NUMBERS[number])}; {len(key)} ids were given")
     source = explain_scores.LogSource(log, name, as_of, watch, None if model is None else fspath(model))
     if number == "score":
         return explain_scores.score(source, *key, every_part=every_part)
-    module = explain_intervals if number in {"interval", "pair"} else explain_boards
-    explanation: Explanation = getattr(module, number)(source, *key)
+    modules = {"interval": explain_intervals, "pair": explain_intervals, "adjusted": explain_difficulty}
+    explanation: Explanation = getattr(modules.get(number, explain_boards), number)(source, *key)
     return explanation

@@ -157,7 +157,33 @@ SOURCES = (
         "ForecastBench's leaderboard",
         "ForecastBench, the code of its leaderboard (src/leaderboard/main.py)",
         "https://github.com/forecastingresearch/forecastbench",
-        "`least_share_ppm`; `payouts`; the preset `forecastbench`; the rows `[always-half]` and `[market]`",
+        "`least_share_ppm`; `payouts`; the preset `forecastbench`; the rows `[always-half]` and `[market]`; "
+        "`adjusted_scores`: the Brier index",
+    ),
+    Source(
+        "Yates (1934)",
+        'F. Yates, "The analysis of multiple classifications with unequal numbers in the different classes", Journal '
+        "of the American Statistical Association 29(185):51-66",
+        "doi:10.1080/01621459.1934.10502686",
+        "`difficulty`: the fit in two ways",
+    ),
+    Source(
+        "Karger et al. (2025)",
+        'E. Karger et al., "ForecastBench: A Dynamic Benchmark of AI Forecasting Capabilities"',
+        "arXiv:2409.19839",
+        "`difficulty`, `adjusted_scores`: Brier scores less the effects of questions",
+    ),
+    Source(
+        "Dixon (1982)",
+        'J. D. Dixon, "Exact solution of linear equations using p-adic expansions", Numerische Mathematik 40:137-141',
+        "doi:10.1007/BF01459082",
+        "`difficulty`: exact solutions",
+    ),
+    Source(
+        "Wang (1981)",
+        'P. S. Wang, "A p-adic algorithm for univariate partial fractions", Proceedings of SYMSAC 81:212-217',
+        "doi:10.1145/800206.806398",
+        "`difficulty`: fractions from their residues",
     ),
     Source(
         "Efron (1979)",

@@ -43,7 +43,7 @@ PURE = (
     }
 )
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
-INTEGER_MATH = {"ceil", "floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out
+INTEGER_MATH = {"ceil", "floor", "gcd", "isqrt", "lcm", "prod"}  # of integers and fractions: no float comes in or out
 WRITERS = {
     "replay.writing.append",
     "replay.writing.pay",

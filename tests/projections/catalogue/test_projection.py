@@ -59,6 +59,8 @@ PROMISED = {  # at least these columns
         "seed",
     ),
     "kind_means": ("contest", "participant", "kind", "mean"),
+    "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
+    "adjusted_scores": ("rank", "participant", "questions", "mean_score", "adjusted_score", "brier_index", "excluded"),
     "prizes": ("contest", "participant", "prize", "paid"),
     "brier": ("contest", "participant", "n", "brier", "reliability", "resolution_term", "uncertainty"),
     "brier_overall": ("participant", "pooled_brier", "mean_of_contest_means"),
@@ -94,6 +96,7 @@ OPTIONAL = {  # columns that may be empty in a row
     "questions": {"reveals_at", "outcome", "value"},
     "score_parts": {"probability", "reference", "peers"},
     "leaderboard": {"rank", "take"},
+    "adjusted_scores": {"rank", "brier_index"},
     "pairwise": {
         "difference_low",
         "difference_high",
@@ -293,7 +296,7 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
         old, new = digests(oracle.projected(*before)), digests(oracle.projected(*before, *more))
         return {name for name in CATALOGUE if old[name] != new[name]}
 
-    scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals"}
+    scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
     brier_tables = {"brier", "brier_overall", "calibration"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
     assert changed(commands, resolution()) == {"questions"} | scored | brier_tables

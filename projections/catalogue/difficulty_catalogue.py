@@ -1,0 +1,58 @@
+"""The rows of the catalogue for tables of difficulty."""
+
+from forecast_ledger.projections.catalogue.inputs import SCORED
+from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
+from forecast_ledger.projections.core.column_values import Column
+from forecast_ledger.projections.tables import difficulty_tables
+
+_DESIGN = (
+    Column("by", "id", "contest or category: what the scores of one fit have in common"),
+    Column(
+        "name", "id", "the contest; or the category, of which questions are in several contests with the same rules"
+    ),
+    Column("part", "count", "1 for the part with most scores; only scores within a part can be compared"),
+)
+
+DIFFICULTY: dict[str, Projection] = {
+    "difficulty": Projection(
+        1,
+        "how much each question raises or lowers scores, whoever forecasts on it: its effect, fitted by least squares",
+        ("by", "name", "part", "contest", "question"),
+        (
+            *_DESIGN,
+            CONTEST,
+            QUESTION,
+            Column("participants", "count", "number of participants whose scores are fitted"),
+            Column("mean_score", "points", "mean of their scores"),
+            Column("effect", "points", "what the question adds to a score; the weighted mean of a part's effects is 0"),
+        ),
+        difficulty_tables.difficulty_values,
+        reads=("resolutions", "scored_forecasts", "scored_questions", "contests"),
+        on_request=True,
+        whole=True,
+    ),
+    "adjusted_scores": Projection(
+        1,
+        "mean scores adjusted for the difficulty of the questions that each participant forecast on, best first",
+        ("by", "name", "part", "participant"),
+        (
+            *_DESIGN,
+            Column("rank", "count", "1, 2, 2, 4 by adjusted score; empty if the scores are not fitted"),
+            PARTICIPANT,
+            Column("questions", "count", "number of questions forecast on, with a weight above 0"),
+            Column("mean_score", "points", "weighted mean of the scores on them"),
+            Column("adjusted_score", "points", "weighted mean of score - effect of the question"),
+            Column(
+                "brier_index",
+                "points",
+                "100 x (1 - √adjusted_score), if the scores are Brier scores; always ½ has 50; empty below 0",
+            ),
+            Column("excluded", "text", "why the scores are not fitted: no_rank, consensus or reference"),
+        ),
+        difficulty_tables.adjusted_scores_values,
+        reads=SCORED,
+        as_built=True,
+        on_request=True,
+        whole=True,
+    ),
+}

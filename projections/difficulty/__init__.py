@@ -1,0 +1,1 @@
+"""Difficulty: the effects of questions and participants on scores, by exact least squares in two ways."""
