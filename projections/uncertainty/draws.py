@@ -1,6 +1,6 @@
 """Random draws that anyone can repeat: integers from SHA-256 of a seed, the number of a replicate and a counter."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from itertools import count
 
@@ -49,9 +49,8 @@ def signs(seed: bytes, replicates: int, units: int) -> Int64Array:
     >>> signs(b"seed", 2, 3).shape, {*signs(b"seed", 2, 300).flat}
     ((2, 3), {np.int64(1), np.int64(-1)})
     """
-    counters = range(-(-units // (32 * _WORDS)))
-    digests = [_digests(seed + b"sign", replicate, counters) for replicate in range(replicates)]
-    bits = np.unpackbits(np.frombuffer(b"".join(digests), np.uint8)).reshape(replicates, -1)[:, :units]
+    digests = _digests(seed + b"sign", replicates, -(-units // (32 * _WORDS)))
+    bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(replicates, -1)[:, :units]
     return 2 * bits.astype(np.int64) - 1
 
 
@@ -59,27 +58,28 @@ def _stratum(prefix: bytes, replicates: int, units: int) -> Int64Array:
     if units == 1:
         return np.ones((replicates, 1), np.int64)
     limit = _RANGE - _RANGE % units
-    words = np.stack([_words(prefix, replicate, range(-(-units // _WORDS)))[:units] for replicate in range(replicates)])
+    digests = _digests(prefix, replicates, -(-units // _WORDS))
+    words = np.frombuffer(digests, ">u4").reshape(replicates, -1)[:, :units].astype(np.int64)
     for replicate in np.flatnonzero((words >= limit).any(axis=1)).tolist():
         words[replicate] = _accepted(prefix, replicate, units, limit)
     flat = (np.arange(replicates)[:, None] * units + words % units).reshape(-1)
     return np.bincount(flat, minlength=replicates * units).reshape(replicates, units)
 
 
-def _words(prefix: bytes, replicate: int, counters: Iterable[int]) -> Int64Array:
-    return np.frombuffer(_digests(prefix, replicate, counters), ">u4").astype(np.int64)
-
-
-def _digests(prefix: bytes, replicate: int, counters: Iterable[int]) -> bytes:
-    stem = prefix + replicate.to_bytes(4, "big")
-    return b"".join([sha256(stem + counter.to_bytes(4, "big")).digest() for counter in counters])
+def _digests(prefix: bytes, replicates: int, counters: int) -> bytes:
+    """Return the digests of each replicate, one after another: those of the first counters."""
+    ends = [counter.to_bytes(4, "big") for counter in range(counters)]
+    stems = [prefix + replicate.to_bytes(4, "big") for replicate in range(replicates)]
+    return b"".join([b"".join([sha256(stem + end).digest() for end in ends]) for stem in stems])
 
 
 def _accepted(prefix: bytes, replicate: int, units: int, limit: int) -> Int64Array:
     """Return the first words below a limit."""
     accepted: list[int] = []
+    stem = prefix + replicate.to_bytes(4, "big")
     for counter in count():
-        accepted += [word for word in _words(prefix, replicate, [counter]).tolist() if word < limit]
+        digest = sha256(stem + counter.to_bytes(4, "big")).digest()
+        accepted += [word for word in np.frombuffer(digest, ">u4").tolist() if word < limit]
         if len(accepted) >= units:
             break
     return int64_array(accepted[:units])

@@ -221,22 +221,20 @@ def _sequences(
     known: Int64Array = np.cumsum(both, axis=1) - both
     varied = sums_of_squares(np.where(both, difference - before // np.maximum(known, 1), 0))
     mixture = cache(partial(normal_mixture, alpha=alpha))
+    weights = season.weight.tolist()
+    possible = max(-(-span * WEIGHT // (each * season.unit)) for span, each in zip(season.span, weights, strict=True))
     hoeffding, bernstein = [], []
     for number, (total, weight) in enumerate(zip(difference.sum(axis=1).tolist(), over.tolist(), strict=True)):
-        around = partial(_around, season, total, weight * season.unit)
+        around = partial(_around, largest, possible, total, weight * season.unit)
         time = sum(span**2 * pairs[number] for span, pairs in counts.items())
         hoeffding.append(around(mixture(Fraction(time, largest**2))))
         bernstein.append(around(empirical_bernstein(Fraction(varied[number], largest**2), alpha)))
     return hoeffding, bernstein
 
 
-def _around(season: _Season, total: int, weight: int, radius: Decimal) -> tuple[int, int]:
+def _around(largest: int, possible: int, total: int, weight: int, radius: Decimal) -> tuple[int, int]:
     """Return (total -+ radius x the largest span) / weight, 1e-9, rounded outwards, within what is possible."""
-    spans = season.span or [0]
-    possible = max(
-        -(-span * WEIGHT // (each * season.unit)) for span, each in zip(spans, season.weight.tolist(), strict=True)
-    )
-    wide = WIDE.multiply(radius, Decimal(max(spans)))
+    wide = WIDE.multiply(radius, Decimal(largest))
     low, high = (
         WIDE.divide(WIDE.multiply(step(Decimal(total), wide), Decimal(WEIGHT)), Decimal(weight))
         for step in (WIDE.subtract, WIDE.add)

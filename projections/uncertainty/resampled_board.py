@@ -24,6 +24,7 @@ from forecast_ledger.projections.uncertainty.replicates import (
 )
 
 _DIGITS = 60  # of the largest take; smaller parts are cut off
+_FEW = 12  # units, of which draws are often alike
 _LAST = -(1 << 62)  # stands for a total that is undefined: after all others
 
 
@@ -51,7 +52,7 @@ def resample(
     """
     rules, units = contest.opened.rules, units_of(scored)
     check_size(len(board), sum(units.strata), rules.replicates)
-    drawn, replicate = np.unique(multiplicities(seed, rules.replicates, units.strata), axis=0, return_inverse=True)
+    drawn, of = _distinct(multiplicities(seed, rules.replicates, units.strata))
     draws = draws_of(scored, units, drawn, len(board))
     rows = rows_of(rules, scored, units, place)
     totals = totals_of(rules, rows, draws)
@@ -69,8 +70,18 @@ def resample(
                 rank[ranked, number] = _ranked([takes[row] for row in ranked.tolist()])
             if contest.opened.pool:
                 prize[paid, number] = divide(contest, [*in_proportion([takes[row] for row in paid.tolist()])])[1]
-    of = replicate.reshape(-1)
     return ResampledBoard(totals.total[:, of], totals.undefined[:, of], rank[:, of], prize[:, of], able)
+
+
+def _distinct(drawn: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the draws that differ, shape (d, units), and for each replicate its place among them.
+
+    Many units are hardly ever drawn twice alike, so that all draws are kept as they are.
+    """
+    if drawn.shape[1] > _FEW:
+        return drawn, np.arange(len(drawn))
+    draws, replicate = np.unique(drawn, axis=0, return_inverse=True)
+    return draws, replicate.reshape(-1)
 
 
 def _by_id(board: Sequence[BoardRow]) -> Int64Array:
