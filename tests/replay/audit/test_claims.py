@@ -16,7 +16,7 @@ from forecast_ledger.projections.core.column_values import columns_of_rows
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.audit import claims
 from forecast_ledger.replay.audit.claims import ClaimDifference, Comparison, agrees, read_claim, read_number
-from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.text_tables import as_csv
 from tests.support.exports import TITLES, export_commands, written
 
@@ -185,13 +185,17 @@ def test_a_key_may_be_an_instant_a_number_or_missing(tmp_path: Path) -> None:
     assert compared(text, table, partial=True) == []
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    """The log that tests export, replayed, without a title that has a NUL, which no CSV has."""
+    commands = [command for command in export_commands() if getattr(command, "title", "") != TITLES["nul"]]
+    return replay(written(tmp_path_factory.mktemp("claims") / "log.db", commands))
+
+
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_every_table_agrees_with_its_own_export_and_with_no_other(tmp_path: Path, name: str) -> None:
+def test_every_table_agrees_with_its_own_export_and_with_no_other(exported: Replay, name: str) -> None:
     """A changed cell and a row left out are found, also in tables with formulas for names. No CSV has a NUL."""
-    commands = [
-        command for command in export_commands() if getattr(command, "title", "") != TITLES["nul"]
-    ]  # no CSV has a NUL
-    table = replay(written(tmp_path / "log.db", commands)).table(name)
+    table = exported.table(name)
     names = [column.name for column in table.columns]
     lines = [*as_csv(names, table.rows())]
     assert compared("\n".join(lines), table) == []

@@ -205,7 +205,7 @@ def test_forecasts_that_leave_the_clock_as_it_is_are_not_candidates(tmp_path: Pa
     assert candidates[0] == candidates[1]
 
 
-def busy(random: Random, rules: str, questions: int = 16) -> list[AnyCommand]:
+def busy(random: Random, rules: str, questions: int = 10) -> list[AnyCommand]:
     """Many questions, everybody on most of them; then answers, mended and not, and what is said of contests between."""
     people, names = ("ada", "bob", "cy", "dee", "eve", "fay"), [f"q{number}" for number in range(questions)]
     asked: list[AnyCommand] = [*(opened(name) for name in names), contest(rules=rules, pool=100), contest("other")]
