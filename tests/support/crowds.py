@@ -1,7 +1,6 @@
 """Several processes that write to one ledger at the same time, and how long each of their commands took."""
 
 import time
-from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier, Event
 from queue import Empty
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from forecast_ledger.ledger.core.errors import LedgerError
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import OpenQuestion, SubmitForecast
 from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.processes import forking
 
 START = 1_767_225_600_000_000  # µs
 DAY = 86_400 * 10**6
@@ -52,7 +52,7 @@ def crowd(location: str, name: str, writers: int, commands: int, pause: float = 
     """Let so many processes send so many commands each, one at a time; pause: s between two of one writer."""
     with Ledger.open(location, name) as ledger:
         ledger.handle(QUESTION)
-    context = get_context("spawn")
+    context = forking(__name__)
     barrier, queue = context.Barrier(writers), context.Queue()
     ids = [f"{name}.{writers}.{number}" for number in range(writers)]
     asked = [((location, name, writer), commands, pause, barrier, queue) for writer in ids]
@@ -77,7 +77,7 @@ class Trickle:
         self._asked = (location, name, rate)
 
     def __enter__(self) -> "Trickle":
-        context = get_context("spawn")
+        context = forking(__name__)
         self._started, self._stop, self._told = context.Event(), context.Event(), context.Queue()
         asked = (self._asked, self._started, self._stop, self._told)
         self._process = context.Process(target=_trickled, args=asked)

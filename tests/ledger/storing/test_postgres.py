@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from multiprocessing import get_context
 from pathlib import Path
 
 import psycopg
@@ -30,6 +29,7 @@ from tests.support.crowds import QUESTION, crowd
 from tests.support.crowds import forecast as line
 from tests.support.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
 from tests.support.paths import ROOT
+from tests.support.processes import forking
 from tests.support.servers import PG_CTL, postgres
 from tests.system.test_crowds import LINES, MOST, TRIES, beside
 
@@ -123,7 +123,7 @@ def _started(server: str) -> int:
 def test_several_processes_may_start_the_same_store_at_once(server: str) -> None:
     """PostgreSQL does not let two connections create the same table; the later one waits instead of failing."""
     with (
-        ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool,
+        ProcessPoolExecutor(4, mp_context=forking(__name__)) as pool,
         psycopg.connect(server, autocommit=True) as connection,
     ):
         for name in ("first", "second", "third"):
@@ -133,7 +133,7 @@ def test_several_processes_may_start_the_same_store_at_once(server: str) -> None
 
 def test_several_processes_lose_and_double_nothing(server: str) -> None:
     """Three processes send 90 commands of their own and 10 that all of them send; each is recorded once."""
-    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(3, mp_context=forking(__name__)) as pool:
         assert sum(pool.map(_opened, [server] * 3, range(3))) == 100
     assert verify(server, "raced").position == 100
 

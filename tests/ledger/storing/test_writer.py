@@ -1,6 +1,5 @@
 """Tests of the writer: commands are recorded once, all or nothing, in one order, with any other writers and faults."""
 
-import multiprocessing
 import os
 import random
 import sqlite3
@@ -63,6 +62,7 @@ from tests.support.given import (
     closing as early_close,
 )
 from tests.support.paths import ROOT
+from tests.support.processes import forking
 
 
 def with_id(command_id: str, command: Command) -> AnyCommand:
@@ -760,9 +760,9 @@ def open_and_send(path: Path, number: int, start: Barrier, answers: Answers) -> 
 
 def in_four_processes(work: Callable[[Path, int, Barrier, Answers], None], path: Path) -> list[tuple[str, int, bool]]:
     """Return the results of four processes that work on one file."""
-    spawn = multiprocessing.get_context("spawn")
-    start, answers = spawn.Barrier(4), spawn.Queue()
-    workers = [spawn.Process(target=work, args=(path, number, start, answers)) for number in range(4)]
+    forked = forking(__name__)
+    start, answers = forked.Barrier(4), forked.Queue()
+    workers = [forked.Process(target=work, args=(path, number, start, answers)) for number in range(4)]
     for worker in workers:
         worker.start()
     results = [answers.get(timeout=60) for _ in workers]
