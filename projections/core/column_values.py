@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.lazy_fractions import round_to_units
-from forecast_ledger.ledger.core.values import MONEY, MOST_DECIMALS, PROBABILITY, format_fixed, format_instant
+from forecast_ledger.ledger.core.values import (
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    MONEY,
+    MOST_DECIMALS,
+    PROBABILITY,
+    format_fixed,
+    format_instant,
+)
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -16,6 +24,7 @@ from forecast_ledger.projections.core.wide_int import WideInt
 POINTS = 10**9  # published units in 1
 PROBABILITIES = 10**11  # published units in 1
 MEASURE = 10**MOST_DECIMALS  # published units in 1 of the value of a numeric question
+_MANY = 64  # instants that are printed faster together
 _INSTANTS = 1 << 16  # size of the cache of printed instants; those of a question recur with each forecast on it
 FINE_MONEY = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
 
@@ -172,5 +181,25 @@ def printed_values(values: Sequence[Any], kind: str) -> Sequence[Any]:
     """
     if kind in {"id", "text"}:
         return values
-    texts = {value: None if value is None else KINDS[kind].printed(value) for value in set(values)}
+    distinct = set(values)
+    if kind == "instant" and len(distinct) > _MANY:
+        texts = _printed_instants(distinct)
+    else:
+        texts = {value: None if value is None else KINDS[kind].printed(value) for value in distinct}
     return [texts[value] for value in values]
+
+
+def _printed_instants(values: set[int | None]) -> dict[int | None, str | None]:
+    """Return the text of each instant, as `format_instant` prints it, in half of its time.
+
+    >>> len(_printed_instants({None, *range(100)})), _printed_instants({10**15, 1})
+    (101, {1000000000000000: '2001-09-09T01:46:40Z', 1: '1970-01-01T00:00:00.000001Z'})
+    """
+    micros = [value for value in values if value is not None]
+    if min(micros) < FIRST_INSTANT or max(micros) > LAST_INSTANT:
+        raise OverflowError("an instant outside the years 1 to 9999")
+    texts = np.datetime_as_string(int64_array(micros).astype("datetime64[us]")).tolist()
+    found: dict[int | None, str | None] = {None: None} if len(micros) < len(values) else {}
+    for value, text in zip(micros, texts, strict=True):
+        found[value] = f"{text.removesuffix('.000000')}Z"
+    return found

@@ -191,6 +191,8 @@ def row_changes(table: Layout, old: list[StoredRow], new: list[StoredRow]) -> tu
     >>> row_changes(Layout("t", (), 1, 0), [("a", 1), ("b", 2), ("c", 3)], [("b", 2), ("c", 4), ("d", 5)])
     ([('a',)], [('c', 4), ('d', 5)])
     """
+    if not old:
+        return [], new
     before = {row[: table.key]: row for row in old}
     put = [row for row in new if before.pop(row[: table.key], None) != row]
     return list(before), put

@@ -5,13 +5,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, format_instant
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, concatenate, ids, plain_values
+from forecast_ledger.projections.core.column_values import (
+    KINDS,
+    Column,
+    Ids,
+    Values,
+    concatenate,
+    ids,
+    plain_values,
+    printed_values,
+)
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.core.wide_int import WideInt
+from tests.support.effort import times
 
 COLUMNS = (
     Column("who", "id", "who it is"),
@@ -97,6 +108,22 @@ def test_numbers_beyond_64_bits_are_printed_whole() -> None:
 def test_a_missing_value_is_printed_as_none() -> None:
     """It does not become text."""
     assert shown(table(ROWS))[1] == ("ada", "1970-01-01T00:00:00.000007Z", None)
+
+
+@given(st.lists(st.integers(FIRST_INSTANT, LAST_INSTANT) | st.none(), max_size=6), st.integers(-(10**4), 10**4))
+@example([FIRST_INSTANT, LAST_INSTANT, None, 0, 1, -1], 0)
+@settings(max_examples=times(25), deadline=None)
+def test_many_instants_are_printed_as_single_ones_are(some: list[int | None], offset: int) -> None:
+    """As `datetime` prints them, in any year, with a fraction only if it is not 0."""
+    values = [*some, *range(offset * 10**6, (offset + 100) * 10**6, 10**6)]
+    assert printed_values(values, "instant") == [None if each is None else format_instant(each) for each in values]
+
+
+def test_instants_outside_the_calendar_are_not_printed() -> None:
+    """Neither one nor many."""
+    for many in (1, 100):
+        with pytest.raises(OverflowError):
+            printed_values([LAST_INSTANT + 1 + number for number in range(many)], "instant")
 
 
 def test_every_kind_has_a_unit() -> None:
