@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
+from itertools import chain
+from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 from msgspec import json
@@ -28,35 +31,37 @@ _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
 _INSTANT = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,6})?Z"
 _INSTANTS = re.compile(f"{_INSTANT}(?:,{_INSTANT})*", re.ASCII).fullmatch
+_other_fields = attrgetter("probabilities", "cdf", "quantiles", "attestation", "until")
 _MANY = 64  # instants are worth the import of NumPy
 
 
 def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> list[QuickForecast | None]:
     """Return the forecast that each command makes; None if it has a fault or another form, or may have one."""
-    places = [place for place, command in enumerate(commands) if _has_form(command)]
+    if _have_form(commands):
+        return _forecasts_of(ids, commands)
+    places = [place for place, command in enumerate(commands) if _have_form([command])]
     forecasts: list[QuickForecast | None] = [None] * len(commands)
-    chosen: list[Any] = [commands[place] for place in places]
-    columns = (
-        [command.at for command in chosen],
-        [command.question for command in chosen],
-        [command.participant for command in chosen],
-        [command.probability for command in chosen],
-    )
-    for place, forecast in zip(places, quick_forecasts([ids[place] for place in places], *columns), strict=True):
+    found = _forecasts_of([ids[place] for place in places], [commands[place] for place in places])
+    for place, forecast in zip(places, found, strict=True):
         forecasts[place] = forecast
     return forecasts
 
 
-def _has_form(command: AnyCommand) -> bool:
-    return (
-        type(command) is SubmitForecast
-        and command.probability is not None
-        and command.probabilities is None
-        and command.cdf is None
-        and command.quantiles is None
-        and command.attestation is None
-        and command.until is None
+def _have_form(commands: Sequence[AnyCommand]) -> bool:
+    """Return whether all are forecasts that have no other field than those of a forecast of a probability."""
+    return {*map(type, commands)} == {SubmitForecast} and {
+        *map(type, chain.from_iterable(map(_other_fields, commands)))
+    } == {NoneType}
+
+
+def _forecasts_of(ids: Sequence[str], commands: Sequence[Any]) -> list[QuickForecast | None]:
+    columns = (
+        [command.at for command in commands],
+        [command.question for command in commands],
+        [command.participant for command in commands],
+        [command.probability for command in commands],
     )
+    return quick_forecasts(ids, *columns)
 
 
 def quick_forecasts(

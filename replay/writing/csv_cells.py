@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -98,6 +99,8 @@ def parse_template(text: str, field: str) -> FieldValue:
         end = piece.end()
     columns = tuple(column for _, column in pieces if column)
     shape = "".join(before.replace("%", "%%") + "%s" * bool(column) for before, column in [*pieces, (text[end:], "")])
+    if shape == "%s":
+        return FieldValue(columns, itemgetter(*columns))
     return FieldValue(columns, lambda row: shape % tuple([row[column] for column in columns]))
 
 

@@ -98,6 +98,8 @@ class CommandReader:
         self._above = {
             column: parse_template(str(than), f"{path}.above.{column}") for column, than in description.above.items()
         }
+        self._is_of_every_row = not (self._where or self._present or self._above)
+        self._reads = [(field, value.read) for field, value in self._values.items()]
         self.columns = {*self._where, *self._present, *self._group, *self._above}
         self.columns |= {column for than in self._above.values() for column in than.columns}
         self.columns |= {column for value in self._values.values() for column in value.columns}
@@ -108,7 +110,7 @@ class CommandReader:
 
     def applies(self, row: CsvRow) -> bool:
         """Return whether the row has a command of this kind. Refuses: bad_number (no number to compare)."""
-        return (
+        return self._is_of_every_row or (
             all(row[column] for column in self._present)
             and all(row[column] in texts for column, texts in self._where.items())
             and all(_is_above(row, column, than) for column, than in self._above.items())
@@ -129,8 +131,8 @@ class CommandReader:
     def read(self, row: CsvRow, known: Mapping[str, Any] = MappingProxyType({})) -> AnyCommand | Refused:
         """Return the command, or the refusal if the row does not have a valid one. known: fields that are read."""
         try:
-            fields = {field: value.read(row) for field, value in self._values.items()} | {**known}
-            given = {field: part for field, part in fields.items() if part is not None}
+            given = {field: part for field, read in self._reads if (part := read(row)) is not None}
+            given |= {field: part for field, part in known.items() if part is not None}
             return msgspec.convert(given, self._kind, strict=False)
         except Refused as refused:
             return refused
