@@ -1,7 +1,7 @@
 """Imports go one way, and pure modules name nothing that could make two runs differ."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -63,21 +63,29 @@ def _name(path: Path) -> str:
 
 
 NAMES = {_name(path) for path in SOURCES}
+MODULES = {_name(path) for path in SOURCES if path.stem != "__init__"}
 
 
-def _imports(path: Path) -> Iterator[str]:
-    """Modules that a module imports, without the name of our package; includes late imports and imports for types."""
-    for node in ast.walk(_tree(path)):
+@cache
+def _imported(text: str) -> tuple[str, ...]:
+    """What the source of a module imports, without the name of our package; also imports that are late or for types."""
+    names = list[str]()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name.removeprefix(PACKAGE) for alias in node.names)
+            names += (alias.name.removeprefix(PACKAGE) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module.removeprefix(PACKAGE)
-            yield from (f"{node.module}.{alias.name}".removeprefix(PACKAGE) for alias in node.names)
+            names.append(node.module.removeprefix(PACKAGE))
+            names += (f"{node.module}.{alias.name}".removeprefix(PACKAGE) for alias in node.names)
+    return tuple(names)
+
+
+def _imports(path: Path) -> tuple[str, ...]:
+    return _imported(path.read_text(encoding="utf-8"))
 
 
 def _modules(path: Path) -> set[str]:
     """The modules of this project that a module imports, without their packages."""
-    return {name for name in _imports(path) if (ROOT / Path(*name.split("."))).with_suffix(".py").exists()}
+    return MODULES.intersection(_imports(path))
 
 
 def _within(name: str, places: set[str]) -> bool:
