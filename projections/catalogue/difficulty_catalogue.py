@@ -55,4 +55,26 @@ DIFFICULTY: dict[str, Projection] = {
         on_request=True,
         whole=True,
     ),
+    "relative_skill": Projection(
+        1,
+        "mean scores beside those of others on the same questions; only of rules by which 0 is the best score",
+        ("contest", "baseline", "participant"),
+        (
+            CONTEST,
+            Column("baseline", "id", "the participant whose relative skill is 1 in scaled_relative_skill"),
+            PARTICIPANT,
+            Column("compared", "count", "number of participants in the geometric mean, themselves included"),
+            Column(
+                "relative_skill",
+                "points",
+                "geometric mean of the ratios of the own mean score to each other's, on common questions; lower is "
+                "better; empty if a mean is 0",
+            ),
+            Column("scaled_relative_skill", "points", "relative_skill / that of the baseline"),
+            Column("excluded", "text", "why nobody else is compared with them: no_rank, consensus or reference"),
+        ),
+        difficulty_tables.relative_skill_values,
+        reads=SCORED,
+        on_request=True,
+    ),
 }

@@ -1,1 +1,1 @@
-"""Difficulty: the effects of questions and participants on scores, by exact least squares in two ways."""
+"""Difficulty: scores compared though participants forecast on different questions: adjusted scores, relative skill."""

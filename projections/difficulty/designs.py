@@ -62,7 +62,7 @@ class DesignPart(NamedTuple):
     participants: list[AdjustedScore]
 
 
-class _Scored(NamedTuple):
+class Scored(NamedTuple):
     """The scores of contests with one rule set, on questions with a weight.
 
     cells: their questions are indices into those of the group. excluded: why each is not fitted; empty if it is.
@@ -77,7 +77,7 @@ class _Scored(NamedTuple):
 class _Fitted(NamedTuple):
     """A part of a design, the scores that belong to it but are not fitted, and why they are not."""
 
-    scored: _Scored
+    scored: Scored
     part: Part
     others: Cells
     reasons: list[str]
@@ -99,7 +99,7 @@ def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart
     """
     found: dict[tuple[str, str], list[_Fitted]] = {}
     for group in groups:
-        scored = _scored(facts, group)
+        scored = scored_cells(facts, group)
         for by, name, chosen in _choices(facts, scored):
             found.setdefault((by, name), []).extend(_parts(scored, np.flatnonzero(chosen)))
     return [
@@ -109,7 +109,8 @@ def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart
     ]
 
 
-def _scored(facts: Facts, group: ScoredGroup) -> _Scored:
+def scored_cells(facts: Facts, group: ScoredGroup) -> Scored:
+    """Return the scores of contests with one rule set, as the table `scores` prints them."""
     rows, questions = group.rows, group.questions
     published = plain_values(coverage.points(group.rules, questions, rows).published())
     weight = questions.weight[rows.question]
@@ -119,7 +120,7 @@ def _scored(facts: Facts, group: ScoredGroup) -> _Scored:
     shown = np.array([reason != _HIDDEN for reason in reasons], bool)[pair] & (weight > 0)
     index = np.flatnonzero(shown)
     cells = Cells(rows.participant, rows.question, published, weight).take(index)
-    return _Scored(group, names, cells, [reasons[place] for place in pair[index].tolist()])
+    return Scored(group, names, cells, [reasons[place] for place in pair[index].tolist()])
 
 
 def _reason(facts: Facts, group: ScoredGroup, contest: int, participant: int) -> str:
@@ -131,7 +132,7 @@ def _reason(facts: Facts, group: ScoredGroup, contest: int, participant: int) ->
     return level if level in {_HIDDEN, "no_rank"} else _FITTED
 
 
-def _choices(facts: Facts, scored: _Scored) -> Iterator[tuple[str, str, BoolArray]]:
+def _choices(facts: Facts, scored: Scored) -> Iterator[tuple[str, str, BoolArray]]:
     """Yield what the scores of each design have in common, its name, and which scores they are."""
     questions = scored.group.questions
     contest = questions.contest[scored.cells.question]
@@ -143,7 +144,7 @@ def _choices(facts: Facts, scored: _Scored) -> Iterator[tuple[str, str, BoolArra
             yield CATEGORY, name, (categories == name)[scored.cells.question]
 
 
-def _parts(scored: _Scored, chosen: Int64Array) -> Iterator[_Fitted]:
+def _parts(scored: Scored, chosen: Int64Array) -> Iterator[_Fitted]:
     """Yield the parts of a design; chosen: the rows of its scores."""
     fitted = int64_array([row for row in chosen.tolist() if scored.excluded[row] == _FITTED])
     others = [row for row in chosen.tolist() if scored.excluded[row] != _FITTED]
@@ -153,7 +154,7 @@ def _parts(scored: _Scored, chosen: Int64Array) -> Iterator[_Fitted]:
         yield _Fitted(scored, part, scored.cells.take(int64_array(own)), [scored.excluded[row] for row in own])
 
 
-def _effects(scored: _Scored, part: Part) -> Iterator[QuestionEffect]:
+def _effects(scored: Scored, part: Part) -> Iterator[QuestionEffect]:
     questions, names = scored.group.questions, scored.group.names
     for code, own in _by_code(part.cells.question, part.cells):
         effect = half_even(part.effects[code], part.denominator)
@@ -196,7 +197,7 @@ def _adjusted_score(participant: str, part: Part, own: Cells, excluded: str) -> 
     return AdjustedScore(None, participant, len(weights), mean, part.adjusted(own) * _POINT, None, excluded)
 
 
-def _is_brier(scored: _Scored, part: Part) -> bool:
+def _is_brier(scored: Scored, part: Part) -> bool:
     """Return whether the scores are Brier scores from 0 to 1: of forecasts themselves, on questions with outcomes."""
     rules = scored.group.rules
     plain = (rules.kernel, rules.reference, rules.scale) == ("brier", "none", "plain")

@@ -1,7 +1,16 @@
-"""Builders of the tables of difficulty: the effects of questions, and scores adjusted for them."""
+"""Builders of the tables of difficulty: effects of questions, scores adjusted for them, and relative skill."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
 
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import Ids, Values, ids, round_to_points, transpose
+from forecast_ledger.projections.difficulty.designs import scored_cells
+from forecast_ledger.projections.difficulty.relative_skill import relative_skills, scaled
+from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.tables.analysis import Analysis
 
 
@@ -22,3 +31,25 @@ def adjusted_scores_values(analysis: Analysis) -> list[Values]:
     ]
     by, names, parts, rank, participants, *others = transpose(rows, 10)
     return [ids(by), ids(names), parts, rank, ids(participants), *others]
+
+
+def relative_skill_values(analysis: Analysis) -> list[Values]:
+    """One row for each participant of each contest and each baseline, by baseline."""
+    contests, baselines, participants, *numbers = transpose([*_relative_skills(analysis)], 7)
+    return [ids(contests), ids(baselines), ids(participants), *numbers]
+
+
+def _relative_skills(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+    for group in analysis.scored_groups:
+        if not lower_is_better(group.rules) or group.rules.reference != "none":
+            continue  # scores may be below 0
+        scored = scored_cells(analysis.facts, group)
+        contest = group.questions.contest[scored.cells.question]
+        for number in np.unique(contest).tolist():
+            rows = np.flatnonzero(contest == number)
+            cells = scored.cells.take(rows)
+            excluded = {int(cells.participant[place]): scored.excluded[row] for place, row in enumerate(rows.tolist())}
+            skills = relative_skills(cells, {code for code, reason in excluded.items() if not reason})
+            for baseline, own in product(skills, skills):
+                names = (group.names[number], scored.names[baseline.participant], scored.names[own.participant])
+                yield *names, own.compared, scaled(own), scaled(own, baseline), excluded[own.participant]

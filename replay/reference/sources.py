@@ -174,6 +174,19 @@ SOURCES = (
         "`difficulty`, `adjusted_scores`: Brier scores less the effects of questions",
     ),
     Source(
+        "Cramer et al. (2022)",
+        'E. Y. Cramer et al., "Evaluation of individual and ensemble probabilistic forecasts of COVID-19 mortality in '
+        'the United States", PNAS 119(15): "Evaluation methodology"',
+        "doi:10.1073/pnas.2113561119",
+        "`relative_skill`",
+    ),
+    Source(
+        "Bosse et al. (2022)",
+        'N. I. Bosse et al., "Evaluating Forecasts with scoringutils in R"',
+        "arXiv:2205.07090",
+        "`relative_skill`: as scoringutils computes it",
+    ),
+    Source(
         "Dixon (1982)",
         'J. D. Dixon, "Exact solution of linear equations using p-adic expansions", Numerische Mathematik 40:137-141',
         "doi:10.1007/BF01459082",

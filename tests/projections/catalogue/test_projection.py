@@ -31,7 +31,12 @@ from tests.support.given import (
 from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
-STORIES = {"kind_means": "autocast-2022", "admissions": "autocast-2022", "leaderboard_by_group": "question-groups"}
+STORIES = {
+    "kind_means": "autocast-2022",
+    "admissions": "autocast-2022",
+    "relative_skill": "autocast-2022",
+    "leaderboard_by_group": "question-groups",
+}
 STORIES |= dict.fromkeys(TRADING, "arena-week") | {"fees": "exchange-fees", "quotes": "bids-and-asks"}
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
 KEYS = {name: projection.key for name, projection in CATALOGUE.items()}
@@ -60,6 +65,7 @@ PROMISED = {  # at least these columns
     ),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
+    "relative_skill": ("contest", "baseline", "participant", "compared", "relative_skill", "scaled_relative_skill"),
     "adjusted_scores": ("rank", "participant", "questions", "mean_score", "adjusted_score", "brier_index", "excluded"),
     "prizes": ("contest", "participant", "prize", "paid"),
     "brier": ("contest", "participant", "n", "brier", "reliability", "resolution_term", "uncertainty"),
@@ -97,6 +103,7 @@ OPTIONAL = {  # columns that may be empty in a row
     "score_parts": {"probability", "reference", "peers"},
     "leaderboard": {"rank", "take"},
     "adjusted_scores": {"rank", "brier_index"},
+    "relative_skill": {"relative_skill", "scaled_relative_skill"},
     "pairwise": {
         "difference_low",
         "difference_high",

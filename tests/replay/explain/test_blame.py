@@ -59,7 +59,7 @@ MENDED = (
 
 GROUPS = "question-groups"
 STORY = {"kind_means": AUTOCAST, "admissions": AUTOCAST, "leaderboard_by_group": GROUPS}  # where not the first
-STORY["fees"] = FEES
+STORY |= {"fees": FEES, "relative_skill": AUTOCAST}
 
 
 @pytest.fixture(scope="module")
