@@ -34,7 +34,8 @@ class Projections(Analysis):
         """
         if name not in CATALOGUE:
             raise KeyError(f"no table named {name!r}; there are {listed(name, CATALOGUE, len(CATALOGUE))}")
-        return self._table(name, CATALOGUE[name].build(self))
+        columns = self.cached.columns.get(name)
+        return self._table(name, CATALOGUE[name].build(self) if columns is None else columns)
 
     def score_parts(self, participant: str) -> Table:
         """Return the rows of `score_parts` of a participant or the consensus.

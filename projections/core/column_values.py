@@ -91,6 +91,32 @@ def concatenate(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array
     return [number for page in pages for number in plain_values(page)]
 
 
+def used_ids(column: Ids) -> Ids:
+    """Return a column of ids without the labels that no row has.
+
+    >>> used_ids(Ids(int64_array([2, 0, 2]), ["ada", "bo", "cy"]))
+    Ids(codes=array([1, 0, 1]), labels=['ada', 'cy'])
+    """
+    place = np.zeros(len(column.labels), np.int64)
+    place[column.codes] = 1
+    used = np.flatnonzero(place)
+    place[used] = np.arange(len(used))
+    return Ids(place[column.codes], [column.labels[code] for code in used.tolist()])
+
+
+def join_ids(pages: Sequence[Ids]) -> Ids:
+    """Return the pages of a column of ids joined.
+
+    >>> join_ids([ids(["ada", "bo"]), ids(["bo", "cy"])])
+    Ids(codes=array([0, 1, 1, 2]), labels=['ada', 'bo', 'cy'])
+    """
+    codes, joined = Codes(), [np.zeros(0, np.int64)]
+    for page in pages:
+        place = int64_array([codes.add(label) for label in page.labels])
+        joined.append(place[page.codes])
+    return Ids(np.concatenate(joined), codes.labels)
+
+
 def none_where_negative(numbers: Int64Array) -> Values:
     """Return the numbers with None in place of negative ones."""
     if len(numbers) and int(numbers.min()) < 0:

@@ -1,6 +1,6 @@
 """The results that tables are built from; each is computed from one set of facts on first use."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
@@ -13,6 +13,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     sample_group,
     score_group,
 )
+from forecast_ledger.projections.core.column_values import Values
 from forecast_ledger.projections.difficulty.designs import DesignPart, design_parts
 from forecast_ledger.projections.facts.accounts import AccountKey
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
@@ -29,11 +30,18 @@ from forecast_ledger.projections.uncertainty.intervals import intervals as board
 
 @dataclass(slots=True)
 class CachedResults:
-    """Results of contests that are already computed, by contest id."""
+    """Results that are already computed: of contests by id, of all contests, and columns of tables by name."""
 
     tallies: dict[str, totals.Tally] = field(default_factory=dict)
     aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
+    scored: list[ScoredGroup] | None = None
+    sampled: list[SampledGroup] | None = None
+    columns: dict[str, list[Values]] = field(default_factory=dict)
+
+    def copy(self) -> "CachedResults":
+        """Return the same results, to which others can be added apart."""
+        return replace(self, tallies={**self.tallies}, aggregates={**self.aggregates}, calibration={**self.calibration})
 
     def add(self, other: "CachedResults") -> None:
         """Add the results of other contests."""
@@ -63,11 +71,14 @@ class Analysis:
     @cached_property
     def scored_groups(self) -> list[ScoredGroup]:
         """The scores of all contests; contests with the same rule set are scored together."""
+        if self.cached.scored is not None:
+            return self.cached.scored
         return [score_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""
-        return self._scored_group(contest).of(0)
+        group = self._scored_group(contest)
+        return group.of(group.names.index(contest))
 
     def tally(self, contest: str) -> totals.Tally:
         """Return the totals of a contest's scores."""
@@ -77,7 +88,8 @@ class Analysis:
 
     def _scored_group(self, contest: str) -> ScoredGroup:
         if contest not in self._scored:
-            self._scored[contest] = score_group(self.facts, [contest], self.chunk)
+            found = (group for group in self.cached.scored or () if contest in group.names)
+            self._scored[contest] = next(found, None) or score_group(self.facts, [contest], self.chunk)
         return self._scored[contest]
 
     def tally_all(self) -> None:
@@ -120,7 +132,8 @@ class Analysis:
 
     def _sampled_group(self, contest: str) -> SampledGroup:
         if contest not in self._sampled:
-            self._sampled[contest] = sample_group(self.facts, [contest], self.chunk)
+            found = (group for group in self.cached.sampled or () if contest in group.names)
+            self._sampled[contest] = next(found, None) or sample_group(self.facts, [contest], self.chunk)
         return self._sampled[contest]
 
     def sample_all(self) -> None:
@@ -143,6 +156,8 @@ class Analysis:
     @cached_property
     def sampled_groups(self) -> list[SampledGroup]:
         """The Brier samples of all contests; contests with the same rule set are processed together."""
+        if self.cached.sampled is not None:
+            return self.cached.sampled
         return [sample_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     def aggregate_all(self) -> None:

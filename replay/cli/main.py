@@ -50,6 +50,7 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 if TYPE_CHECKING:
     from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.replay.engines.engines import Engine
     from forecast_ledger.replay.reading.replay import Replay
 
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
@@ -201,6 +202,12 @@ def columns(projection: str | None, view: View) -> None:
     metavar="LOG",
     help="Find where LOG differs from another log: a LOG, LOG@POSITION, an export, or a file of rows as JSON lines.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "processes"]),
+    help="Score some questions at a time, in this process or in one for each processor. Default: all at once. The "
+    "digests are the same.",
+)
 @as_of_option
 @segments_options(found=False)
 @name_option
@@ -209,6 +216,7 @@ def columns(projection: str | None, view: View) -> None:
 def replay(
     log: Location,
     compare: str | None,
+    engine: "Engine | None",
     as_of: str | None,
     name: str,
     view: View,
@@ -223,12 +231,14 @@ def replay(
     if compare is not None:
         if not isinstance(log, str):
             fail("--compare reads every row of both logs: leave --segments and --trust out", USAGE)
+        if engine is not None:
+            fail("--compare scores all questions at once: leave --engine out", USAGE)
         audit.compare(log, compare, as_of, name, view)
         return
     from forecast_ledger.replay.reading.replay import summarize_tables
 
-    season = replay_log(log, name, as_of)
-    tables = summarize_tables(season.projections.facts).items()
+    projections = (season := replay_log(log, name, as_of, engine)).projections
+    tables = summarize_tables(projections.facts, projections.cached).items()
     rows = ({"projection": table, "rows": size.rows, "digest": size.digest} for table, size in tables)
     emit(["projection", "rows", "digest"], rows, view)
     say_as_of(season.checkpoint)

@@ -11,6 +11,7 @@ import click
 from forecast_ledger.replay.console.shell import USAGE, fail, parse_cut, progress, report_errors, say
 
 if TYPE_CHECKING:
+    from forecast_ledger.replay.engines.engines import Engine
     from forecast_ledger.replay.reading.replay import Replay
     from forecast_ledger.replay.reading.with_segments import Trust
 
@@ -66,9 +67,9 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
     return WithSegments(log)
 
 
-def replay_log(log: Location, name: str, as_of: str | None) -> "Replay":
-    """Replay a log as of a cut, showing progress."""
+def replay_log(log: Location, name: str, as_of: str | None, engine: "Engine | None" = None) -> "Replay":
+    """Replay a log as of a cut, showing progress. engine: see `reading.replay.replay`."""
     from forecast_ledger.replay.reading.replay import replay
 
     with progress("read") as watch:
-        return replay(log, name, parse_cut(as_of), watch)
+        return replay(log, name, parse_cut(as_of), watch, engine=engine)

@@ -1,8 +1,9 @@
 """A log of which only the forecasts on some questions are in memory at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
 from forecast_ledger.ledger.segments.segment_files import read_forecasts
@@ -54,3 +55,32 @@ def read_forecasts_on(
     """
     names = [facts.questions[code].question for code in questions.tolist()]
     return forecasts_on(facts, sealed.on(names), rest)
+
+
+class UnreadForecasts(Forecasts):
+    """The forecasts of a log, which are read as soon as any of them is asked for.
+
+    Tables that an engine has computed need none of them.
+    """
+
+    __slots__ = ("_read",)
+    _read: Callable[[], Forecasts]
+
+    @classmethod
+    def of(cls, read: Callable[[], Forecasts]) -> Self:
+        """Return forecasts that `read` returns."""
+        self = cls.__new__(cls)
+        object.__setattr__(self, "_read", read)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """Read the forecasts, and return a column of them: none has been set before."""
+        if name not in _COLUMNS:
+            raise AttributeError(name)
+        forecasts = self._read()
+        for column in _COLUMNS:
+            object.__setattr__(self, column, getattr(forecasts, column))
+        return getattr(self, name)
+
+
+_COLUMNS = frozenset(field.name for field in fields(Forecasts))

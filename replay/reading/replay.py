@@ -27,6 +27,9 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD, facts_of_segments, frame_of_segments
+from forecast_ledger.projections.tables.analysis import CachedResults
+from forecast_ledger.replay.engines.divided import divided
+from forecast_ledger.replay.engines.engines import ENGINES, Engine
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 from forecast_ledger.replay.reading.plain_dates import end_of_date
 from forecast_ledger.replay.reading.with_segments import Trust, WithSegments
@@ -76,6 +79,7 @@ def replay(  # noqa: PLR0913 - what has a default is named
     *,
     segments: str | PathLike[str] | None = None,
     trust: Trust = "rows",
+    engine: Engine | None = None,
 ) -> Replay:
     """Read a log up to a cut, check its digests, and prepare its projections.
 
@@ -86,8 +90,12 @@ def replay(  # noqa: PLR0913 - what has a default is named
     trust: of segments. With `rows`, each row is rebuilt and its digest checked, as those of a log are. With `files`,
     the SHA-256 of each file is the one that the folder states, which is enough for a folder that you sealed yourself;
     its columns are then used as they are, and an event that does not fit those before it is still an error.
-    Raises, first that applies: ValueError (no such trust, or nothing that it could be of), Refused (as_of is not an
-    instant, or beyond the log), Unavailable (also if the segments are of another log, or end after it), Corrupt.
+    engine: reads and scores some questions at a time, before this returns: in this process (`local`), or in one for
+    each processor (`processes`). By default all forecasts are read at once, and scored when a table needs it. A program
+    that asks for `processes` guards its start with `if __name__ == "__main__":`, because each of them imports it.
+    Raises, first that applies: ValueError (no such trust, or nothing that it could be of; no such engine), Refused
+    (as_of is not an instant, or beyond the log), Unavailable (also if the segments are of another log, or end after
+    it), Corrupt.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -108,15 +116,29 @@ def replay(  # noqa: PLR0913 - what has a default is named
         if not isinstance(of, str | PathLike):
             raise ValueError(f"trust {trust!r}: an open ledger has no segments; give the location of its store")
         of = WithSegments(of, segments, trust)
-    if isinstance(of, str | PathLike):
-        facts = read_facts(of, name, cut, watch)
-    else:
-        name = of.name
-        with gc_pause.paused():
-            facts = from_log.facts(cut.pages(of.read(), watch))
-    head = cut.reached()
+    projections = _projections(of, name, cut, watch, engine)
+    head, name = cut.reached(), name if isinstance(of, str | PathLike) else of.name
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
-    return Replay(head, Projections(facts))
+    return Replay(head, projections)
+
+
+def _projections(
+    of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch, engine: Engine | None
+) -> Projections:
+    if engine is None:
+        if isinstance(of, str | PathLike):
+            return Projections(read_facts(of, name, cut, watch))
+        with gc_pause.paused():
+            return Projections(from_log.facts(cut.pages(of.read(), watch)))
+    if engine not in ENGINES:
+        raise ValueError(f"no engine named {engine!r}: give {' or '.join(ENGINES)}")
+    if isinstance(of, str | PathLike):
+        frame = read_frame(of, name, cut, watch)
+    else:
+        with gc_pause.paused():
+            frame = LogFrame(frame_of_segments((), cut.pages(of.read(), watch)), SealedForecasts(Path(), (), 0))
+    cut.reached()
+    return divided(frame, engine)
 
 
 class TableSummary(NamedTuple):
@@ -127,14 +149,16 @@ class TableSummary(NamedTuple):
     digest: str
 
 
-def summarize_tables(facts: Facts) -> dict[str, TableSummary]:
+def summarize_tables(facts: Facts, cached: CachedResults | None = None) -> dict[str, TableSummary]:
     """Build every projection except those that are built only by name, in the catalogue's order.
+
+    cached: results that need not be computed again.
 
     A second thread builds the tables that depend on scores: the two groups are independent, and NumPy releases the
     interpreter lock. The thread ends with the call.
     """
     with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
-        scores, rest = Projections(facts), Projections(facts)
+        scores, rest = (Projections(facts, cached=cached and cached.copy()) for _ in range(2))
         beside = {name: aside.submit(_summarize, scores, name) for name in BUILT if _follows_scores(name)}
         try:
             here = {name: _summarize(rest, name) for name in BUILT if name not in beside}

@@ -1,0 +1,68 @@
+"""Tasks: questions whose forecasts are read and scored together, by any process that has the frame of the log."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.projections.catalogue.question_parts import QuestionPart, score
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import ForecastColumns
+from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts, read_forecasts_on
+
+FORECASTS = 1 << 17  # of a task, about; any number gives the same results
+
+
+class Task(NamedTuple):
+    """Some questions, by code, and the forecasts on them that are not in segments."""
+
+    questions: Int64Array
+    rest: list[ForecastColumns]
+
+
+class Shared(NamedTuple):
+    """What all tasks need: the facts without forecasts, and where the sealed ones are. It can be pickled."""
+
+    facts: Facts
+    sealed: SealedForecasts
+
+    def score(self, task: Task) -> QuestionPart:
+        """Return the part of a task's questions. Raises Corrupt, Unavailable."""
+        forecasts = read_forecasts_on(self.facts, self.sealed, *task)
+        return score(replace(self.facts, forecasts=forecasts), task.questions)
+
+
+def divide(frame: LogFrame, forecasts: int = FORECASTS) -> list[Int64Array]:
+    """Return the questions of a log, by code, in parts of about so many forecasts.
+
+    The questions of a part are neighbours in the order of ids, as in segments.
+    """
+    labels = frame.frame.facts.question_codes.labels
+    order = np.array(sorted(range(len(labels)), key=labels.__getitem__), np.int64)
+    before = np.cumsum(frame.frame.counts[order]) - frame.frame.counts[order]
+    return np.split(order, np.flatnonzero(np.diff(before // forecasts)) + 1) if len(order) else []
+
+
+def tasks(frame: LogFrame, parts: list[Int64Array]) -> Iterator[Task]:
+    """Yield a task for each part of the questions of a log."""
+    rest = frame.frame.rest
+    if not rest:
+        yield from (Task(part, []) for part in parts)
+        return
+    *columns, lengths, numbers = map(np.concatenate, zip(*rest, strict=True))
+    task_of = np.zeros(len(frame.frame.counts), np.int64)
+    for number, part in enumerate(parts):
+        task_of[part] = number
+    own = task_of[columns[3]]
+    order = stable_order(own)
+    limits = np.searchsorted(own[order], np.arange(len(parts) + 1)).tolist()
+    start = np.cumsum(lengths) - lengths
+    for part, first, end in zip(parts, limits, limits[1:], strict=False):
+        rows = order[first:end]
+        size = lengths[rows]
+        inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        forecasts = (*(column[rows] for column in columns), size, numbers[np.repeat(start[rows], size) + inside])
+        yield Task(part, [forecasts] if len(rows) else [])
