@@ -75,6 +75,13 @@ class KindSums(NamedTuple):
     weight: int
     questions: int
 
+    def plus(self, other: "KindSums", sign: int = 1) -> "KindSums":
+        """Return the sums over these and other questions; with sign -1, over these without some of them."""
+        if not other.questions:
+            return self
+        score = self.score + (other.score if sign > 0 else -other.score) if self.questions else sign * other.score
+        return KindSums(score, self.weight + sign * other.weight, self.questions + sign * other.questions)
+
 
 class ScoreSums(NamedTuple):
     """Sums of scores on questions. kinds: for each of QUESTION_KINDS. covered: Σ weight x coverage."""
@@ -83,23 +90,24 @@ class ScoreSums(NamedTuple):
     covered: Fraction
 
     @property
+    def score(self) -> Fraction:
+        """Σ weight x score."""
+        first, *others = [kind.score for kind in self.kinds if kind.questions] or [Fraction(0)]
+        return sum(others, first)
+
+    @property
     def weight(self) -> int:
         """Σ weight, 1e-6."""
-        return sum(kind.weight for kind in self.kinds)
+        return sum([kind.weight for kind in self.kinds])
 
     @property
     def questions(self) -> int:
         """The number of questions."""
-        return sum(kind.questions for kind in self.kinds)
+        return sum([kind.questions for kind in self.kinds])
 
     def plus(self, other: "ScoreSums", sign: int = 1) -> "ScoreSums":
         """Return the sums over these and other questions; with sign -1, over these without some of them."""
-        kinds = (
-            KindSums(
-                mine.score + sign * more.score, mine.weight + sign * more.weight, mine.questions + sign * more.questions
-            )
-            for mine, more in zip(self.kinds, other.kinds, strict=True)
-        )
+        kinds = [mine.plus(more, sign) for mine, more in zip(self.kinds, other.kinds, strict=True)]
         return ScoreSums(tuple(kinds), self.covered + sign * other.covered)
 
 
@@ -208,7 +216,7 @@ def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[P
         yield ParticipantSums(
             participant=labels[CONSENSUS_CODE - code] if code < 0 else names[code],
             reference=REFERENCE_ROWS[CONSENSUS_CODE - code] if code < 0 else "",
-            score=sum((kind.score for kind in own.kinds), Fraction(0)),
+            score=own.score,
             weight=Fraction(own.weight, WEIGHT),
             coverage=whole.coverage(own),
             covered=own.covered,

@@ -11,7 +11,8 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.ledger.model import publication_stamps
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
-from forecast_ledger.projections.boards import admission, brier, totals
+from forecast_ledger.projections.boards import admission, brier, leaderboard, totals
+from forecast_ledger.projections.boards.boards_over_time import answered_at, tallies_over_time
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -41,6 +42,34 @@ def kind_means_values(analysis: Analysis) -> list[Values]:
                 ]
     participants, kinds, *numbers = transpose(rows, 5)
     return [Ids(int64_array(codes), analysis.contests), ids(participants), ids(kinds), *numbers]
+
+
+def score_over_time_values(analysis: Analysis) -> list[Values]:
+    """One row for each participant after each answer of each contest, best first."""
+    codes, rows = [], []
+    for code, name in enumerate(analysis.contests):
+        contest, scored = analysis.facts.contests[name], analysis.scored(name)
+        answered = answered_at(analysis.facts, contest, scored.questions)
+        tallies = tallies_over_time(analysis.facts, contest, scored)
+        for number, (question, tally) in enumerate(tallies, start=1):
+            board = leaderboard.board(analysis.facts, contest, tally)
+            codes += [code] * len(board)
+            added = (int(scored.questions.code[question]), int(answered[question]))
+            rows += [
+                (
+                    number,
+                    place.participant,
+                    place.rank,
+                    round_to_points(place.score),
+                    round_to_points(place.coverage),
+                    *added,
+                )
+                for place in board
+            ]
+    numbers, participants, rank, score, coverage, questions, positions = transpose(rows, 7)
+    asked = Ids(int64_array(questions), analysis.facts.question_codes.labels)
+    contests = Ids(int64_array(codes), analysis.contests)
+    return [contests, numbers, rank, ids(participants), score, coverage, asked, positions]
 
 
 def brier_values(analysis: Analysis) -> list[Values]:

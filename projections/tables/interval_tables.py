@@ -1,12 +1,9 @@
 """Builders of the tables that say how sure boards are: the values of each table, column by column."""
 
-import numpy as np
-
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.boards.boards_over_time import answered_at
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
-from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.uncertainty.intervals import Interval, board_places, contest_seed
 from forecast_ledger.projections.uncertainty.pairs import Pair, pairs
@@ -65,7 +62,7 @@ def pairwise_values(analysis: Analysis) -> list[Values]:
     for code, name in enumerate(analysis.contests):
         contest, board, scored = analysis.facts.contests[name], analysis.board(name), analysis.scored(name)
         _, seed = contest_seed(analysis.facts, name, "pairwise")
-        settled = _settled_at(analysis.facts, contest, scored.questions)
+        settled = answered_at(analysis.facts, contest, scored.questions)
         for pair in pairs(contest.opened.rules, scored, board_places(analysis.facts, board), settled, seed):
             codes.append(code)
             rows.append(
@@ -73,16 +70,6 @@ def pairwise_values(analysis: Analysis) -> list[Values]:
             )
     first, second, *others = transpose(rows, 16)
     return [Ids(int64_array(codes), analysis.contests), ids(first), ids(second), *others]
-
-
-def _settled_at(facts: Facts, contest: Contest, questions: Questions) -> Int64Array:
-    """Return the log position of the answer that counts for each scored question of a contest, shape (q,)."""
-    last, settled = contest.as_of(facts), np.zeros(len(facts.questions), np.int64)
-    for row in facts.settlements:
-        if row.position <= last:
-            settled[row.question] = row.position
-    answered: Int64Array = settled[questions.code]
-    return answered
 
 
 def _pair_columns(pair: Pair) -> tuple[object, ...]:

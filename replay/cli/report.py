@@ -17,7 +17,7 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
 )
 
-KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit")
+KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit", "score")
 
 
 @click.command(epilog="Example: forecast-ledger report season.db season.html")
@@ -80,6 +80,7 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     pairwise     which of two participants is better on common questions
     prizes       how the pool is divided
     profit       the profit of each account over time
+    score        the scores of the best participants after each answer
 
     The finding, which is the title of the picture, is written to stderr.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character

@@ -34,6 +34,11 @@ def names_axis(rows: Sequence[Row]) -> dict[str, Any]:
     return {"labelExpr": f"{quoted(names)}[datum.value]", "ticks": False, "domain": False}
 
 
+def names_legend(names: Sequence[str]) -> dict[str, Any]:
+    """Return a legend whose entries are numbers from 0, labelled with names."""
+    return {"labelExpr": f"{quoted(names)}[datum.value]", "orient": "bottom", "columns": 2, "title": None}
+
+
 def _label(row: Row) -> str:
     rank = row.get("rank", "")
     return f"{'-' if rank is None else rank} {row['participant']}".strip()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.report.matrix_charts import coverage, pairwise
 from forecast_ledger.replay.report.pictures import Picture
-from forecast_ledger.replay.report.score_charts import board, calibration, prizes, profit
+from forecast_ledger.replay.report.score_charts import board, calibration, prizes, profit, score_over_time
 
 
 class Chart(NamedTuple):
@@ -18,6 +18,7 @@ class Chart(NamedTuple):
 
 CHARTS: dict[str, Chart] = {
     "board": Chart("scores in the order of the leaderboard, with their intervals", board),
+    "score": Chart("the scores of the best participants after each answer", score_over_time),
     "pairwise": Chart("which of two participants is better on common questions", pairwise),
     "calibration": Chart("how often what was forecast happened", calibration),
     "coverage": Chart("how much of the time each participant had a forecast on each question", coverage),

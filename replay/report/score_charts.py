@@ -1,9 +1,15 @@
 """Charts of scores and money: boards with their intervals, calibration, prizes, profits."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from forecast_ledger.ledger.core.values import format_fixed
+from forecast_ledger.projections.boards import leaderboard
+from forecast_ledger.projections.boards.boards_over_time import tallies_over_time
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.report.chart_parts import (
     HALF,
@@ -14,15 +20,18 @@ from forecast_ledger.replay.report.chart_parts import (
     count,
     left_out,
     names_axis,
+    names_legend,
     numbered,
     percent,
-    quoted,
     rows_of,
 )
-from forecast_ledger.replay.report.pictures import PLAIN, WIDTH, Picture, Row, specify
+from forecast_ledger.replay.report.pictures import COLOURS, PLAIN, WIDTH, Picture, Row, specify
 
 CURVE = 320  # pixels
-MOST_LINES = 12
+FEWEST_ANSWERS = 2  # of a line
+MOST_ANSWERS = 60  # of a line
+MOST_LINES = len(COLOURS)  # so that no two have the same colour
+MOST_TICKS = 10
 MOST_POINTS = 200  # of a line
 
 
@@ -77,6 +86,67 @@ def board_finding(rows: Sequence[Row]) -> str:
         return f"{first[0]['participant']} is first, and stays first in every sample"
     sure = "and stays first" if share >= 1 - LEVEL else "but is first"
     return f"{first[0]['participant']} is first, {sure} in {'only ' * (share < HALF)}{percent(share)} of the samples"
+
+
+def score_over_time(projections: Projections, contest: str) -> Picture | None:
+    """The scores of the best participants after each answer, as the board would be without later ones."""
+    facts, scored, final = projections.facts, projections.scored(contest), projections.board(contest)
+    names = [row.participant for row in final if row.rank is not None][:MOST_LINES]
+    opened, answers = facts.contests[contest], int((scored.questions.weight > 0).sum())
+    if answers < FEWEST_ANSWERS or not names:
+        return None
+    size, led = -(-answers // MOST_ANSWERS), dict.fromkeys(names, 0)
+    columns, shown, values = ("answered", "participant", "score", "rank"), list[Row](), list[Row]()
+    for number, (_, tally) in enumerate(tallies_over_time(facts, opened, scored), start=1):
+        if number % size and number != answers:
+            continue
+        rows = {row.participant: row for row in leaderboard.board(facts, opened, tally)}
+        for line, name in enumerate(names):
+            row = rows.get(name)
+            led[name] = 0 if row is None or row.rank != 1 else led[name] or number
+            if row is not None:
+                score = format_fixed(round_to_points(row.score), POINTS, least=9)
+                shown.append({"answered": number, "participant": name, "score": score, "rank": row.rank})
+                values.append({"row": line, "answered": number, "score": float(score)})
+    steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
+    step = next(step for step in steps if step * MOST_TICKS >= answers)
+    axis = {"values": [*range(step, answers + 1, step)], "format": ",d"}
+    x = {
+        "field": "answered",
+        "type": "quantitative",
+        "title": "questions answered",
+        "axis": axis,
+        "scale": {"nice": False},
+    }
+    specification = specify(
+        values,
+        width=WIDTH,
+        height=CURVE,
+        mark={"type": "line", "strokeWidth": 1.8},
+        encoding={
+            "x": x,
+            "y": {"field": "score", "type": "quantitative", "title": "score", "scale": {"zero": False}},
+            "color": {"field": "row", "type": "nominal", "legend": names_legend(names)},
+        },
+    )
+    note = "After each answer, the board as it would be without later ones; questions are scored as they are now."
+    more = sum(row.rank is not None for row in final) - len(names)
+    left = f" The best {len(names)} are shown, of {len(names) + more}." * bool(more)
+    best = " The lowest score is the best." * lower_is_better(opened.opened.rules)
+    every = f" Every {size} answers there is a point." * (size > 1)
+    return Picture(_leading(led, answers, size), note + best + every + left, columns, shown, specification)
+
+
+def _leading(led: Mapping[str, int], answers: int, size: int) -> str:
+    """Say since when the first has led without a break, as far as boards were looked at.
+
+    led: since which answer; 0 for who is not first. size: a board was made every so many answers.
+    """
+    first = [name for name, since in led.items() if since]
+    if len(first) != 1:
+        return f"{len(first) or 'No'} participants share the first rank after {count(answers, 'answer')}"
+    about = "about " * (size > 1)
+    return f"{first[0]} has led since {about}answer {led[first[0]]:,} of {answers:,}"
 
 
 def calibration(projections: Projections, contest: str) -> Picture | None:
@@ -190,8 +260,7 @@ def profit(projections: Projections, contest: str) -> Picture | None:
                 values.append({"row": number, "at": row["at"], "profit": amount, "below": amount - peak})
     if not values:
         return None
-    legend = {"labelExpr": f"{quoted(names)}[datum.value]", "orient": "bottom", "columns": 2, "title": None}
-    colour = {"field": "row", "type": "nominal", "legend": legend}
+    colour = {"field": "row", "type": "nominal", "legend": names_legend(names)}
     x = {
         "field": "at",
         "type": "temporal",

@@ -173,7 +173,7 @@ def test_the_markets_are_decided_as_they_were(ledger: Ledger, projections: Proje
 
 def test_the_markets_have_the_digests_that_are_kept_of_them(path: Path, projections: Projections) -> None:
     """The digests of their log and of every table are those in the file of kept digests."""
-    kept_digests.check("replication", kept_digests.taken(path).digests)
+    kept_digests.check("replication", kept_digests.taken(path, without=kept_digests.LARGE).digests)
 
 
 def test_every_order_is_carried_out(outcomes: list[tuple[dict[str, Any], Any]], projections: Projections) -> None:

@@ -63,6 +63,7 @@ PROMISED = {  # at least these columns
         "difference_high", "p", "p_adjusted", "hoeffding_low", "hoeffding_high", "bernstein_low", "bernstein_high",
         "seed",
     ),
+    "score_over_time": ("contest", "answered", "participant", "question", "log_position", "score", "rank", "coverage"),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
     "relative_skill": ("contest", "baseline", "participant", "compared", "relative_skill", "scaled_relative_skill"),
@@ -103,6 +104,7 @@ OPTIONAL = {  # columns that may be empty in a row
     "score_parts": {"probability", "reference", "peers"},
     "leaderboard": {"rank", "take"},
     "adjusted_scores": {"rank", "brier_index"},
+    "score_over_time": {"rank"},
     "relative_skill": {"relative_skill", "scaled_relative_skill"},
     "pairwise": {
         "difference_low",
@@ -303,7 +305,9 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
         old, new = digests(oracle.projected(*before)), digests(oracle.projected(*before, *more))
         return {name for name in CATALOGUE if old[name] != new[name]}
 
-    scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
+    scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"} | {
+        "score_over_time"
+    }
     brier_tables = {"brier", "brier_overall", "calibration"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
     assert changed(commands, resolution()) == {"questions"} | scored | brier_tables

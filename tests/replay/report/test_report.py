@@ -237,6 +237,17 @@ def test_the_command_lists_every_chart() -> None:
     assert tuple(sorted(CHARTS)) == commands.KINDS
 
 
+def test_a_score_over_time_is_that_of_the_table(log: Any, tmp_path: Path) -> None:
+    """Every point of the lines; the title says since when the first leads: B is first after each of three answers."""
+    path = log("metaculus-2022")
+    picture = plot(path, "score", tmp_path / "score.svg", contest="plain")
+    table = [row for row in replay(path).table("score_over_time").rows() if row["contest"] == "plain"]
+    shown = {(row["answered"], row["participant"]): (row["score"], row["rank"]) for row in picture.rows}
+    assert shown == {(row["answered"], row["participant"]): (row["score"], row["rank"]) for row in table if row["rank"]}
+    assert {each for each in shown.values() if each[1] == 1} == {shown[number, "B"] for number in (1, 2, 3)}
+    assert picture.title == "B has led since answer 1 of 3"
+
+
 def test_a_finding_says_how_sure_it_is() -> None:
     """Ranks that are shared, a leader who is seldom first, nobody with a rank."""
 

@@ -1,0 +1,67 @@
+"""The board after each answer is the board of a log without the later answers."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion
+from tests.projections.uncertainty.test_intervals import RULES, season
+from tests.support import oracle
+from tests.support.effort import times
+from tests.support.given import AFTER, annulment, finalization, resolution, revocation
+
+COLUMNS = ("rank", "participant", "score", "coverage")
+
+
+def told(rules: str, seed: int) -> tuple[list[AnyCommand], list[ResolveQuestion]]:
+    """Return a season without its answers, and the answers in another order than that of the questions."""
+    commands = season(structs.replace(RULES[rules], least_questions=2), seed)
+    answers = [command for command in commands if isinstance(command, ResolveQuestion)]
+    Random(seed).shuffle(answers)
+    return [command for command in commands if command not in answers], answers
+
+
+def board_of(commands: list[AnyCommand]) -> list[tuple[Any, ...]]:
+    """Return the leaderboard."""
+    return [tuple(row[name] for name in COLUMNS) for row in oracle.projected(*commands).table("leaderboard").rows()]
+
+
+def over_time(commands: list[AnyCommand]) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the board after each answer, by question, in their order; each has the right number."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for row in oracle.projected(*commands).table("score_over_time").rows():
+        found.setdefault(row["question"], []).append(tuple(row[name] for name in COLUMNS))
+        assert row["answered"] >= len(found)
+    return found
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("seed", range(times(2)))
+def test_a_board_is_that_of_a_log_without_later_answers(rules: str, seed: int) -> None:
+    """To the last digit, with ranks, exclusions and the least number of forecasts, by every kind of total."""
+    story, answers = told(rules, seed)
+    found, expected = over_time([*story, *answers]), dict[str, list[tuple[Any, ...]]]()
+    weightless = {row["question"] for row in oracle.projected(*story).table("questions").rows()} - found.keys()
+    for number, answer in enumerate(answers, start=1):
+        if answer.question not in weightless and (board := board_of([*story, *answers[:number]])):
+            expected[answer.question] = board
+    assert found == expected
+    assert [*found] == [*expected]  # in the order of the answers
+    assert len(found) > 2
+
+
+def test_the_answer_that_counts_is_the_one_that_was_not_revoked() -> None:
+    """A question that is answered again comes where its last answer is; one that is annulled is not there."""
+    story, answers = told("mean", 0)
+    first, second, third, *others = answers
+    again: ResolveQuestion = resolution(
+        first.question, **{"outcome": first.outcome} if first.outcome else {"value": first.value}
+    )
+    changes: list[AnyCommand] = [revocation(first.question), annulment(third.question)]
+    commands: list[AnyCommand] = [*story, first, second, *changes, *others, again, finalization(at=AFTER)]
+    assert [*over_time(commands)] == [
+        name for name in over_time([*story, second, *others, again]) if name != third.question
+    ]
+    assert over_time(commands)[first.question] == board_of(commands)
