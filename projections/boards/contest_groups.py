@@ -49,8 +49,13 @@ class ScoredGroup(NamedTuple):
     def tallies(self, consensus: int) -> dict[str, totals.Tally]:
         """Return the tally of each contest. consensus: the participant code of the consensus."""
         tallies = totals.tallies(self.rules, self.questions, self.rows, consensus, self.questions.contest)
-        without = [totals.Tally({}, totals.NO_SCORES)] * (len(self.names) - len(tallies))
-        return dict(zip(self.names, [*tallies, *without], strict=True))
+        return by_contest(self.names, tallies)
+
+
+def by_contest(names: list[str], tallies: list[totals.Tally]) -> dict[str, totals.Tally]:
+    """Return the tally of each contest; the last ones may have no question, and then no tally yet."""
+    without = [totals.Tally({}, totals.NO_SCORES)] * (len(names) - len(tallies))
+    return dict(zip(names, [*tallies, *without], strict=True))
 
 
 def contests_by_rules(facts: Facts, names: Iterable[str]) -> list[list[str]]:

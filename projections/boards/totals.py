@@ -10,9 +10,10 @@ import numpy as np
 from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
+from forecast_ledger.projections.boards.score_sums import SummedScores, counted
 from forecast_ledger.projections.boards.weighted_sums import Rated, sums_by_owner
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.sorting import distinct, index_where
+from forecast_ledger.projections.core.sorting import distinct
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import fine_bits
@@ -232,15 +233,21 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
 
     part: the tally of each question, shape (q,). consensus: its participant code in the rows. See `sums_by_owner`.
     """
+    return tallies_of_sums(rules, questions, counted(questions, rows), consensus, part)
+
+
+def tallies_of_sums(
+    rules: RuleSet, questions: Questions, sums: SummedScores, consensus: int, part: Int64Array
+) -> list[Tally]:
+    """Return the tallies of scores that are partly added up, as `tallies` does; each sum is of one part."""
     groups, parts = group_questions(questions), int(part.max(initial=-1)) + 1
-    counted = index_where(questions.weight[rows.question] > 0)
-    rows = rows if isinstance(counted, slice) else rows.rows(counted)
+    rows, count = sums
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)
     scores = _scores(rules, groups, rows, owner, len(keys))
     covered = _covered(groups, rows, owner, len(keys))
     sums_by_part = [Tally({}, sums) for sums in _every(questions, groups, part, parts)]
-    weights, counts = _by_kind(questions, groups, rows.question, owner, len(keys))
+    weights, counts = _by_kind(_kinds(groups)[rows.question], questions.weight[rows.question], count, owner, len(keys))
     for i, (place, participant) in enumerate(
         zip(*(column.tolist() for column in np.divmod(keys, people)), strict=True)
     ):
@@ -281,28 +288,37 @@ def _covered(groups: QuestionGroups, rows: Scores, owner: Int64Array, owners: in
 
 
 def _by_kind(
-    questions: Questions, groups: QuestionGroups, question: Int64Array, owner: Int64Array, owners: int
+    kind: Int64Array, weight: Int64Array, count: Int64Array, owner: Int64Array, owners: int
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Return, for each owner and kind, the sum of the weights of these questions, 1e-6, and their number."""
-    kind = int64_array([group.kind for group in groups.groups])[groups.group_of[question]]
+    """Return, for each owner and kind, the sum of the weights of its questions, 1e-6, and their number.
+
+    kind: index into QUESTION_KINDS. weight, count: of the questions that a row stands for: of each, and how many.
+    """
     weights, counts = np.zeros((2, owners, len(QUESTION_KINDS)), np.int64)
-    np.add.at(weights, (owner, kind), questions.weight[question])
-    np.add.at(counts, (owner, kind), 1)
+    np.add.at(weights, (owner, kind), weight * count)
+    np.add.at(counts, (owner, kind), count)
     return weights.tolist(), counts.tolist()
+
+
+def _kinds(groups: QuestionGroups) -> Int64Array:
+    """Return the kind of each question, as an index into QUESTION_KINDS."""
+    return int64_array([group.kind for group in groups.groups])[groups.group_of]
 
 
 def _every(questions: Questions, groups: QuestionGroups, part: Int64Array, parts: int) -> Iterator[ScoreSums]:
     """Yield, for each part, the sums over all its questions that count, covered by a forecast over all scored time."""
-    counted = np.flatnonzero(questions.weight > 0)
-    part = part[counted]
-    keys, count = np.unique(part * max(len(groups.groups), 1) + groups.group_of[counted], return_counts=True)
+    weighted = np.flatnonzero(questions.weight > 0)
+    part = part[weighted]
+    keys, count = np.unique(part * max(len(groups.groups), 1) + groups.group_of[weighted], return_counts=True)
     terms: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     for key, times in zip(keys.tolist(), count.tolist(), strict=True):
         place, number = divmod(key, len(groups.groups))
         group = groups.groups[number]
         share = group.attainable
         terms[place].append((times * group.weight * share.numerator, share.denominator * WEIGHT))
-    weights, counts = _by_kind(questions, groups, counted, part, parts)
+    weights, counts = _by_kind(
+        _kinds(groups)[weighted], questions.weight[weighted], np.ones_like(weighted), part, parts
+    )
     for place in range(parts):
         kinds = zip(weights[place], counts[place], strict=True)
         yield ScoreSums(tuple(KindSums(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[place]))

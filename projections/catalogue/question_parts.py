@@ -1,57 +1,77 @@
 """Results divided by question: what rests on the forecasts on some questions, and how such parts make the whole."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from forecast_ledger.projections.boards.brier import Sample
-from forecast_ledger.projections.boards.contest_groups import SampledGroup, ScoredGroup, contests_by_rules
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.boards.contest_groups import SampledGroup, ScoredGroup, by_contest, contests_by_rules
+from forecast_ledger.projections.boards.score_sums import SummedScores, summed
+from forecast_ledger.projections.boards.totals import Tally, tallies_of_sums
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import Ids, Values, concatenate, join_ids, used_ids
-from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 from forecast_ledger.projections.tables.analysis import CachedResults
 
-# The tables whose rows rest on the forecasts on one question each, and on nothing that is computed from others.
-BY_QUESTION = tuple(name for name in BUILT if {"forecasts", "own_forecasts"}.intersection(CATALOGUE[name].reads))
+SUMS, SAMPLES = "sums", "samples"  # of scores; of Brier scores
+_BY_QUESTION = frozenset({"forecasts", "receipts", "scores"})  # divisions of tables whose rows are of one question each
+_MADE_OF = {"boards": SUMS, "brier_scores": SAMPLES, "brier_overall": SAMPLES}  # by the division of a table
 
 
-class ScoreRows(NamedTuple):
-    """Scores in contests of one rule set. names: of the contests. contest: index of each row's. question: its code."""
+def needed(tables: Iterable[str]) -> frozenset[str]:
+    """Return what rests on forecasts in these tables of a replay: SUMS, SAMPLES, or a table whose rows do.
+
+    >>> sorted(needed(["leaderboard", "prizes", "scores", "contests"]))
+    ['scores', 'sums']
+    """
+    found = set()
+    for name in tables:
+        division = CATALOGUE[name].division
+        if division in _BY_QUESTION or division in _MADE_OF:
+            found.add(_MADE_OF.get(division, name))
+    return frozenset(found)
+
+
+class SumRows(NamedTuple):
+    """Sums of scores in contests of one rule set. names: of the contests. contest: index of each row's.
+
+    question: code. sums: `question` in their rows has no meaning here.
+    """
 
     names: list[str]
     contest: Int64Array
     question: Int64Array
-    rows: Scores
+    sums: SummedScores
 
 
 class QuestionPart(NamedTuple):
-    """What rests on the forecasts on some questions. tables: the columns of those of BY_QUESTION."""
+    """What rests on the forecasts on some questions. tables: the columns of some tables."""
 
-    scores: list[ScoreRows]
+    sums: list[SumRows]
     samples: list[SampledGroup]
     tables: dict[str, list[Values]]
 
 
-def score(facts: Facts, questions: Int64Array) -> QuestionPart:
+def score(facts: Facts, questions: Int64Array, wanted: AbstractSet[str]) -> QuestionPart:
     """Return the part of some questions, by code, which can be pickled.
 
-    facts: with the forecasts on these questions, and no others.
+    facts: with the forecasts on these questions, and no others. wanted: see `needed`.
     """
     chosen = {*questions.tolist()}
     contests = {name: some for name, each in facts.contests.items() if (some := _on(each, chosen)).entries}
     projections = Projections(replace(facts, contests=contests))
     return QuestionPart(
-        [_score_rows(group) for group in projections.scored_groups],
-        [group for group in projections.sampled_groups if len(group.contest)],
-        {name: [_sent(values) for values in CATALOGUE[name].build(projections)] for name in BY_QUESTION},
+        [_sums(group) for group in projections.scored_groups] if SUMS in wanted else [],
+        [group for group in projections.sampled_groups if len(group.contest)] if SAMPLES in wanted else [],
+        {name: [*map(_sent, CATALOGUE[name].build(projections))] for name in sorted(wanted - {SUMS, SAMPLES})},
     )
 
 
@@ -60,9 +80,10 @@ def _on(contest: Contest, questions: set[int]) -> Contest:
     return replace(contest, entries={code: contest.entries[code] for code in contest.entries.keys() & questions})
 
 
-def _score_rows(group: ScoredGroup) -> ScoreRows:
-    question = group.rows.question
-    return ScoreRows(group.names, group.questions.contest[question], group.questions.code[question], group.rows)
+def _sums(group: ScoredGroup) -> SumRows:
+    sums = summed(group.rules, group.questions, group.rows)
+    question = sums.rows.question
+    return SumRows(group.names, group.questions.contest[question], group.questions.code[question], sums)
 
 
 def _sent(values: Values) -> Values:
@@ -70,43 +91,46 @@ def _sent(values: Values) -> Values:
     return used_ids(values) if isinstance(values, Ids) else values
 
 
-def finish(facts: Facts, parts: Iterable[QuestionPart]) -> CachedResults:
+def finish(facts: Facts, parts: Iterable[QuestionPart], wanted: AbstractSet[str]) -> CachedResults:
     """Return the results that the parts of all questions make, in whatever order and division.
 
-    facts: with or without forecasts.
+    facts: with or without forecasts. wanted: as for the parts.
     """
-    every = [*parts]
+    every, found = [*parts], CachedResults()
     groups = contests_by_rules(facts, sorted(facts.contests))
-    group_of = {name: number for number, names in enumerate(groups) for name in names}
-    scores, samples = ([list[ScoreRows]() for _ in groups], [list[SampledGroup]() for _ in groups])
-    for part in every:
-        for rows in part.scores:
-            scores[group_of[rows.names[0]]].append(rows)
-        for sample in part.samples:
-            samples[group_of[sample.names[0]]].append(sample)
-    return CachedResults(
-        scored=[_scored(facts, names, found) for names, found in zip(groups, scores, strict=True)],
-        sampled=[_sampled(facts, names, found) for names, found in zip(groups, samples, strict=True)],
-        columns={name: _joined([part.tables[name] for part in every]) for name in BY_QUESTION} if every else {},
-    )
+    if SUMS in wanted:
+        for names in groups:
+            sums = [rows for part in every for rows in part.sums if rows.names[0] in names]
+            found.tallies |= _tallies(facts, names, sums)
+    if SAMPLES in wanted:
+        samples = [[group for part in every for group in part.samples if group.names[0] in names] for names in groups]
+        found.sampled = [_sampled(facts, *each) for each in zip(groups, samples, strict=True)]
+    if every:
+        found.columns = {name: _joined([part.tables[name] for part in every]) for name in every[0].tables}
+    return found
 
 
-def _scored(facts: Facts, names: list[str], parts: Sequence[ScoreRows]) -> ScoredGroup:
+def _tallies(facts: Facts, names: list[str], parts: Sequence[SumRows]) -> dict[str, Tally]:
     contests = [facts.contests[name] for name in names]
     questions = scored_questions(facts, *contests)
     places = [_places(facts, questions, _numbers(names, part.names)[part.contest], part.question) for part in parts]
     none = np.zeros(0, np.int64)
-    place, participant, covered, hidden = (
+    rows = [part.sums.rows for part in parts]
+    numerator = WideInt(*map(np.concatenate, zip([none] * 3, *(each.numerator for each in rows), strict=True)))
+    place, participant, covered, hidden, count = (
         np.concatenate([none, *columns])
-        for columns in (places, *([getattr(part.rows, name) for part in parts] for name in _COLUMNS))
+        for columns in (
+            places,
+            [each.participant for each in rows],
+            [each.covered for each in rows],
+            [each.covered_hidden for each in rows],
+            [part.sums.over for part in parts],
+        )
     )
-    words = zip(WideInt(none, none, none), *(part.rows.numerator for part in parts), strict=True)
-    numerator = WideInt(*(np.concatenate(pages) for pages in words))
-    rows = Scores(place, participant, numerator, covered, hidden)
-    return ScoredGroup(names, contests, questions, rows.rows(stable_order(place)))
-
-
-_COLUMNS = ("participant", "covered", "covered_hidden")
+    sums = SummedScores(Scores(place, participant, numerator, covered, hidden), count)
+    consensus = len(facts.participant_codes.codes)
+    found = tallies_of_sums(contests[0].opened.rules, questions, sums, consensus, questions.contest)
+    return by_contest(names, found)
 
 
 def _numbers(names: list[str], some: list[str]) -> Int64Array:

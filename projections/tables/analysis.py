@@ -35,7 +35,6 @@ class CachedResults:
     tallies: dict[str, totals.Tally] = field(default_factory=dict)
     aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
-    scored: list[ScoredGroup] | None = None
     sampled: list[SampledGroup] | None = None
     columns: dict[str, list[Values]] = field(default_factory=dict)
 
@@ -71,14 +70,11 @@ class Analysis:
     @cached_property
     def scored_groups(self) -> list[ScoredGroup]:
         """The scores of all contests; contests with the same rule set are scored together."""
-        if self.cached.scored is not None:
-            return self.cached.scored
         return [score_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""
-        group = self._scored_group(contest)
-        return group.of(group.names.index(contest))
+        return self._scored_group(contest).of(0)
 
     def tally(self, contest: str) -> totals.Tally:
         """Return the totals of a contest's scores."""
@@ -88,8 +84,7 @@ class Analysis:
 
     def _scored_group(self, contest: str) -> ScoredGroup:
         if contest not in self._scored:
-            found = (group for group in self.cached.scored or () if contest in group.names)
-            self._scored[contest] = next(found, None) or score_group(self.facts, [contest], self.chunk)
+            self._scored[contest] = score_group(self.facts, [contest], self.chunk)
         return self._scored[contest]
 
     def tally_all(self) -> None:

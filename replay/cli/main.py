@@ -208,6 +208,13 @@ def columns(projection: str | None, view: View) -> None:
     help="Score some questions at a time, in this process or in one for each processor. Default: all at once. The "
     "digests are the same.",
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="PROJECTION",
+    shell_complete=completion.tables,
+    help="Rebuild only this projection; repeatable. What no other needs is not computed.",
+)
 @as_of_option
 @segments_options(found=False)
 @name_option
@@ -217,6 +224,7 @@ def replay(
     log: Location,
     compare: str | None,
     engine: "Engine | None",
+    only: tuple[str, ...],
     as_of: str | None,
     name: str,
     view: View,
@@ -231,14 +239,17 @@ def replay(
     if compare is not None:
         if not isinstance(log, str):
             fail("--compare reads every row of both logs: leave --segments and --trust out", USAGE)
-        if engine is not None:
-            fail("--compare scores all questions at once: leave --engine out", USAGE)
+        if engine is not None or only:
+            fail("--compare builds all projections at once: leave --engine and --only out", USAGE)
         audit.compare(log, compare, as_of, name, view)
         return
+    from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
     from forecast_ledger.replay.reading.replay import summarize_tables
 
-    projections = (season := replay_log(log, name, as_of, engine)).projections
-    tables = summarize_tables(projections.facts, projections.cached).items()
+    chosen = {require_projection(each) for each in only} or BUILT
+    names = [each for each in CATALOGUE if each in chosen]
+    projections = (season := replay_log(log, name, as_of, engine, names)).projections
+    tables = summarize_tables(projections.facts, projections.cached, names).items()
     rows = ({"projection": table, "rows": size.rows, "digest": size.digest} for table, size in tables)
     emit(["projection", "rows", "digest"], rows, view)
     say_as_of(season.checkpoint)

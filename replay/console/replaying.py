@@ -1,6 +1,6 @@
 """Replaying a log for a command, with or without the segments of its beginning."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
 from pathlib import Path
@@ -67,9 +67,11 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
     return WithSegments(log)
 
 
-def replay_log(log: Location, name: str, as_of: str | None, engine: "Engine | None" = None) -> "Replay":
-    """Replay a log as of a cut, showing progress. engine: see `reading.replay.replay`."""
+def replay_log(
+    log: Location, name: str, as_of: str | None, engine: "Engine | None" = None, tables: Collection[str] = ()
+) -> "Replay":
+    """Replay a log as of a cut, showing progress. engine, tables: see `reading.replay.replay`."""
     from forecast_ledger.replay.reading.replay import replay
 
     with progress("read") as watch:
-        return replay(log, name, parse_cut(as_of), watch, engine=engine)
+        return replay(log, name, parse_cut(as_of), watch, engine=engine, tables=tables)

@@ -24,15 +24,19 @@ class Task(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What all tasks need: the facts without forecasts, and where the sealed ones are. It can be pickled."""
+    """What all tasks need; it can be pickled.
+
+    facts: without forecasts. sealed: where those in segments are. wanted: see `question_parts.needed`.
+    """
 
     facts: Facts
     sealed: SealedForecasts
+    wanted: frozenset[str]
 
     def score(self, task: Task) -> QuestionPart:
         """Return the part of a task's questions. Raises Corrupt, Unavailable."""
         forecasts = read_forecasts_on(self.facts, self.sealed, *task)
-        return score(replace(self.facts, forecasts=forecasts), task.questions)
+        return score(replace(self.facts, forecasts=forecasts), task.questions, self.wanted)
 
 
 def divide(frame: LogFrame, forecasts: int = FORECASTS) -> list[Int64Array]:

@@ -80,6 +80,7 @@ def replay(  # noqa: PLR0913 - what has a default is named
     segments: str | PathLike[str] | None = None,
     trust: Trust = "rows",
     engine: Engine | None = None,
+    tables: Collection[str] = BUILT,
 ) -> Replay:
     """Read a log up to a cut, check its digests, and prepare its projections.
 
@@ -93,6 +94,8 @@ def replay(  # noqa: PLR0913 - what has a default is named
     engine: reads and scores some questions at a time, before this returns: in this process (`local`), or in one for
     each processor (`processes`). By default all forecasts are read at once, and scored when a table needs it. A program
     that asks for `processes` guards its start with `if __name__ == "__main__":`, because each of them imports it.
+    tables: for which an engine computes what they need; the fewer, the less is scored and sent. Others can be asked for
+    too, and then have all forecasts read.
     Raises, first that applies: ValueError (no such trust, or nothing that it could be of; no such engine), Refused
     (as_of is not an instant, or beyond the log), Unavailable (also if the segments are of another log, or end after
     it), Corrupt.
@@ -116,29 +119,31 @@ def replay(  # noqa: PLR0913 - what has a default is named
         if not isinstance(of, str | PathLike):
             raise ValueError(f"trust {trust!r}: an open ledger has no segments; give the location of its store")
         of = WithSegments(of, segments, trust)
-    projections = _projections(of, name, cut, watch, engine)
-    head, name = cut.reached(), name if isinstance(of, str | PathLike) else of.name
+    if engine is not None and engine not in ENGINES:
+        raise ValueError(f"no engine named {engine!r}: give {' or '.join(ENGINES)}")
+    if engine is None:
+        projections, head = Projections(_facts_of(of, name, cut, watch)), cut.reached()
+    else:
+        frame, head = _frame_of(of, name, cut, watch), cut.reached()
+        projections = divided(frame, engine, tables)
+    name = name if isinstance(of, str | PathLike) else of.name
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, projections)
 
 
-def _projections(
-    of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch, engine: Engine | None
-) -> Projections:
-    if engine is None:
-        if isinstance(of, str | PathLike):
-            return Projections(read_facts(of, name, cut, watch))
-        with gc_pause.paused():
-            return Projections(from_log.facts(cut.pages(of.read(), watch)))
-    if engine not in ENGINES:
-        raise ValueError(f"no engine named {engine!r}: give {' or '.join(ENGINES)}")
+def _facts_of(of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch) -> Facts:
     if isinstance(of, str | PathLike):
-        frame = read_frame(of, name, cut, watch)
-    else:
-        with gc_pause.paused():
-            frame = LogFrame(frame_of_segments((), cut.pages(of.read(), watch)), SealedForecasts(Path(), (), 0))
-    cut.reached()
-    return divided(frame, engine)
+        return read_facts(of, name, cut, watch)
+    with gc_pause.paused():
+        return from_log.facts(cut.pages(of.read(), watch))
+
+
+def _frame_of(of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch) -> LogFrame:
+    if isinstance(of, str | PathLike):
+        return read_frame(of, name, cut, watch)
+    with gc_pause.paused():
+        frame = frame_of_segments((), cut.pages(of.read(), watch))
+    return LogFrame(frame, SealedForecasts(Path(), (), frame.facts.as_of))
 
 
 class TableSummary(NamedTuple):
@@ -149,20 +154,22 @@ class TableSummary(NamedTuple):
     digest: str
 
 
-def summarize_tables(facts: Facts, cached: CachedResults | None = None) -> dict[str, TableSummary]:
+def summarize_tables(
+    facts: Facts, cached: CachedResults | None = None, names: Collection[str] = BUILT
+) -> dict[str, TableSummary]:
     """Build every projection except those that are built only by name, in the catalogue's order.
 
-    cached: results that need not be computed again.
+    cached: results that need not be computed again. names: of the projections, if not of all those.
 
     A second thread builds the tables that depend on scores: the two groups are independent, and NumPy releases the
     interpreter lock. The thread ends with the call.
     """
     with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
         scores, rest = (Projections(facts, cached=cached and cached.copy()) for _ in range(2))
-        beside = {name: aside.submit(_summarize, scores, name) for name in BUILT if _follows_scores(name)}
+        beside = {name: aside.submit(_summarize, scores, name) for name in names if _follows_scores(name)}
         try:
-            here = {name: _summarize(rest, name) for name in BUILT if name not in beside}
-            return {name: beside[name].result() if name in beside else here[name] for name in BUILT}
+            here = {name: _summarize(rest, name) for name in names if name not in beside}
+            return {name: beside[name].result() if name in beside else here[name] for name in names}
         finally:
             aside.shutdown(wait=False, cancel_futures=True)
 

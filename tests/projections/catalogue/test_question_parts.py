@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.catalogue.question_parts import BY_QUESTION, finish, score
+from forecast_ledger.projections.catalogue.catalogue import BUILT
+from forecast_ledger.projections.catalogue.question_parts import SAMPLES, SUMS, finish, needed, score
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.analysis import CachedResults
@@ -31,12 +30,12 @@ def divided(facts: Facts, random: Random, most: int) -> list[Int64Array]:
     return [np.array(random.sample(codes.tolist(), len(codes)), np.int64) for codes in found]
 
 
-def in_parts(facts: Facts, parts: list[Int64Array], random: Random) -> CachedResults:
+def in_parts(facts: Facts, parts: list[Int64Array], random: Random, tables: tuple[str, ...] = BUILT) -> CachedResults:
     """The results of parts that were pickled, and that come in some order; each sees its own forecasts alone."""
-    made = facts.forecasts
+    made, wanted = facts.forecasts, needed(tables)
     owned = [replace(facts, forecasts=made.rows(np.flatnonzero(np.isin(made.question, part)))) for part in parts]
-    found = [pickle.loads(pickle.dumps(score(*each))) for each in zip(owned, parts, strict=True)]  # noqa: S301 - ours
-    return finish(replace(facts, forecasts=NONE), random.sample(found, len(found)))
+    found = [pickle.loads(pickle.dumps(score(*each, wanted))) for each in zip(owned, parts, strict=True)]  # noqa: S301 - ours
+    return finish(replace(facts, forecasts=NONE), random.sample(found, len(found)), wanted)
 
 
 def check(facts: Facts, random: Random, most: int) -> None:
@@ -58,28 +57,30 @@ def test_every_table_of_every_story_is_made_of_its_parts(story: str) -> None:
     check(oracle.facts_in(recorded(story)), Random(story), 3)
 
 
-def test_the_results_of_a_contest_come_from_the_parts() -> None:
-    """Its scores and its Brier sample too, which intervals and comparisons of pairs are made of."""
+@pytest.mark.parametrize("table", BUILT)
+def test_a_table_alone_is_made_of_what_it_needs(table: str) -> None:
+    """Without any forecast, and without what other tables need: this holds for each table of a replay."""
     facts = oracle.facts_in(recorded("metaculus-2022"))
-    cached = in_parts(facts, divided(facts, Random(1), 2), Random(2))
-    without, whole = Projections(replace(facts, forecasts=NONE), cached=cached), Projections(facts)
-    for name in facts.contests:
-        assert [*map(repr, without.scored(name))] == [*map(repr, whole.scored(name))]
-    for table in ("intervals", "pairwise", "difficulty"):
-        assert len(whole.table(table))
-        assert without.table(table).digest() == whole.table(table).digest()
-    samples = [repr(sorted(zip(*map(np.ndarray.tolist, each.brier_sample("plain").sample), strict=True)))
-               for each in (without, whole)]  # fmt: skip
-    assert samples[0] == samples[1]
+    cached = in_parts(facts, divided(facts, Random(1), 2), Random(2), (table,))
+    found = summarize_tables(replace(facts, forecasts=NONE), cached, [table])
+    assert found == {table: SUMMARIES[table]}
+
+
+SUMMARIES = summarize_tables(oracle.facts_in(recorded("metaculus-2022")))
+
+
+def test_only_what_tables_need_is_computed() -> None:
+    """Boards need sums of scores, and no row of them."""
+    facts = oracle.facts_in(recorded("metaculus-2022"))
+    every = np.arange(len(facts.questions))
+    one_each = {"prizes": {SUMS}, "brier": {SAMPLES}, "scores": {"scores"}, "contests": set()}
+    assert {name: needed([name]) for name in one_each} == one_each
+    part = score(facts, every, needed(["leaderboard", "prizes"]))
+    assert (part.samples, part.tables, len(part.sums)) == ([], {}, 1)
+    part = score(facts, every, needed(["consensus"]))
+    assert (part.sums, part.samples, [*part.tables]) == ([], [], ["consensus"])
 
 
 def test_no_part_makes_empty_tables() -> None:
     """A log without questions."""
-    assert summarize_tables(Facts(), finish(Facts(), [])) == summarize_tables(Facts())
-
-
-def test_tables_by_question_are_those_that_read_forecasts_but_no_scores() -> None:
-    """All others are made of scores and samples, or of no forecast: a new table is one or the other."""
-    assert BY_QUESTION == ("standing", "consensus", "admissions")
-    others = {kind for name in BUILT if name not in BY_QUESTION for kind in CATALOGUE[name].reads}
-    assert not {"forecasts", "own_forecasts"} & others
+    assert summarize_tables(Facts(), finish(Facts(), [], needed(BUILT))) == summarize_tables(Facts())

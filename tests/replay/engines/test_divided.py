@@ -12,7 +12,8 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.question_parts import QuestionPart
+from forecast_ledger.projections.catalogue.catalogue import BUILT
+from forecast_ledger.projections.catalogue.question_parts import QuestionPart, needed
 from forecast_ledger.replay.engines import engines
 from forecast_ledger.replay.engines.divided import divided
 from forecast_ledger.replay.engines.engines import ENGINES, processes
@@ -47,7 +48,7 @@ def in_processes(count: int) -> "partial[Generator[QuestionPart, None, None]]":
 
 def found(frame: LogFrame, forecasts: int) -> dict[str, TableSummary]:
     """The digest of every table, by the engine `processes` as it is set."""
-    projections = divided(frame, "processes", forecasts)
+    projections = divided(frame, "processes", forecasts=forecasts)
     return summarize_tables(projections.facts, projections.cached)
 
 
@@ -118,7 +119,7 @@ def test_damage_that_another_process_finds_is_reported_here(season: Path, tmp_pa
     for file in folder.glob("*.forecasts.parquet"):
         file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(Corrupt, match="restore the folder from a copy") as corrupt:
-        [*in_processes(1)(Shared(frame.frame.facts, frame.sealed), tasks(frame, divide(frame)))]
+        [*in_processes(1)(Shared(frame.frame.facts, frame.sealed, needed(BUILT)), tasks(frame, divide(frame)))]
     assert corrupt.value.position
 
 
@@ -132,7 +133,7 @@ def test_a_process_that_ends_early_is_an_error_with_a_remedy(season: Path, monke
     frame = read_frame(season, "main", Cut(None))
     monkeypatch.setattr(engines, "_score", _killed)
     with pytest.raises(Unavailable, match=r"ended before it was done.*use the engine local"):
-        [*in_processes(2)(Shared(frame.frame.facts, frame.sealed), tasks(frame, divide(frame, 1)))]
+        [*in_processes(2)(Shared(frame.frame.facts, frame.sealed, needed(BUILT)), tasks(frame, divide(frame, 1)))]
 
 
 def test_few_tasks_wait_so_that_few_forecasts_are_in_memory(season: Path) -> None:
@@ -144,7 +145,7 @@ def test_few_tasks_wait_so_that_few_forecasts_are_in_memory(season: Path) -> Non
             made.append(1)
             yield task
 
-    shared = Shared(frame.frame.facts, frame.sealed)
+    shared = Shared(frame.frame.facts, frame.sealed, needed(BUILT))
     parts = in_processes(1)(shared, counted([*tasks(frame, divide(frame, 1))] * 3))
     next(parts)
     assert len(made) == 3

@@ -14,6 +14,12 @@ def test_engines_print_the_same_digests(tmp_path: Path) -> None:
     expected = run("replay", log, "--format", "csv")
     for more in ((), ("--trust", "files")):
         assert run("replay", log, "--engine", "local", "--format", "csv", *more).stdout == expected.stdout
+        only = run(
+            "replay", log, "--only", "prizes", "--only", "leaderboard", "--engine", "local", "--format", "csv", *more
+        ).stdout
+        chosen = ("projection,", "leaderboard,", "prizes,")
+        assert only.splitlines() == [line for line in expected.stdout.splitlines() if line.startswith(chosen)]
+    assert run("replay", log, "--only", "prize", "--engine", "local").exit_code == USAGE
     refused = run("replay", log, "--compare", log, "--engine", "local")
-    assert (refused.exit_code, "leave --engine out" in refused.stderr) == (USAGE, True)
+    assert (refused.exit_code, "leave --engine and --only out" in refused.stderr) == (USAGE, True)
     assert run("replay", log, "--engine", "spark").exit_code == USAGE
