@@ -49,6 +49,7 @@ __all__ = [
     "Uncertain",
     "WithSegments",
     "append",
+    "audit",
     "commands",
     "events",
     "explain",
@@ -86,6 +87,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.files.export import export
     from forecast_ledger.replay.files.restore import restore
     from forecast_ledger.replay.files.seal import seal
+    from forecast_ledger.replay.papers.paper_files import audit
     from forecast_ledger.replay.reading.replay import Replay, replay
     from forecast_ledger.replay.reading.with_segments import WithSegments
     from forecast_ledger.replay.readmodel.runner import Runner
@@ -114,6 +116,7 @@ else:  # so that a type checker reports a name that is not offered
         "Uncertain": ("ledger.core.errors", "Uncertain"),
         "WithSegments": ("replay.reading.with_segments", "WithSegments"),
         "append": ("replay.writing.append", "append_lines"),
+        "audit": ("replay.papers.paper_files", "audit"),
         "commands": ("ledger.model.commands", ""),
         "events": ("ledger.model.events", ""),
         "explain": ("replay.explain.numbers", "explain"),

@@ -354,7 +354,7 @@ for _command in (
 main.groups = {
     "Record": ("append", "import-from", "pay", "import"),
     "Read": ("leaderboard", "table", "columns", "rules", "log", "show", "report", "plot"),
-    "Audit": ("verify", "checkpoint", "balance", "replay", "compare"),
+    "Audit": ("verify", "audit", "checkpoint", "balance", "replay", "compare"),
     "Research": ("explain", "diff", "blame", "what-if", "export", "seal"),
     "Operate": ("follow", "schema", "help", "completion", "demo"),
 }

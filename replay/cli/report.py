@@ -1,10 +1,15 @@
-"""The commands that show a log in pictures: report, plot."""
+"""The commands that write documents: report, plot, audit."""
+
+import re
+import sys
 
 import click
 
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.replaying import Location, segments_options
 from forecast_ledger.replay.console.shell import (
+    DAMAGED,
+    FINDINGS,
     USAGE,
     as_of_option,
     fail,
@@ -17,6 +22,8 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
 )
 
+_DURATION = re.compile(r"(?a:([0-9]{1,6})(s|m|h|d))")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit", "score")
 
 
@@ -95,4 +102,44 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     say(f"wrote {out}")
 
 
-COMMANDS = (report, plot)
+@click.command(epilog="Example: forecast-ledger audit season.db paper.md --late 2h")
+@log_argument
+@click.argument("out", metavar="OUT.html|md", type=click.Path(dir_okay=False))
+@click.option(
+    "--late",
+    metavar="DURATION",
+    default="1h",
+    show_default=True,
+    help="Count entries recorded longer than this after the instant that they claim: a number and s, m, h or d.",
+)
+@as_of_option
+@name_option
+@report_errors
+def audit(log: str, out: str, late: str, as_of: str | None, name: str) -> None:
+    """Check a log, and write an auditor's working paper.
+
+    The paper begins with the verdict of `verify`. Then come the checkpoint; each contest with its rules, seal, board
+    and prizes, paid and owed; the trial balance; late and back-dated entries; answers that were revoked, and what they
+    moved; exclusions; what was not checked; and a line to sign. The exit codes are those of `verify`.
+    """
+    from forecast_ledger.replay.papers.paper_files import audit as audited
+
+    allowed = _DURATION.fullmatch(late)
+    if allowed is None:
+        fail(f"--late {late}: give a number and s, m, h or d, such as 90m", USAGE)
+    try:
+        with progress("verified") as watch:
+            limit = int(allowed[1]) * _SECONDS[allowed[2]] * 10**6
+            found = audited(log, out, late=limit, name=name, as_of=parse_cut(as_of), watch=watch)
+    except ValueError as wrong:
+        fail(f"{wrong}: name a file that does", USAGE)
+    say(found.paper.verdict)
+    say(f"wrote {out}")
+    say_as_of(found.verification.head)
+    if found.verification.damage:
+        sys.exit(DAMAGED)
+    if found.verification.differences or not found.verification.head.position:
+        sys.exit(FINDINGS)
+
+
+COMMANDS = (report, plot, audit)

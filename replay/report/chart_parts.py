@@ -75,10 +75,10 @@ def percent(share: float, whole: float = 1) -> str:
     return f"{100 * share / whole:.0f}%"
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number of things.
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number of things. plural: of the noun; with an s, if it is not given.
 
-    >>> count(1, "question"), count(1_000, "question")
-    ('1 question', '1,000 questions')
+    >>> count(1, "question"), count(1_000, "question"), count(2, "entry", "entries")
+    ('1 question', '1,000 questions', '2 entries')
     """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

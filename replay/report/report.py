@@ -51,7 +51,7 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     >>> page.splitlines()[0], "B is first" in page
     ('<!DOCTYPE html>', True)
     """
-    environment = _environment()
+    environment = template_environment(Path(__file__).parent)
     season = replay(log, name, as_of, watch)
     facts = season.projections.facts
     names = [*contests] or sorted(facts.contests)
@@ -161,12 +161,13 @@ def _write_specifications(folder: Path, pictures: Mapping[str, Picture]) -> None
         write_file(folder / f"{name}.vl.json", specification(picture))
 
 
-def _environment() -> "Environment":
+def template_environment(folder: Path) -> "Environment":
+    """Return what fills the templates in a folder. Raises Unavailable: the extra `report` is not installed."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - late: optional
     except ImportError as missing:
         raise Unavailable(
             "reports are made by Jinja, which is not installed; install forecast-ledger[report]"
         ) from missing
-    loader = FileSystemLoader(Path(__file__).parent)
+    loader = FileSystemLoader([folder, Path(__file__).parent])
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=False)

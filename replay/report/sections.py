@@ -99,13 +99,13 @@ def contest_section(projections: Projections, name: str, anchor: str) -> tuple[C
     parts = _trading(projections, name) if traded else []
     parts += [_board(projections, name, anchor, intervals)] if intervals else []
     section = Contest(
-        anchor, row["title"] or name, finding, _facts(projections, row), parts, figures,
+        anchor, row["title"] or name, finding, contest_facts(projections, row), parts, figures,
         _participants(projections, name, anchor),
     )  # fmt: skip
     return section, pictures
 
 
-def _facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
+def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     """Return what a contest is, and its rules in words."""
     facts = projections.facts
     contest = facts.contests[row["contest"]]

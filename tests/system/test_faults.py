@@ -594,6 +594,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["demo"],
         ["verify", log],
         ["checkpoint", log],
+        ["audit", log, str(folder / "paper.md")],
         ["balance", log],
         ["log", log],
         ["compare", log, str(claim), "--table", "leaderboard", "--partial"],

@@ -37,7 +37,7 @@ def completed(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("table LOG sco", ["score_parts", "scores"]),
+        ("table LOG sco", ["score_parts", "scores", "score_over_time"]),
         ("columns cal", ["calibration"]),
         ("what-if LOG --show priz", ["prizes"]),
         ("diff LOG @1 @2 --table priz", ["prizes"]),

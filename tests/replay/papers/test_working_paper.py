@@ -1,0 +1,201 @@
+"""Working papers say what was checked, what was found, and what was not checked, whatever the log says."""
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger import audit, replay
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, USAGE
+from forecast_ledger.replay.papers.evidence import HOUR
+from forecast_ledger.replay.papers.working_paper import Paper, Section, Sheet
+from forecast_ledger.replay.writing.pay import prizes_from_log
+from tests.replay.cli.test_main import run
+from tests.replay.report.test_report import HOSTILE, checked, crowd
+from tests.support import oracle
+from tests.support.given import (
+    NOW,
+    contest,
+    entry,
+    exclusion,
+    forecast,
+    micros,
+    opened,
+    payment,
+    resolution,
+    revocation,
+    won,
+)
+
+BRIER = RuleSet(name="plain-brier", kernel="brier", period="covered", total="mean")
+
+
+def written(path: Path, commands: list[AnyCommand]) -> str:
+    """The path of the log of commands that are all accepted, recorded on March 31."""
+    with Ledger.open(path, clock=lambda: NOW, prizes=prizes_from_log) as ledger:
+        receipts = ledger.handle_many(oracle.with_ids(commands))
+        assert {type(each).__name__ for each in receipts} <= {"Receipt"}
+    return str(path)
+
+
+def paper_of(path: str, **options: Any) -> Paper:
+    """Return the working paper of a log."""
+    return audit(path, f"{path}.md", **options).paper
+
+
+def section(paper: Paper, title: str) -> Section:
+    """Return the section with a title."""
+    [found] = [each for each in paper.sections if each.title.startswith(title)]
+    return found
+
+
+def sheet(paper: Paper, title: str, number: int = 0) -> list[list[str]]:
+    """Return the rows of a table of a section."""
+    found: Sheet = section(paper, title).sheets[number]
+    assert all(len(row) == len(found.columns) for row in found.rows)
+    return found.rows
+
+
+def test_prizes_are_paid_or_owed(tmp_path: Path) -> None:
+    """Ada wins the pool of 10; before the payment it is owed, and after it the pool's account is empty."""
+    path = written(tmp_path / "log.db", [*won(), payment()])
+    paper = paper_of(path)
+    assert sheet(paper, "cup") == [["ada", "10.00", "10.00", "0.00"]]
+    assert [row for row in sheet(paper, "Trial balance") if row[1] == "prize_pool"] == [
+        ["cup", "prize_pool", "2", "10.00", "10.00", "0.00"]
+    ]
+    position = replay(path).checkpoint.position
+    before = paper_of(path, as_of=position - 1)
+    assert sheet(before, "cup") == [["ada", "10.00", "0.00", "10.00"]]
+    assert before.command.endswith(f"--as-of {position - 1}")
+    assert paper.verdict == f"All 7 checks of {position} events found no fault."
+
+
+def test_an_answer_that_is_revoked_moves_boards(tmp_path: Path) -> None:
+    """Ada said 0.7 and Bob 0.2 of what was first yes and then no: 0.09 and 0.64, then 0.49 and 0.04."""
+    story: list[AnyCommand] = [
+        contest(rules=BRIER),
+        opened(),
+        entry(),
+        forecast(),
+        forecast(participant="bob", probability="0.2"),
+    ]
+    commands: list[AnyCommand] = [*story, resolution(), revocation(), resolution(outcome="no")]
+    path = written(tmp_path / "log.db", commands)
+    paper, first = paper_of(path), len(commands) - 1
+    assert sheet(paper, "Answers") == [[str(first), "rain", "misread", str(first + 1)]]
+    assert section(paper, "Answers").sheets[1].caption == f"Moved from log position {first - 1} to {first + 1}"
+    assert sorted(sheet(paper, "Answers", 1)) == [
+        ["cup", "ada", "rank", "1", "2"],
+        ["cup", "ada", "score", "0.090000000", "0.490000000"],
+        ["cup", "bob", "rank", "2", "1"],
+        ["cup", "bob", "score", "0.640000000", "0.040000000"],
+    ]
+    still = paper_of(path, as_of=first)
+    assert sheet(still, "Answers") == [[str(first), "rain", "misread", ""]]
+    assert ["cup", "ada", "rank", "1", ""] in sheet(still, "Answers", 1)
+
+
+def test_exclusions_have_their_reasons(tmp_path: Path) -> None:
+    """In the order of the log."""
+    path = written(
+        tmp_path / "log.db", [*won()[:-1], exclusion(), exclusion(level="no_rank", reason="wrote the question")]
+    )
+    assert [row[1:] for row in sheet(paper_of(path), "Exclusions")] == [
+        ["cup", "ada", "no_prize", "staff"],
+        ["cup", "ada", "no_rank", "wrote the question"],
+    ]
+
+
+def test_late_entries_are_counted_and_the_worst_are_shown(tmp_path: Path) -> None:
+    """Recorded on March 31; by what they claim, the worst first."""
+    commands = [*won()[:-2], forecast(participant="bob", at="2026-03-11T00:00:00Z")]
+    path = written(tmp_path / "log.db", commands)
+    with Ledger.open(path) as ledger:
+        claims = [recorded.event.at for page in ledger.read() for recorded in page]
+    since = NOW - micros(10)
+    earlier = sum(NOW - at > since for at in claims)
+    assert 0 < earlier < len(claims)
+    paper = paper_of(path, late=since)
+    assert section(paper, "Late").words[0].startswith(f"{earlier} entries of {len(claims)}, recorded more than 21 days")
+    shown = sheet(paper, "Late")
+    assert len(shown) == earlier
+    assert shown[0][2] == "2026-03-05T00:00:00Z"
+    assert sheet(paper_of(path, late=40 * 24 * HOUR), "Checkpoint")
+    assert section(paper_of(path, late=40 * 24 * HOUR), "Late").sheets == []
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_a_damaged_log_gets_no_numbers(tmp_path: Path, ending: str) -> None:
+    """The paper names the log position; the exit code is that of verify."""
+    path, out = written(tmp_path / "log.db", won()), tmp_path / f"paper{ending}"
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("UPDATE stored_events SET state = CAST(replace(state, 'rain', 'rein') AS BLOB) "
+                      "WHERE originator_version = 3")  # fmt: skip
+    done = run("audit", path, str(out))
+    assert done.exit_code == DAMAGED
+    text = out.read_text(encoding="utf-8")
+    assert "The log is damaged: log position 3" in text
+    assert "Trial balance" not in text
+    assert "What was not checked" in text
+
+
+def test_an_empty_log_has_a_paper(tmp_path: Path) -> None:
+    """With the exit code that verify has for it."""
+    path, out = str(tmp_path / "log.db"), tmp_path / "paper.md"
+    Ledger.open(path).close()
+    assert run("audit", path, str(out)).exit_code == FINDINGS
+    assert "The log has no events." in out.read_text(encoding="utf-8")
+
+
+def test_no_name_in_a_log_is_markup(tmp_path: Path) -> None:
+    """Neither in HTML nor in Markdown, where each row of a table has as many cells as its head."""
+    names = [*HOSTILE, "a|b", "`c`", "*d* _e_", "[f](http://127.0.0.1:9/g)", "www.example.org", "- h", "1. i", "## j"]
+    reasons = [exclusion(participant=name, reason=f"{name}\n\n# {name}") for name in names if name]
+    path = written(tmp_path / "log.db", [*crowd(names), *reasons])
+    html, markdown = tmp_path / "paper.html", tmp_path / "paper.md"
+    assert (run("audit", path, str(html)).exit_code, run("audit", path, str(markdown)).exit_code) == (FINE, FINE)
+    found = checked(html.read_text(encoding="utf-8"))
+    assert "script" not in found.elements
+    assert "img" not in found.elements
+    width = 0
+    for line in markdown.read_text(encoding="utf-8").splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line))
+        assert not cells or cells == width or not width
+        width = cells
+        assert not re.search(r"(?<!\\)<", line)
+        assert not re.search(r"(?<!\\)\]\(|www\.|(?<!\\)://", line)
+    for name in names:
+        assert name in " ".join(found.texts)
+
+
+def test_the_same_log_gives_the_same_paper(tmp_path: Path) -> None:
+    """The command in it writes it again, although the log has grown."""
+    path, out = written(tmp_path / "log.db", won()), tmp_path / "paper.md"
+    assert run("audit", path, str(out), "--late", "2h").exit_code == FINE
+    text = out.read_text(encoding="utf-8")
+    command = text.split("`")[-2].split()
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened("later"), command_id="later")
+    again = tmp_path / "again" / "paper.md"
+    again.parent.mkdir()
+    assert run("audit", path, str(again), *command[4:]).exit_code == FINE
+    assert again.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["paper.md", "--late", "soon"], "90m"), (["paper.md", "--late", "-1h"], "90m"), (["paper.pdf"], ".html, .md")],
+)
+def test_wrong_usage_is_said_in_one_line(tmp_path: Path, arguments: list[str], said: str) -> None:
+    """And nothing is written."""
+    path = written(tmp_path / "log.db", won())
+    result = run("audit", path, str(tmp_path / arguments[0]), *arguments[1:])
+    assert (result.exit_code, said in result.stderr) == (USAGE, True)
+    assert not (tmp_path / arguments[0]).exists()
