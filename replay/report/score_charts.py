@@ -28,7 +28,7 @@ from forecast_ledger.replay.report.chart_parts import (
 from forecast_ledger.replay.report.pictures import COLOURS, PLAIN, WIDTH, Picture, Row, specify
 
 CURVE = 320  # pixels
-FEWEST_ANSWERS = 2  # of a line
+FEWEST = 2  # answers of a line, and lines of a picture
 MOST_ANSWERS = 60  # of a line
 MOST_LINES = len(COLOURS)  # so that no two have the same colour
 MOST_TICKS = 10
@@ -93,7 +93,7 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
     facts, scored, final = projections.facts, projections.scored(contest), projections.board(contest)
     names = [row.participant for row in final if row.rank is not None][:MOST_LINES]
     opened, answers = facts.contests[contest], int((scored.questions.weight > 0).sum())
-    if answers < FEWEST_ANSWERS or not names:
+    if answers < FEWEST or len(names) < FEWEST:
         return None
     size, led = -(-answers // MOST_ANSWERS), dict.fromkeys(names, 0)
     columns, shown, values = ("answered", "participant", "score", "rank"), list[Row](), list[Row]()
