@@ -204,9 +204,9 @@ def columns(projection: str | None, view: View) -> None:
 )
 @click.option(
     "--engine",
-    type=click.Choice(["local", "processes"]),
-    help="Score some questions at a time, in this process or in one for each processor. Default: all at once. The "
-    "digests are the same.",
+    type=click.Choice(["local", "processes", "spark"]),
+    help="Score some questions at a time: in this process, in one for each processor, or with Apache Spark. Default: "
+    "all at once. The digests are the same.",
 )
 @click.option(
     "--only",

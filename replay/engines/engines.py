@@ -1,4 +1,4 @@
-"""Engines: where the questions of a log are scored, in this process or in others. Each engine gives the same parts."""
+"""Engines: where the questions of a log are scored: in this process, in others, or on a cluster. All give the same."""
 
 import os
 import pickle
@@ -16,6 +16,7 @@ from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.projections.catalogue.question_parts import QuestionPart
 from forecast_ledger.replay.engines.sent_parts import pack, unpack
+from forecast_ledger.replay.engines.spark import spark
 from forecast_ledger.replay.engines.tasks import Shared, Task
 
 _MOST_PROCESSES = 61  # more than Windows can wait for
@@ -64,10 +65,11 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-Engine = Literal["local", "processes"]
+Engine = Literal["local", "processes", "spark"]
 ENGINES: dict[Engine, Callable[[Shared, Iterable[Task]], Iterator[QuestionPart]]] = {
     "local": local,
     "processes": processes,
+    "spark": spark,
 }
 
 _shared: list[Shared] = []  # in a process of the pool, what its tasks share

@@ -91,9 +91,10 @@ def replay(  # noqa: PLR0913 - what has a default is named
     trust: of segments. With `rows`, each row is rebuilt and its digest checked, as those of a log are. With `files`,
     the SHA-256 of each file is the one that the folder states, which is enough for a folder that you sealed yourself;
     its columns are then used as they are, and an event that does not fit those before it is still an error.
-    engine: reads and scores some questions at a time, before this returns: in this process (`local`), or in one for
-    each processor (`processes`). By default all forecasts are read at once, and scored when a table needs it. A program
-    that asks for `processes` guards its start with `if __name__ == "__main__":`, because each of them imports it.
+    engine: reads and scores some questions at a time, before this returns: in this process (`local`), in one for each
+    processor (`processes`), or in those of Apache Spark (`spark`). By default all forecasts are read at once, and
+    scored when a table needs it. A program that asks for `processes` guards its start with
+    `if __name__ == "__main__":`, because each of them imports it.
     tables: for which an engine computes what they need; the fewer, the less is scored and sent. Others can be asked for
     too, and then have all forecasts read.
     Raises, first that applies: ValueError (no such trust, or nothing that it could be of; no such engine), Refused

@@ -1,0 +1,108 @@
+"""The engine spark: the same tables, from real Spark where it is installed, and from a stand-in everywhere."""
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pyarrow
+import pytest
+
+from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.reading.replay import replay, summarize_tables
+from forecast_ledger.replay.reading.with_segments import WithSegments
+from forecast_ledger.replay.writing.append import append_lines
+from tests.support.paths import ROOT
+
+
+@pytest.fixture
+def season(tmp_path: Path) -> Path:
+    """The log of a tournament with a folder of segments beside it."""
+    path = tmp_path / "season.db"
+    with Ledger.open(path) as ledger, (ROOT / "data/metaculus-2022/commands.jsonl").open("rb") as file:
+        append_lines(ledger, file)
+    seal(path, tmp_path / "season.db.segments", rows=10)
+    return path
+
+
+def check(season: Path) -> None:
+    """Every table is that of a replay without an engine, from segments and from the log."""
+    expected = summarize_tables(replay(season).projections.facts)
+    for location in (WithSegments(season), season):
+        projections = replay(location, engine="spark").projections
+        assert summarize_tables(projections.facts, projections.cached) == expected
+
+
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")  # it is not used here
+@pytest.mark.skipif(not find_spec("pyspark") or not which("java"), reason="PySpark and Java are not installed")
+def test_spark_makes_the_same_tables(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In local mode, with two processes."""
+    from pyspark.sql import SparkSession  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - optional
+
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+    try:
+        check(season)
+    finally:
+        session.stop()
+
+
+class Session:
+    """What the engine uses of a Spark session, in this process: a range of numbers, mapped partition by partition."""
+
+    def range(self, begin: int, end: int, step: int, partitions: int) -> SimpleNamespace:
+        """The numbers, of which each partition has one."""
+        assert (begin, step, partitions) == (0, 1, max(end, 1))
+
+        def mapped(function: Callable[[Iterator[Any]], Iterator[Any]], schema: str) -> SimpleNamespace:
+            assert schema == "part binary, damage binary"
+            batches = [pyarrow.RecordBatch.from_pydict({"id": [number]}) for number in range(end)]
+            rows = [row for batch in batches for out in function(iter([batch])) for row in out.to_pylist()]
+            return SimpleNamespace(collect=lambda: [SimpleNamespace(**row) for row in rows])
+
+        return SimpleNamespace(mapInArrow=mapped)
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark's module with that session."""
+    package, sql = ModuleType("pyspark"), ModuleType("pyspark.sql")
+    builder = SimpleNamespace(appName=lambda _: SimpleNamespace(getOrCreate=Session))
+    sql.SparkSession = SimpleNamespace(builder=builder)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pyspark", package)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", sql)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_the_job_is_a_task_in_each_partition(season: Path) -> None:
+    """Its results are those of the other engines."""
+    check(season)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_damage_that_a_machine_finds_is_reported_here(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its log position; Spark alone would report its own error, with a trace of Java."""
+
+    def damaged(*_: object) -> None:
+        raise Corrupt(7, "a file was changed")
+
+    monkeypatch.setattr("forecast_ledger.replay.engines.tasks.read_forecasts_on", damaged)
+    with pytest.raises(Corrupt, match="log position 7: a file was changed"):
+        replay(season, engine="spark")
+    assert pickle.loads(pickle.dumps(Corrupt(7, "x", "digests"))).check == "digests"  # noqa: S301 - ours
+
+
+def test_without_pyspark_the_engine_says_what_to_install(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is scored."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(Unavailable, match="install the extra `spark`"):
+        replay(season, engine="spark")
