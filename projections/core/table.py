@@ -20,7 +20,7 @@ from forecast_ledger.projections.core.column_values import (
     slice_rows,
     take_rows,
 )
-from forecast_ledger.projections.core.html import SHOWN_ROWS, html_table
+from forecast_ledger.projections.core.html import MOST_CHARTED, SHOWN_ROWS, Chart, chart, html_table
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 
@@ -117,6 +117,30 @@ class Table:
     def _repr_html_(self) -> str:
         """Return the first rows as HTML, for a notebook."""
         return html_table(self.columns, self.rows_at(np.arange(min(SHOWN_ROWS, len(self)))).printed(), len(self))
+
+    def chart(self, value: str = "", by: str = "") -> Chart:
+        """Return a Vega-Lite specification with its data, which a notebook draws: bars, or lines over time.
+
+        `altair.Chart.from_dict` reads it. value: the column with numbers; by default the first with points, else with
+        money, and so on. by: the column that they are drawn by; by default the last with ids. If another column of ids
+        has several values, each has bars or a line of its own. Numbers are decimal text.
+
+        Raises, first that applies: KeyError (no such column), ValueError (no column with numbers, or more than 5,000
+        rows).
+
+        >>> from pathlib import Path
+        >>> from forecast_ledger import append, open, replay
+        >>> with open(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        ...     counts = append(ledger, file)
+        ...     board = replay(ledger).table("leaderboard").only("contest", "plain")
+        >>> board.chart()["data"]["values"][0]
+        {'participant': 'B', 'score': '1.852570525'}
+        """
+        names = [column.name for column in self.columns]
+        for name in filter(None, (value, by)):
+            if name not in names:
+                raise KeyError(f"{name}: the columns of {self.name} are {', '.join(names)}")
+        return chart(self.columns, [*self.rows_at(np.arange(min(MOST_CHARTED + 1, len(self)))).printed()], value, by)
 
     def only(self, column: str, label: str) -> "Table":
         """Return the rows that have this id in this column."""

@@ -1,9 +1,11 @@
 """A table in a notebook: its rows as HTML, in which nothing that a log says is taken for HTML."""
 
+import re
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from msgspec import json
 
 from forecast_ledger.projections.core.column_values import Column, ids
 from forecast_ledger.projections.core.html import SHOWN_ROWS
@@ -77,3 +79,52 @@ def test_a_table_without_rows_shows_its_columns() -> None:
     assert Reader(table()._repr_html_()).texts == ["who", "score", "0 rows"]
     missing = Table("board", 1, COLUMNS, (ids(["ada"]), [None]))
     assert Reader(missing._repr_html_()).texts == ["who", "score", "ada", "1 row"]
+
+
+def drawn(chart: Any) -> str:
+    """What Vega draws of a specification, as SVG."""
+    vega = pytest.importorskip("vl_convert", reason="Vega is not installed")
+    return str(vega.vegalite_to_svg(json.encode(chart).decode(), vl_version="5.21"))
+
+
+def test_a_chart_has_a_bar_for_each_row_in_their_order() -> None:
+    """Vega reads the decimal text as numbers: the bar of 0.5 is twice as long as that of 0.25."""
+    board = Table("board", 1, COLUMNS, (ids(["cy", "ada"]), [500_000_000, 250_000_000]))
+    chart = board.chart()
+    assert chart["data"]["values"] == [{"who": "cy", "score": "0.500000000"}, {"who": "ada", "score": "0.250000000"}]
+    svg = drawn(chart)
+    lengths = [float(each) for each in re.findall(r'aria-roledescription="bar" d="M0,[\d.]+h([\d.]+)v', svg)]
+    assert len(lengths) == 2
+    assert lengths[0] == pytest.approx(2 * lengths[1])
+    assert svg.index(">cy<") < svg.index(">ada<")
+    assert chart._repr_mimebundle_()["application/vnd.vegalite.v5+json"] == chart
+
+
+def test_a_chart_over_time_has_a_line_for_each_id() -> None:
+    """The instants are those of the table."""
+    columns = (Column("who", "id", "who"), Column("at", "instant", "when"), Column("cash", "money", "how much"))
+    table = Table("cash", 1, columns, (ids(["a", "b", "a"]), [0, 86_400 * 10**6, 2 * 86_400 * 10**6], [10**6] * 3))
+    chart = table.chart(by="at")
+    assert chart["mark"]["type"] == "line"
+    assert chart["encoding"]["color"]["field"] == "who"
+    assert chart["data"]["values"][1] == {"at": "1970-01-02T00:00:00Z", "cash": "1.00", "who": "b"}
+    assert drawn(chart).count('aria-roledescription="line mark"') == 2
+
+
+def test_names_in_a_chart_are_data() -> None:
+    """Nothing that a log says is taken for an expression or for markup."""
+    svg = drawn(table(*HOSTILE[:4], "datum.score", "]; alert(1)").chart())
+    assert "<script" not in svg
+    assert "<img" not in svg
+    assert "datum.score" in svg
+
+
+def test_a_chart_that_cannot_be_made_is_refused() -> None:
+    """An unknown column, no numbers, too many rows."""
+    with pytest.raises(KeyError, match="the columns of board are who, score"):
+        table("ada").chart(value="scores")
+    with pytest.raises(ValueError, match="no column with numbers"):
+        Table("names", 1, COLUMNS[:1], (ids(["ada"]),)).chart()
+    with pytest.raises(ValueError, match="5,000"):
+        table(*map(str, range(5_001))).chart()
+    assert len(table(*map(str, range(5_000))).chart()["data"]["values"]) == 5_000
