@@ -1,89 +1,138 @@
 """The events of a log that a working paper lists: late entries, exclusions, and answers that were revoked."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from heapq import nlargest
 from os import PathLike
 from typing import NamedTuple
 
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.replay.explain.diff import Diff, diff
-from forecast_ledger.replay.explain.explain_scores import LogSource
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store
+from forecast_ledger.projections.facts import from_log
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.replay.reading.outcome_names import OutcomeNames
+from forecast_ledger.replay.reading.replay import Watch, open_store
 
 HOUR = 3_600 * 10**6  # µs
 WORST = 10  # late entries that are listed
-MOST_REVOCATIONS = 20  # whose effects are worked out; each needs the log to be read again
 _ANSWERS = (events.QuestionResolved, events.QuestionAnnulled)
+_FOLLOWS = (events.PositionSettled, events.PositionRefunded, events.TradesVoided, events.SettlementReversed)
 
 
-class Revocation(NamedTuple):
-    """An answer that was revoked. position, again: log positions of it, and of the next answer; None without one."""
+@dataclass(slots=True)
+class Revocation:
+    """A revocation, the answer that it undid, and the next answer, None without one."""
 
-    position: int
-    question: str
-    reason: str
-    again: int | None
+    recorded: Recorded
+    undone: Recorded
+    again: Recorded | None = None
 
 
-class Evidence(NamedTuple):
+class Correction(NamedTuple):
+    """Revocations and the new answers to their questions, from one log position to another, with nothing between."""
+
+    first: int
+    last: int
+    questions: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Evidence:
     """The events that a working paper lists.
 
-    events: how many there are; imported: how many have a time of receipt from elsewhere. late: how many were recorded
-    longer after the instant that they claim than is allowed; worst: the latest of them, and of those that claim an
-    instant after their recording (ahead). exclusions, revocations: in log order.
+    allowed: how late an entry may be, µs. events: how many there are; imported: how many have a time of receipt from
+    elsewhere. late: how many were recorded longer after the instant that they claim than is allowed; worst: the latest
+    of them, and of those that claim an instant after their recording (ahead). after_close: forecasts that were recorded
+    at or after the close of their question, which they claim to precede. exclusions, revocations, corrections: in log
+    order.
     """
 
-    events: int
-    imported: int
-    late: int
-    ahead: int
-    worst: list[Recorded]
-    exclusions: list[Recorded]
-    revocations: list[Revocation]
+    allowed: int
+    events: int = 0
+    imported: int = 0
+    late: int = 0
+    ahead: int = 0
+    after_close: int = 0
+    worst: list[Recorded] = field(default_factory=list)
+    exclusions: list[Recorded] = field(default_factory=list)
+    revocations: list[Revocation] = field(default_factory=list)
+    corrections: list[Correction] = field(default_factory=list)
+    names: OutcomeNames = field(default_factory=OutcomeNames)
+    _closes_at: dict[str, int] = field(default_factory=dict)  # by question, as far as the log is read
+    _answers: dict[str, Recorded] = field(default_factory=dict)  # by question
+    _revoked: dict[str, Revocation] = field(default_factory=dict)  # by question without a new answer
+    _running: Correction | None = None  # the last of the corrections, for as long as it grows
 
-
-def collect(location: str | PathLike[str], name: str, as_of: AsOf, allowed: int, watch: Watch) -> Evidence:
-    """Read a log as of a cut. allowed: how late an entry may be, µs. Raises Refused, Unavailable, Corrupt."""
-    count = imported = late = ahead = 0
-    worst, exclusions, revoked = list[Recorded](), list[Recorded](), list[Revocation]()
-    answers: dict[str, list[int]] = {}  # log positions by question
-    for page in _pages(location, name, as_of, watch):
-        count += len(page)
-        imported += sum(recorded.imported is True for recorded in page)
-        apart = [recorded for recorded in page if lateness(recorded) > allowed or lateness(recorded) < 0]
-        ahead += sum(lateness(recorded) < 0 for recorded in apart)
-        late += sum(lateness(recorded) > allowed for recorded in apart)
-        worst = nlargest(WORST, [*worst, *apart], key=lambda each: (abs(lateness(each)), -each.position))
+    def add(self, page: Sequence[Recorded]) -> None:
+        """Read the next page of the log."""
+        self.events += len(page)
+        self.imported += sum(recorded.imported is True for recorded in page)
+        apart = [recorded for recorded in page if lateness(recorded) > self.allowed or lateness(recorded) < 0]
+        self.ahead += sum(lateness(recorded) < 0 for recorded in apart)
+        self.late += sum(lateness(recorded) > self.allowed for recorded in apart)
+        self.worst = nlargest(WORST, [*self.worst, *apart], key=lambda each: (abs(lateness(each)), -each.position))
         for recorded in page:
-            event = recorded.event
-            if isinstance(event, events.ParticipantExcluded):
-                exclusions.append(recorded)
-            elif isinstance(event, events.ResolutionRevoked):
-                revoked.append(Revocation(recorded.position, event.question, event.reason, None))
-            elif isinstance(event, _ANSWERS):
-                answers.setdefault(event.question, []).append(recorded.position)
-    revocations = [
-        each._replace(again=next((place for place in answers.get(each.question, ()) if place > each.position), None))
-        for each in revoked
-    ]
-    return Evidence(count, imported, late, ahead, worst, exclusions, revocations)
+            self.names.learn(recorded.event)
+            self.after_close += self._is_after_close(recorded)
+            self._follow_answers(recorded)
+            if isinstance(recorded.event, events.ParticipantExcluded):
+                self.exclusions.append(recorded)
+
+    def _is_after_close(self, recorded: Recorded) -> bool:
+        event = recorded.event
+        match event:
+            case events.QuestionOpened() | events.QuestionRescheduled() if event.closes_at is not None:
+                self._closes_at[event.question] = event.closes_at
+            case events.QuestionClosed():
+                self._closes_at[event.question] = event.at
+            case events.ForecastMade():
+                return recorded.recorded_at >= self._closes_at[event.question]
+        return False
+
+    def _follow_answers(self, recorded: Recorded) -> None:
+        """Keep answers and revocations, and join those that follow each other."""
+        event, run = recorded.event, self._running
+        if isinstance(event, events.ResolutionRevoked):
+            revocation = Revocation(recorded, self._answers[event.question])
+            self.revocations.append(revocation)
+            self._revoked[event.question] = revocation
+            before = run or Correction(recorded.position, 0, ())
+            questions = tuple(dict.fromkeys((*before.questions, event.question)))
+            self._run(Correction(before.first, recorded.position, questions))
+        elif isinstance(event, _ANSWERS):
+            self._answers[event.question] = recorded
+            if (revoked := self._revoked.pop(event.question, None)) is not None:
+                revoked.again = recorded
+            own = run is not None and event.question in run.questions
+            self._run(run._replace(last=recorded.position) if run is not None and own else None)
+        elif run is not None:
+            self._run(run._replace(last=recorded.position) if isinstance(event, _FOLLOWS) else None)
+
+    def _run(self, correction: Correction | None) -> None:
+        """Begin, lengthen or end a correction."""
+        if correction is not None:
+            self.corrections[len(self.corrections) - (self._running is not None) :] = [correction]
+        self._running = correction
+
+
+def collect(location: str | PathLike[str], name: str, until: int, allowed: int, watch: Watch) -> tuple[Facts, Evidence]:
+    """Read a log up to a log position, and no row after it: it may be damaged. allowed: how late an entry may be, µs.
+
+    Raises Unavailable, Corrupt.
+    """
+    evidence = Evidence(allowed)
+
+    def read(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+        for page in pages:
+            evidence.add(page)
+            watch(page[-1].position)
+            yield page
+
+    with open_store(location, name) as store:
+        facts = from_log.facts(read(log.unseal_pages(log.pages_up_to(store.pages(), until))))
+    return facts, evidence
 
 
 def lateness(recorded: Recorded) -> int:
     """Return how long after the instant that it claims an event was recorded, µs."""
     return recorded.recorded_at - recorded.event.at
-
-
-def moved(location: str | PathLike[str], name: str, as_of: AsOf, revocation: Revocation) -> Diff:
-    """Return what changed on leaderboards between an answer that was revoked and the answer that replaced it.
-
-    If nothing has, up to the end of the log. Raises Refused, Unavailable, Corrupt.
-    """
-    before = LogSource(location, name, revocation.position - 1)
-    return diff(before, as_of if revocation.again is None else revocation.again, "leaderboard")
-
-
-def _pages(location: str | PathLike[str], name: str, as_of: AsOf, watch: Watch) -> Iterator[Sequence[Recorded]]:
-    with open_store(location, name) as store:
-        yield from Cut(as_of).pages(log.unseal_pages(store.pages()), watch)

@@ -1,6 +1,6 @@
 """A working paper: the verdict on a log, its contests and their money, and the entries that ask for a second look."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from os import PathLike, fspath
 from pathlib import Path
@@ -8,25 +8,21 @@ from shlex import join
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.audit.verify import Verification, run_checks
-from forecast_ledger.replay.explain.diff import Diff
-from forecast_ledger.replay.papers.evidence import (
-    HOUR,
-    MOST_REVOCATIONS,
-    Evidence,
-    Revocation,
-    collect,
-    lateness,
-    moved,
-)
+from forecast_ledger.replay.papers.corrections import BOARDS, Move, moves
+from forecast_ledger.replay.papers.evidence import HOUR, Correction, Evidence, Revocation, collect, lateness
 from forecast_ledger.replay.reading.event_text import event_type, sentence
-from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch, replay
+from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch
 from forecast_ledger.replay.reading.version import code_version
 from forecast_ledger.replay.report.chart_parts import count, rows_of
 from forecast_ledger.replay.report.sections import contest_facts
 
-MOST_CHANGES = 20  # rows of leaderboards that are listed for a revocation
+MOST_REVOCATIONS = 100  # that are listed
+MOST_CORRECTIONS = 200  # of which it is worked out what they moved
+MOST_CHANGES = 20  # rows of boards that are listed for a correction
 DIGESTS = ("questions", "scores", "leaderboard", "prizes", "arena_leaderboard", "journal", "trial_balance")
 _FINE = (("day", 24 * HOUR), ("hour", HOUR), ("minute", HOUR // 60), ("second", 10**6))
 
@@ -88,11 +84,12 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
     command += ["--late", f"{late // 10**6}s"] * (late != HOUR) + ["--name", name] * (name != "main")
     sections = [_checks(verification)]
     if not verification.damage:
-        at = position if position else None
-        season, evidence = replay(log, name, at, watch), collect(log, name, at, late, watch)
+        facts, evidence = collect(log, name, position, late, watch)
+        season = Replay(verification.head, Projections(facts))
+        corrected = evidence.corrections[:MOST_CORRECTIONS]
+        effects = [*zip(corrected, moves(log, name, corrected, watch), strict=True)]
         sections += [_checkpoint(season, name), *_contests(season.projections), _trial_balance(season)]
-        sections += [_late(evidence, late), _revocations(evidence, lambda each: moved(log, name, at, each))]
-        sections.append(_exclusions(evidence))
+        sections += [_late(evidence), _revocations(evidence, effects), _exclusions(evidence)]
     sections += [_unchecked(verification), _signature()]
     title = f"Working paper: {Path(fspath(log)).name}" + f", ledger {name}" * (name != "main")
     return Audit(Paper(title, verdict(verification), sections, join(command)), verification)
@@ -142,13 +139,15 @@ def _contests(projections: Projections) -> Iterator[Section]:
         if name in projections.traded:
             facts.append(("Digest of the accounts", accounts.only("contest", name).digest()))
         rows = [*prizes.only("contest", name).rows()]
-        owed = [[each["participant"], *_prize(each)] for each in rows]
+        owed = [[each["participant"], *_prize(each, sealed=row["sealed_at"] is not None)] for each in rows]
+        words = ["The board is not sealed: prizes can change, and nothing is owed yet."]
         sheet = Sheet("Prizes", ["participant", "prize", "paid", "owed"], owed, frozenset({"prize", "paid", "owed"}))
-        yield Section(row["title"] or name, [], facts, [sheet] if rows else [], level=3)
+        words = words if rows and row["sealed_at"] is None else []
+        yield Section(row["title"] or name, words, facts, [sheet] if rows else [], level=3)
 
 
-def _prize(row: dict[str, Any]) -> list[str]:
-    return [row["prize"], row["paid"], str(Decimal(row["prize"]) - Decimal(row["paid"]))]
+def _prize(row: dict[str, Any], *, sealed: bool) -> list[str]:
+    return [row["prize"], row["paid"], str(Decimal(row["prize"]) - Decimal(row["paid"])) if sealed else ""]
 
 
 def _trial_balance(season: Replay) -> Section:
@@ -164,15 +163,18 @@ def _trial_balance(season: Replay) -> Section:
     return Section("Trial balance", words, [], [Sheet("Trial balance", columns, rows, frozenset(columns[2:]))])
 
 
-def _late(evidence: Evidence, allowed: int) -> Section:
+def _late(evidence: Evidence) -> Section:
     """Return how many entries were recorded late, ahead of the instant that they claim, or imported; and the worst."""
     late, ahead, imported = evidence.late, evidence.ahead, evidence.imported
-    after = f"recorded more than {duration(allowed)} after the instant {_claimed(late)}"
+    after = f"recorded more than {duration(evidence.allowed)} after the instant {_claimed(late)}"
     words = [f"{_entries(late)} of {evidence.events:,}, {after}."]
     if ahead:
         words.append(f"{_entries(ahead)}, recorded before the instant {_claimed(ahead)}.")
     if imported:
         words.append(f"{_entries(imported)}, imported with a time of receipt that the ledger's clock did not see.")
+    if evidence.after_close:
+        told = f"{count(evidence.after_close, 'forecast')}, recorded at or after the close of the question"
+        words.append(f"{told}, and {'claims' if evidence.after_close == 1 else 'claim'} to be made before it.")
     columns = ["log position", "type", "claims", "recorded", "late by", "says"]
     rows = [
         [
@@ -181,7 +183,7 @@ def _late(evidence: Evidence, allowed: int) -> Section:
             format_instant(each.event.at),
             format_instant(each.recorded_at),
             duration(lateness(each)),
-            sentence(each.event),
+            sentence(each.event, evidence.names.of),
         ]
         for each in evidence.worst
     ]
@@ -197,39 +199,75 @@ def _entries(number: int) -> str:
     return count(number, "entry", "entries")
 
 
-def _revocations(evidence: Evidence, effect: Callable[[Revocation], Diff]) -> Section:
-    """Return the answers that were revoked. effect: returns what changed on leaderboards."""
-    revoked = evidence.revocations
+def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Move]]]) -> Section:
+    """Return the answers that were revoked. effects: corrections, and what each moved on boards."""
+    revoked, corrections = evidence.revocations, evidence.corrections
     if not revoked:
         return Section("Answers that were revoked", ["None."], [], [])
-    rows = [[str(each.position), each.question, each.reason, _text(each.again)] for each in revoked]
-    sheets = [Sheet("Answers that were revoked", ["log position", "question", "reason", "answered again at"], rows)]
-    for each in revoked[:MOST_REVOCATIONS]:
-        sheets += _changes(each, effect(each))
-    words = ["Below are the ranks, scores and prizes that differ between the revoked answer and the next one, or now."]
+    columns = ["log position", "question", "answer", "reason", "next answer"]
+    rows = [_revoked(each, evidence) for each in revoked[:MOST_REVOCATIONS]]
+    sheets = [Sheet("Answers that were revoked", columns, rows)]
+    for correction, found in effects:
+        sheets += _changes(correction, found)
+    words = [
+        "Revocations and new answers that are recorded without a break are one correction.",
+        "Rows of boards are listed whose rank, prize or total differs from just before a correction to just after it.",
+    ]
     if len(sheets) == 1:
-        words = ["No rank, score or prize differs between a revoked answer and the next one, or now."]
-    if len(revoked) > MOST_REVOCATIONS:
-        words.append(f"Only the first {MOST_REVOCATIONS} of {len(revoked):,} were followed.")
+        words.append("No rank, prize or total differs.")
+    if len(rows) < len(revoked):
+        words.append(
+            f"Only the first {len(rows)} of {len(revoked):,} are listed; `log --type resolution_revoked` lists all."
+        )
+    if len(effects) < len(corrections):
+        words.append(f"Only the first {len(effects)} of {len(corrections):,} corrections were followed.")
     return Section("Answers that were revoked, and what they moved", words, [], sheets)
 
 
-def _changes(revocation: Revocation, found: Diff) -> list[Sheet]:
-    """Return the ranks, scores and prizes that differ between two points of the log."""
-    columns = ["contest", "participant", "column", "before", "after"]
-    rows = [
-        [change.difference.key["contest"], change.difference.key["participant"], column, *map(_text, pair)]
-        for change in found.changes
-        for column, pair in change.difference.columns.items()
-        if column in {"rank", "score", "prize"}
+def _revoked(revocation: Revocation, evidence: Evidence) -> list[str]:
+    event: Any = revocation.recorded.event
+    again = "" if revocation.again is None else _answer(revocation.again, evidence)
+    return [
+        str(revocation.recorded.position),
+        event.question,
+        _answer(revocation.undone, evidence),
+        event.reason,
+        again,
     ]
-    if not rows:
-        return []
-    caption = f"Moved from log position {revocation.position - 1} to {found.new.position}"
-    shown = rows[:MOST_CHANGES]
-    if len(shown) < len(rows):
-        caption += f": the first {len(shown)} of {len(rows):,} numbers"
-    return [Sheet(caption, columns, shown, frozenset({"before", "after"}))]
+
+
+def _answer(recorded: Recorded, evidence: Evidence) -> str:
+    """Return an answer in words, with its log position."""
+    event: Any = recorded.event
+    words = "annulled"
+    if isinstance(event, events.QuestionResolved):
+        words = sentence(event, evidence.names.of).removeprefix(f"{event.question}: ").rpartition(", known at ")[0]
+    return f"{words} (#{recorded.position})"
+
+
+def _changes(correction: Correction, found: Sequence[Move]) -> Iterator[Sheet]:
+    """Yield a table for each kind of board of which a correction moved rows."""
+    for board, names in BOARDS.items():
+        rows = [
+            [
+                each.contest,
+                each.participant,
+                *(_moved(row, name) for name in names for row in (each.before, each.after)),
+            ]
+            for each in found
+            if each.table == board
+        ]
+        if not rows:
+            continue
+        moved = [f"{name} {when}" for name in names for when in ("before", "after")]
+        caption = f"Moved on {board} from log position {correction.first - 1} to {correction.last}"
+        if len(rows) > MOST_CHANGES:
+            caption += f": the first {MOST_CHANGES} of {len(rows):,} rows"
+        yield Sheet(caption, ["contest", "participant", *moved], rows[:MOST_CHANGES], frozenset(moved))
+
+
+def _moved(row: Mapping[str, Any] | None, name: str) -> str:
+    return "not listed" if row is None else _text(row[name])
 
 
 def _text(value: Any) -> str:
@@ -253,6 +291,8 @@ def _unchecked(verification: Verification) -> Section:
         "Whether amounts that the log says were paid have reached anybody.",
     ]
     words += [f"{each.check}: {each.says}" for each in verification.results if each.found == "not checked"]
+    if verification.damage and (first := verification.damage[0].position) > 1:
+        words.append(f"The events before the damage: --as-of {first - 1} makes a paper about them.")
     return Section("What was not checked", words, [], [])
 
 

@@ -118,8 +118,8 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     if row["sealed_at"]:
         told.append(("Sealed", f"at log position {row['sealed_at']}, digest {row['sealed_digest']}"))
     told.append(("Rules", rules.name))
-    if rules.kernel != "none":
-        told.append(("A score is", describe_score(rules, rules.kernel)))
+    kernels = {"A score is": rules.kernel, "On a range": rules.cdf_kernel, "By quantiles": rules.quantile_kernel}
+    told += [(form, describe_score(rules, kernel)) for form, kernel in kernels.items() if kernel != "none"]
     told.append(("The board", describe_board(rules) + (", the least first" if lower_is_better(rules) else "")))
     if rules.take != "none":
         told.append(("A take is", TAKES[rules.take].words))

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,17 +22,23 @@ from tests.replay.report.test_report import HOSTILE, checked, crowd
 from tests.support import oracle
 from tests.support.given import (
     NOW,
+    OPENS,
+    annulment,
     contest,
+    day,
     entry,
     exclusion,
+    finalization,
     forecast,
     micros,
     opened,
     payment,
+    rescheduling,
     resolution,
     revocation,
     won,
 )
+from tests.support.paths import DATA
 
 BRIER = RuleSet(name="plain-brier", kernel="brier", period="covered", total="mean")
 
@@ -89,17 +96,130 @@ def test_an_answer_that_is_revoked_moves_boards(tmp_path: Path) -> None:
     commands: list[AnyCommand] = [*story, resolution(), revocation(), resolution(outcome="no")]
     path = written(tmp_path / "log.db", commands)
     paper, first = paper_of(path), len(commands) - 1
-    assert sheet(paper, "Answers") == [[str(first), "rain", "misread", str(first + 1)]]
-    assert section(paper, "Answers").sheets[1].caption == f"Moved from log position {first - 1} to {first + 1}"
-    assert sorted(sheet(paper, "Answers", 1)) == [
-        ["cup", "ada", "rank", "1", "2"],
-        ["cup", "ada", "score", "0.090000000", "0.490000000"],
-        ["cup", "bob", "rank", "2", "1"],
-        ["cup", "bob", "score", "0.640000000", "0.040000000"],
+    undone, new = f"yes (#{first - 1})", f"no (#{first + 1})"
+    assert sheet(paper, "Answers") == [[str(first), "rain", undone, "misread", new]]
+    moved = section(paper, "Answers").sheets[1]
+    assert moved.caption == f"Moved on leaderboard from log position {first - 1} to {first + 1}"
+    assert moved.columns[2:4] + moved.columns[6:] == ["rank before", "rank after", "score before", "score after"]
+    assert [row[:4] + row[6:] for row in sorted(moved.rows)] == [
+        ["cup", "ada", "1", "2", "0.090000000", "0.490000000"],
+        ["cup", "bob", "2", "1", "0.640000000", "0.040000000"],
     ]
     still = paper_of(path, as_of=first)
-    assert sheet(still, "Answers") == [[str(first), "rain", "misread", ""]]
-    assert ["cup", "ada", "rank", "1", ""] in sheet(still, "Answers", 1)
+    assert sheet(still, "Answers") == [[str(first), "rain", undone, "misread", ""]]
+    assert [row[:4] for row in sorted(sheet(still, "Answers", 1))] == [
+        ["cup", "ada", "1", "not listed"],
+        ["cup", "bob", "2", "not listed"],
+    ]
+
+
+# A take is proportional to the probability of the answer over the median, 0.5. For yes 1, 1.6, 0.4 and 1 in 4, and for
+# no 1, 0.4, 1.6 and 1: of a pool of 100, 25, 40, 10 and 25, and 25, 10, 40 and 25.
+CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}
+
+
+def corrected(between: Sequence[AnyCommand] = ()) -> list[AnyCommand]:
+    """Three contests over one question: one is sealed and paid, one sealed, one open; then the answer is corrected."""
+    story: list[AnyCommand] = [opened()]
+    for name in ("cup", "jug", "mug"):
+        story += [contest(name, pool=100), entry(name)]
+    story += [forecast(participant=who, probability=chance, at=OPENS) for who, chance in CHANCES.items()]
+    story += [resolution(), finalization("cup"), finalization("jug"), payment("cup")]
+    return [*story, revocation(at=day(26)), *between, resolution(at=day(26), outcome="no")]
+
+
+def test_a_correction_moves_boards_that_are_not_sealed(tmp_path: Path) -> None:
+    """A sealed board keeps its prizes, which are paid or owed; an open one owes nothing."""
+    paper = paper_of(written(tmp_path / "log.db", corrected()))
+    [_, moved] = section(paper, "Answers").sheets
+    assert moved.columns[:6] == [
+        "contest", "participant", "rank before", "rank after", "prize before", "prize after"
+    ]  # fmt: skip
+    assert [row[:6] for row in sorted(moved.rows)] == [
+        ["mug", "bob", "1", "4", "40.00", "10.00"],
+        ["mug", "cyd", "4", "1", "10.00", "40.00"],
+    ]
+    for name, paid in (("cup", True), ("jug", False)):
+        prizes = {"ada": "25.00", "bob": "40.00", "cyd": "10.00", "dan": "25.00"}
+        rows = [[who, prize, *((prize, "0.00") if paid else ("0.00", prize))] for who, prize in prizes.items()]
+        assert sorted(sheet(paper, name)) == rows
+    assert {row[3] for row in sheet(paper, "mug")} == {""}
+    assert "nothing is owed yet" in section(paper, "mug").words[0]
+    assert section(paper, "jug").words == []
+
+
+def test_what_is_recorded_between_is_no_part_of_a_correction(tmp_path: Path) -> None:
+    """With another answer before the new one, it is compared how boards were without the revoked answer."""
+    aside: list[AnyCommand] = [
+        opened("wind"),
+        entry("mug", "wind"),
+        forecast("wind", "ada"),
+        resolution("wind", at=day(26)),
+    ]
+    commands = corrected(aside)
+    paper = paper_of(written(tmp_path / "log.db", commands))
+    [listed, moved] = section(paper, "Answers").sheets
+    assert moved.caption == "Moved on leaderboard from log position 18 to 19"
+    assert {row[3] for row in moved.rows} <= {"not listed", ""}
+    assert [row[4] for row in listed.rows] == ["no (#24)"]
+
+
+def test_corrections_of_several_answers_are_told_apart(tmp_path: Path) -> None:
+    """An answer between them ends the first; two in a row are one, and a question revoked twice has both answers.
+
+    Ada's mean score is 0.09 and bob's 0.64, then 0.49 and 0.04; with an answer yes on c 1.07 / 3 and 0.72 / 3, and
+    without a 0.58 / 2 and 0.68 / 2.
+    """
+    story: list[AnyCommand] = [contest(rules=BRIER)]
+    for name in ("a", "b", "c"):
+        story += [opened(name), entry(question=name), forecast(name), forecast(name, "bob", probability="0.2")]
+    story += [resolution("a"), resolution("b"), revocation("a"), resolution("a", outcome="no"), revocation("b")]
+    story += [resolution("b", outcome="no"), resolution("c"), revocation("a"), annulment("a")]
+    paper = paper_of(written(tmp_path / "log.db", story))
+    listed, *moved = section(paper, "Answers").sheets
+    assert [row[1:3] + row[4:] for row in listed.rows] == [
+        ["a", "yes (#14)", "no (#17)"],
+        ["b", "yes (#15)", "no (#19)"],
+        ["a", "no (#17)", "annulled (#22)"],
+    ]
+    assert [each.caption.partition("from ")[2] for each in moved] == ["log position 15 to 19", "log position 20 to 22"]
+
+
+def test_corrections_move_accounts(tmp_path: Path) -> None:
+    """In the story, the totals and ranks of ada and bo: the boards as of just before and after are replayed here."""
+    path = str(tmp_path / "arena.db")
+    assert run("append", path, str(DATA / "arena-week" / "commands.jsonl")).exit_code == FINE
+    [_, moved] = section(paper_of(path), "Answers").sheets
+    assert moved.caption == "Moved on arena_leaderboard from log position 46 to 52"
+    old, new = (
+        {(row["contest"], row["participant"]): row for row in replay(path, as_of=cut).table("arena_leaderboard").rows()}
+        for cut in (46, 52)
+    )
+    expected = [
+        [*key, *(str(each[key][name]) for name in ("rank", "total") for each in (old, new))]
+        for key in new
+        if (old[key]["rank"], old[key]["total"]) != (new[key]["rank"], new[key]["total"])
+    ]
+    assert sorted(moved.rows) == sorted(expected)
+    assert [row[1] for row in expected] == ["ada", "bo"]
+
+
+def test_forecasts_recorded_after_the_close_are_counted(tmp_path: Path) -> None:
+    """The close of the 20th is put off to the 23rd; recorded on the 22nd a forecast is in time, and on the 23rd not."""
+    now = [micros(10)]
+    with Ledger.open(tmp_path / "log.db", clock=lambda: now[0]) as ledger:
+        told: list[tuple[int, AnyCommand]] = [
+            (10, opened()),
+            (14, rescheduling()),
+            (22, forecast(at=day(15))),
+            (23, forecast(participant="bob", at=day(15))),
+            (23, forecast(participant="cyd", at=day(16))),
+        ]
+        for number, (at, command) in enumerate(told):
+            now[0] = micros(at)
+            ledger.handle(command, command_id=f"c{number}")
+    words = " ".join(section(paper_of(str(tmp_path / "log.db")), "Late").words)
+    assert "2 forecasts, recorded at or after the close of the question" in words
 
 
 def test_exclusions_have_their_reasons(tmp_path: Path) -> None:
@@ -144,6 +264,9 @@ def test_a_damaged_log_gets_no_numbers(tmp_path: Path, ending: str) -> None:
     assert "The log is damaged: log position 3" in text
     assert "Trial balance" not in text
     assert "What was not checked" in text
+    assert "-as-of 2 makes a paper" in text
+    assert run("audit", path, str(out), "--as-of", "2").exit_code == FINE
+    assert run("audit", path, str(out), "--as-of", "3").exit_code == DAMAGED
 
 
 def test_an_empty_log_has_a_paper(tmp_path: Path) -> None:
