@@ -11,7 +11,7 @@ import click
 from forecast_ledger.replay.console.shell import USAGE, fail, parse_cut, progress, report_errors, say
 
 if TYPE_CHECKING:
-    from forecast_ledger.replay.engines.engines import Engine
+    from forecast_ledger.replay.engines.engines import Choice
     from forecast_ledger.replay.reading.replay import Replay
     from forecast_ledger.replay.reading.with_segments import Trust
 
@@ -68,7 +68,11 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
 
 
 def replay_log(
-    log: Location, name: str, as_of: str | None, engine: "Engine | None" = None, tables: Collection[str] = ()
+    log: Location,
+    name: str,
+    as_of: str | None,
+    engine: "Choice | None" = None,
+    tables: Collection[str] = (),
 ) -> "Replay":
     """Replay a log as of a cut, showing progress. engine, tables: see `reading.replay.replay`."""
     from forecast_ledger.replay.reading.replay import replay

@@ -9,9 +9,16 @@ import numpy as np
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.catalogue.question_parts import finish, needed
-from forecast_ledger.replay.engines.engines import ENGINES, Engine
+from forecast_ledger.replay.engines.engines import ENGINES, Engine, processors
 from forecast_ledger.replay.engines.log_frame import LogFrame, UnreadForecasts
 from forecast_ledger.replay.engines.tasks import FORECASTS, Shared, divide, tasks
+
+MANY = 1 << 22  # forecasts from which on it is worth starting processes
+
+
+def engine_for(frame: LogFrame) -> Engine:
+    """Return the engine for a log: processes, if there are many forecasts, and processors for more than one."""
+    return "processes" if processors() > 1 and frame.frame.counts.sum() >= MANY else "local"
 
 
 def divided(

@@ -12,6 +12,8 @@ from multiprocessing.context import BaseContext
 from threading import Thread
 from typing import Literal
 
+import numpy as np
+
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.projections.catalogue.question_parts import QuestionPart
@@ -20,6 +22,7 @@ from forecast_ledger.replay.engines.spark import spark
 from forecast_ledger.replay.engines.tasks import Shared, Task
 
 _MOST_PROCESSES = 61  # more than Windows can wait for
+_KEPT = 31 << 20  # bytes, which glibc, once they were freed together, keeps: else each large array is new memory
 _ENDED = (
     "a process that scored questions ended before it was done, perhaps because memory was short: "
     "free memory, or use the engine local"
@@ -66,6 +69,7 @@ def processors() -> int:
 
 
 Engine = Literal["local", "processes", "spark"]
+Choice = Engine | Literal["auto"]  # see `divided.engine_for`
 ENGINES: dict[Engine, Callable[[Shared, Iterable[Task]], Iterator[QuestionPart]]] = {
     "local": local,
     "processes": processes,
@@ -79,6 +83,7 @@ def _begin(sent: bytes) -> None:
     """Prepare a process of the pool."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
     Thread(target=_end_with_parent, daemon=True).start()
+    np.empty(_KEPT, np.int8)
     _shared.append(pickle.loads(sent))  # noqa: S301 - from the process that started this one
 
 

@@ -28,8 +28,8 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD, facts_of_segments, frame_of_segments
 from forecast_ledger.projections.tables.analysis import CachedResults
-from forecast_ledger.replay.engines.divided import divided
-from forecast_ledger.replay.engines.engines import ENGINES, Engine
+from forecast_ledger.replay.engines.divided import divided, engine_for
+from forecast_ledger.replay.engines.engines import ENGINES, Choice
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 from forecast_ledger.replay.reading.plain_dates import end_of_date
 from forecast_ledger.replay.reading.with_segments import Trust, WithSegments
@@ -79,7 +79,7 @@ def replay(  # noqa: PLR0913 - what has a default is named
     *,
     segments: str | PathLike[str] | None = None,
     trust: Trust = "rows",
-    engine: Engine | None = None,
+    engine: Choice | None = None,
     tables: Collection[str] = BUILT,
 ) -> Replay:
     """Read a log up to a cut, check its digests, and prepare its projections.
@@ -92,9 +92,9 @@ def replay(  # noqa: PLR0913 - what has a default is named
     the SHA-256 of each file is the one that the folder states, which is enough for a folder that you sealed yourself;
     its columns are then used as they are, and an event that does not fit those before it is still an error.
     engine: reads and scores some questions at a time, before this returns: in this process (`local`), in one for each
-    processor (`processes`), or in those of Apache Spark (`spark`). By default all forecasts are read at once, and
-    scored when a table needs it. A program that asks for `processes` guards its start with
-    `if __name__ == "__main__":`, because each of them imports it.
+    processor (`processes`), in one of these as the number of forecasts suggests (`auto`), or in those of Apache Spark
+    (`spark`). By default all forecasts are read at once, and scored when a table needs it. A program that asks for
+    `processes` or `auto` guards its start with `if __name__ == "__main__":`, because each process imports it.
     tables: for which an engine computes what they need; the fewer, the less is scored and sent. Others can be asked for
     too, and then have all forecasts read.
     Raises, first that applies: ValueError (no such trust, or nothing that it could be of; no such engine), Refused
@@ -120,13 +120,13 @@ def replay(  # noqa: PLR0913 - what has a default is named
         if not isinstance(of, str | PathLike):
             raise ValueError(f"trust {trust!r}: an open ledger has no segments; give the location of its store")
         of = WithSegments(of, segments, trust)
-    if engine is not None and engine not in ENGINES:
-        raise ValueError(f"no engine named {engine!r}: give {' or '.join(ENGINES)}")
+    if engine not in {None, "auto", *ENGINES}:
+        raise ValueError(f"no engine named {engine!r}: give {', '.join(ENGINES)} or auto")
     if engine is None:
         projections, head = Projections(_facts_of(of, name, cut, watch)), cut.reached()
     else:
         frame, head = _frame_of(of, name, cut, watch), cut.reached()
-        projections = divided(frame, engine, tables)
+        projections = divided(frame, engine_for(frame) if engine == "auto" else engine, tables)
     name = name if isinstance(of, str | PathLike) else of.name
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, projections)

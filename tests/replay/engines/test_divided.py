@@ -15,7 +15,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.question_parts import QuestionPart, needed
 from forecast_ledger.replay.engines import engines
-from forecast_ledger.replay.engines.divided import divided
+from forecast_ledger.replay.engines.divided import MANY, divided, engine_for
 from forecast_ledger.replay.engines.engines import ENGINES, processes
 from forecast_ledger.replay.engines.log_frame import LogFrame
 from forecast_ledger.replay.engines.tasks import Shared, Task, divide, tasks
@@ -80,6 +80,16 @@ def test_every_table_is_the_same_here_as_of_any_cut(season: Path, beside: bool, 
     assert summarize_tables(projections.facts, projections.cached) == summarize_tables(expected.projections.facts)
 
 
+def test_processes_are_started_for_many_forecasts_only(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 2^22 on, and not on one processor."""
+    frame = read_frame(season, "main", Cut(None))
+    for forecasts, count, engine in ((MANY, 2, "processes"), (MANY - 1, 2, "local"), (MANY, 1, "local")):
+        monkeypatch.setattr("forecast_ledger.replay.engines.divided.processors", lambda count=count: count)
+        counts = np.array([forecasts - 1, 1])
+        assert engine_for(frame._replace(frame=frame.frame._replace(counts=counts))) == engine
+    assert replay(season, engine="auto").table("scores").digest() == replay(season).table("scores").digest()
+
+
 def test_a_table_that_no_part_has_reads_the_forecasts_when_it_is_asked_for(season: Path) -> None:
     """On request: what each forecast says, and the parts of scores."""
     whole, here = replay(season), replay(WithSegments(season), engine="local")
@@ -90,7 +100,7 @@ def test_a_table_that_no_part_has_reads_the_forecasts_when_it_is_asked_for(seaso
 
 def test_an_engine_that_does_not_exist_and_a_cut_beyond_the_log_are_refused(season: Path) -> None:
     """The message lists those that there are; nothing is scored before the cut is checked."""
-    with pytest.raises(ValueError, match="no engine named 'spork': give local or processes"):
+    with pytest.raises(ValueError, match="no engine named 'spork': give local, processes, spark or auto"):
         replay(season, engine="spork")  # type: ignore[arg-type]
     with pytest.raises(Refused, match="the log ends at position 35"):
         replay(season, as_of=36, engine="local")

@@ -19,6 +19,7 @@ def test_engines_print_the_same_digests(tmp_path: Path) -> None:
         ).stdout
         chosen = ("projection,", "leaderboard,", "prizes,")
         assert only.splitlines() == [line for line in expected.stdout.splitlines() if line.startswith(chosen)]
+        assert run("replay", log, "--only=prizes", "--only=leaderboard", "--format=csv", *more).stdout == only
     assert run("replay", log, "--only", "prize", "--engine", "local").exit_code == USAGE
     refused = run("replay", log, "--compare", log, "--engine", "local")
     assert (refused.exit_code, "leave --engine and --only out" in refused.stderr) == (USAGE, True)
