@@ -1,5 +1,6 @@
 """The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
+from forecast_ledger.projections.catalogue.calibration_catalogue import CALIBRATION
 from forecast_ledger.projections.catalogue.difficulty_catalogue import DIFFICULTY
 from forecast_ledger.projections.catalogue.inputs import SAMPLED, SCORED
 from forecast_ledger.projections.catalogue.money_catalogue import MONEY
@@ -336,6 +337,7 @@ CATALOGUE: dict[str, Projection] = {
         reads=SAMPLED,
         division="brier_scores",
     ),
+    **CALIBRATION,
     "admissions": Projection(
         1,
         "each forecast of an attested contest: when it was received, and whether it could know the answer",

@@ -1,6 +1,6 @@
 """Builders of the tables of contests, means by kind, Brier aggregates, calibration and admissions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.ledger.model import publication_stamps
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
-from forecast_ledger.projections.boards import admission, brier, leaderboard, totals
+from forecast_ledger.projections.boards import admission, brier, corp, leaderboard, totals
 from forecast_ledger.projections.boards.boards_over_time import answered_at, tallies_over_time
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
@@ -118,6 +118,42 @@ def calibration_values(analysis: Analysis) -> list[Values]:
         Ids(int64_array(codes), analysis.contests),
         Ids(int64_array(owners), totals.score_labels(analysis.facts)),
         *transpose(rows, 8),
+    ]
+
+
+def corp_values(analysis: Analysis) -> list[Values]:
+    """One row for each participant of a contest who has a forecast in its Brier scores."""
+    return _recalibrated(
+        analysis,
+        lambda own: [
+            (own.n, *map(round_to_points, (own.brier, own.miscalibration, own.discrimination, own.uncertainty)))
+        ],
+        5,
+    )
+
+
+def corp_blocks_values(analysis: Analysis) -> list[Values]:
+    """One row for each block of forecasts with the same recalibrated probability."""
+    return _recalibrated(
+        analysis, lambda own: [(*block, half_even(block.happened * POINTS, block.n)) for block in own.blocks], 5
+    )
+
+
+def _recalibrated(
+    analysis: Analysis, columns: Callable[[corp.Recalibrated], list[tuple[int, ...]]], width: int
+) -> list[Values]:
+    analysis.sample_all()
+    codes, owners, rows = [], [], []
+    for code, name in enumerate(analysis.contests):
+        for own in corp.recalibrate(analysis.brier_sample(name).sample):
+            found = columns(own)
+            codes += [code] * len(found)
+            owners += [own.owner] * len(found)
+            rows += found
+    return [
+        Ids(int64_array(codes), analysis.contests),
+        Ids(int64_array(owners), totals.score_labels(analysis.facts)),
+        *transpose(rows, width),
     ]
 
 

@@ -161,6 +161,20 @@ SOURCES = (
         "`adjusted_scores`: the Brier index",
     ),
     Source(
+        "Dimitriadis, Gneiting and Jordan (2021)",
+        'T. Dimitriadis, T. Gneiting and A. I. Jordan, "Stable reliability diagrams for probabilistic classifiers", '
+        "PNAS 118(8)",
+        "doi:10.1073/pnas.2016191118",
+        "`corp`, `corp_blocks`",
+    ),
+    Source(
+        "Ayer et al. (1955)",
+        'M. Ayer et al., "An empirical distribution function for sampling with incomplete information", Annals of '
+        "Mathematical Statistics 26(4):641-647",
+        "doi:10.1214/aoms/1177728423",
+        "`corp`: pooling adjacent violators",
+    ),
+    Source(
         "Yates (1934)",
         'F. Yates, "The analysis of multiple classifications with unequal numbers in the different classes", Journal '
         "of the American Statistical Association 29(185):51-66",

@@ -63,6 +63,8 @@ PROMISED = {  # at least these columns
         "difference_high", "p", "p_adjusted", "hoeffding_low", "hoeffding_high", "bernstein_low", "bernstein_high",
         "seed",
     ),
+    "corp": ("contest", "participant", "n", "brier", "miscalibration", "discrimination", "uncertainty"),
+    "corp_blocks": ("from_probability", "to_probability", "n", "happened", "recalibrated"),
     "score_over_time": ("contest", "answered", "participant", "question", "log_position", "score", "rank", "coverage"),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
@@ -308,7 +310,7 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
     scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"} | {
         "score_over_time"
     }
-    brier_tables = {"brier", "brier_overall", "calibration"}
+    brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
     assert changed(commands, resolution()) == {"questions"} | scored | brier_tables
     assert changed([*commands, resolution()], contest("cap"), entry("cap")) == {"contests"} | scored | brier_tables
