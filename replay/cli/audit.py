@@ -80,7 +80,7 @@ def verify(
     require_columns(view, RESULT)
     for check in only:
         require_name("check", check, list(CHECKS))
-    earlier = None if file is None else _read_checkpoint(file)
+    earlier = None if file is None else read_checkpoint_file(file)
     with progress("verified") as watch:
         report = run_checks(log, name, parse_cut(as_of), only, watch)
     comparisons = [] if earlier is None else [_compare_checkpoint(earlier, log, name)]
@@ -130,7 +130,7 @@ def _checkpoint_advice(log: str, name: str) -> tuple[str, str]:
     )
 
 
-def _read_checkpoint(file: IO[bytes]) -> "SavedCheckpoint":
+def read_checkpoint_file(file: IO[bytes]) -> "SavedCheckpoint":
     """Read a checkpoint; any other file is wrong usage."""
     from forecast_ledger.replay.audit.checkpoint import LARGEST_CHECKPOINT, read_checkpoint
 

@@ -2,9 +2,11 @@
 
 import re
 import sys
+from typing import IO
 
 import click
 
+from forecast_ledger.replay.cli.audit import read_checkpoint_file
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.replaying import Location, segments_options
 from forecast_ledger.replay.console.shell import (
@@ -112,10 +114,11 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     show_default=True,
     help="Count entries recorded longer than this after the instant that they claim: a number and s, m, h or d.",
 )
+@click.option("--checkpoint", "file", type=click.File("rb"), help="Compare the log with this output of `checkpoint`.")
 @as_of_option
 @name_option
 @report_errors
-def audit(log: str, out: str, late: str, as_of: str | None, name: str) -> None:
+def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | None, name: str) -> None:
     """Check a log, and write an auditor's working paper.
 
     The paper begins with the verdict of `verify`. Then come the checkpoint; each contest with its rules, seal, board
@@ -127,10 +130,14 @@ def audit(log: str, out: str, late: str, as_of: str | None, name: str) -> None:
     allowed = _DURATION.fullmatch(late)
     if allowed is None:
         fail(f"--late {late}: give a number and s, m, h or d, such as 90m", USAGE)
+    limit, earlier = (
+        int(allowed[1]) * _SECONDS[allowed[2]] * 10**6,
+        None if file is None else read_checkpoint_file(file),
+    )
+    cut = parse_cut(as_of)
     try:
         with progress("verified") as watch:
-            limit = int(allowed[1]) * _SECONDS[allowed[2]] * 10**6
-            found = audited(log, out, late=limit, name=name, as_of=parse_cut(as_of), watch=watch)
+            found = audited(log, out, late=limit, checkpoint=earlier, name=name, as_of=cut, watch=watch)
     except ValueError as wrong:
         fail(f"{wrong}: name a file that does", USAGE)
     say(found.paper.verdict)

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
+from forecast_ledger.replay.audit.checkpoint import SavedCheckpoint
 from forecast_ledger.replay.papers.evidence import HOUR
 from forecast_ledger.replay.papers.working_paper import Audit, Paper, Section, Sheet, working_paper
 from forecast_ledger.replay.reading.replay import AsOf, Watch
+from forecast_ledger.replay.reading.text_tables import escape
 from forecast_ledger.replay.report.report import template_environment, write_file
 
 _MARKUP = re.compile(
@@ -23,6 +25,7 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     out: str | PathLike[str],
     *,
     late: int = HOUR,
+    checkpoint: SavedCheckpoint | None = None,
     name: str = "main",
     as_of: AsOf = None,
     watch: Watch = lambda _: None,
@@ -30,8 +33,8 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     """Check a log, and write the working paper of it: what was checked, what was found, and what was not checked.
 
     out: a file whose name ends in .html or .md, which it replaces at once, or not at all. late: how long after the
-    instant that it claims an entry may be recorded, µs. log, name, as_of, watch: as in `replay`. The paper of a damaged
-    log says where the damage is, and gives no numbers.
+    instant that it claims an entry may be recorded, µs. checkpoint: an earlier one to compare the log with. log, name,
+    as_of, watch: as in `replay`. The paper of a damaged log says where the damage is, and gives no numbers.
 
     Raises, first that applies: ValueError (another ending), Refused (as_of is not an instant, or beyond the log),
     Unavailable (also: HTML needs the extra `report`), OSError.
@@ -49,7 +52,7 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     write = FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
-    checked = working_paper(log, out, late=late, name=name, as_of=as_of, watch=watch)
+    checked = working_paper(log, out, late=late, checkpoint=checkpoint, name=name, as_of=as_of, watch=watch)
     write_file(Path(out), write(checked.paper).encode("utf-8", "replace"))
     return checked
 
@@ -98,7 +101,7 @@ def escaped(text: str) -> str:
     >>> escaped("a|b <script>\n# c"), escaped("recorded_at _x_"), escaped("www.example.org"), escaped("1. one")
     ('a\\|b \\<script\\> \\# c', 'recorded_at \\_x\\_', 'www\\.example.org', '1\\. one')
     """
-    line = _BREAKS.sub(" ", text).strip()
+    line = escape(_BREAKS.sub(" ", text).strip())
     number = _NUMBER.match(line)
     if number is not None:  # of a list
         return f"{number[0][:-1]}\\{number[0][-1]}{_MARKUP.sub(_backslash, line[number.end() :])}"

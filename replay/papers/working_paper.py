@@ -7,16 +7,20 @@ from pathlib import Path
 from shlex import join
 from typing import Any, NamedTuple
 
+from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.replay.audit.verify import Verification, run_checks
+from forecast_ledger.replay.audit.checkpoint import CheckpointDifferences, SavedCheckpoint, compare_with_checkpoint
+from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_checks
 from forecast_ledger.replay.papers.corrections import BOARDS, Move, moves
 from forecast_ledger.replay.papers.evidence import HOUR, Correction, Evidence, Revocation, collect, lateness
 from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch
 from forecast_ledger.replay.reading.version import code_version
+from forecast_ledger.replay.reference.rule_sets import fields_of
 from forecast_ledger.replay.report.chart_parts import count, rows_of
 from forecast_ledger.replay.report.sections import contest_facts
 
@@ -67,6 +71,7 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
     out: str | PathLike[str],
     *,
     late: int = HOUR,
+    checkpoint: SavedCheckpoint | None = None,
     name: str = "main",
     as_of: AsOf = None,
     watch: Watch = lambda _: None,
@@ -74,14 +79,17 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
     """Check a log and return the working paper of it. out: where it will be written; the paper names it.
 
     late: how long after the instant that it claims an entry may be recorded, µs. If the log is damaged, the paper says
-    where, and nothing else. log, name, as_of, watch: as in `replay`. Raises, first that applies: Refused (as_of is not
-    an instant, or beyond the log), Unavailable.
+    where, and nothing else. checkpoint: an earlier one to compare the log with. log, name, as_of, watch: as in
+    `replay`. Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable.
     """
     verification = run_checks(log, name, as_of, watch=watch)
+    if checkpoint is not None and not verification.damage:
+        verification = _compared(verification, compare_with_checkpoint(checkpoint, log, name), checkpoint.log_position)
     position = verification.head.position
     command = ["forecast-ledger", "audit", Path(fspath(log)).name, Path(out).name]
     command += ["--as-of", str(position)] * (not verification.damage)
     command += ["--late", f"{late // 10**6}s"] * (late != HOUR) + ["--name", name] * (name != "main")
+    command += ["--checkpoint", "FILE"] * (checkpoint is not None)
     sections = [_checks(verification)]
     if not verification.damage:
         facts, evidence = collect(log, name, position, late, watch)
@@ -93,6 +101,16 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
     sections += [_unchecked(verification), _signature()]
     title = f"Working paper: {Path(fspath(log)).name}" + f", ledger {name}" * (name != "main")
     return Audit(Paper(title, verdict(verification), sections, join(command)), verification)
+
+
+def _compared(verification: Verification, found: CheckpointDifferences, position: int) -> Verification:
+    """Add the comparison with an earlier checkpoint, at its log position, to the checks."""
+    says = "; ".join(found.apart or [f"the log as of {position} matches the earlier checkpoint", *found.skipped])
+    result = CheckResult("checkpoint", "differs" if found.apart else "ok", position, says)
+    wrong = [Corrupt(position, difference, "checkpoint") for difference in found.apart]
+    return verification._replace(
+        results=[*verification.results, result], differences=[*verification.differences, *wrong]
+    )
 
 
 def verdict(verification: Verification) -> str:
@@ -143,7 +161,20 @@ def _contests(projections: Projections) -> Iterator[Section]:
         words = ["The board is not sealed: prizes can change, and nothing is owed yet."]
         sheet = Sheet("Prizes", ["participant", "prize", "paid", "owed"], owed, frozenset({"prize", "paid", "owed"}))
         words = words if rows and row["sealed_at"] is None else []
-        yield Section(row["title"] or name, words, facts, [sheet] if rows else [], level=3)
+        sheets = [*[sheet] * bool(rows), _rules(projections.facts.contests[name].opened.rules)]
+        yield Section(row["title"] or name, words, facts, sheets, level=3)
+
+
+def _rules(rules: RuleSet) -> Sheet:
+    """Return the fields of a rule set that differ from their defaults, and all those of its trading rules."""
+    columns = ["field", "value", "meaning"]
+    rows = [
+        [_text(each[column]) for column in columns]
+        for each in fields_of(rules)
+        if each["value"] != each["default"] or each["field"].startswith("trading.")
+    ]
+    told = "Rules that differ from their defaults"
+    return Sheet(told if rules.trading is None else f"{told}, and rules of trading", columns, rows)
 
 
 def _prize(row: dict[str, Any], *, sealed: bool) -> list[str]:
@@ -275,17 +306,30 @@ def _text(value: Any) -> str:
 
 
 def _exclusions(evidence: Evidence) -> Section:
-    columns = ["log position", "contest", "participant", "level", "reason"]
+    columns = ["log position", "contest", "participant", "level", "reason", "in force"]
+    told = [(each.position, event) for each in evidence.exclusions for event in [_exclusion(each)]]
+    last = {(event.contest, event.participant): position for position, event in told}
     rows = [
-        [str(each.position), *(str(getattr(each.event, name)) for name in columns[1:])] for each in evidence.exclusions
-    ]
+        [str(position), event.contest, event.participant, event.level, event.reason,
+         "yes" if last[event.contest, event.participant] == position else "replaced"]
+        for position, event in told
+    ]  # fmt: skip
     words = [] if rows else ["Nobody was excluded."]
     return Section("Exclusions", words, [], [Sheet("Exclusions", columns, rows)] * bool(rows))
 
 
+def _exclusion(recorded: Recorded) -> events.ParticipantExcluded:
+    assert isinstance(recorded.event, events.ParticipantExcluded)  # noqa: S101 - it was collected as one
+    return recorded.event
+
+
 def _unchecked(verification: Verification) -> Section:
+    compared = any(each.check == "checkpoint" for each in verification.results)
+    removed = (
+        "Whether the newest events were removed: only a checkpoint that was kept elsewhere shows that (--checkpoint)."
+    )
     words = [
-        "Whether the newest events were removed: only a checkpoint that was kept elsewhere shows that.",
+        *[removed] * (not compared),
         "Whether answers, quotes and attestations are true, and who stands behind an id.",
         "Whether the clock of the ledger was right; recorded times are compared only with one another.",
         "Whether amounts that the log says were paid have reached anybody.",

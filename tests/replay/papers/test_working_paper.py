@@ -24,8 +24,11 @@ from tests.support.given import (
     NOW,
     OPENS,
     annulment,
+    bet,
+    cohort,
     contest,
     day,
+    decision,
     entry,
     exclusion,
     finalization,
@@ -36,6 +39,7 @@ from tests.support.given import (
     rescheduling,
     resolution,
     revocation,
+    trading_floor,
     won,
 )
 from tests.support.paths import DATA
@@ -204,6 +208,14 @@ def test_corrections_move_accounts(tmp_path: Path) -> None:
     assert [row[1] for row in expected] == ["ada", "bo"]
 
 
+def test_a_total_can_move_without_a_rank(tmp_path: Path) -> None:
+    """Who trades alone stays first: 500 of 10,000 bought shares at 0.4, which pay 1,250, and then nothing."""
+    floor = [*trading_floor("ada"), decision(bet(500))]
+    answers: list[AnyCommand] = [resolution(), revocation(), resolution(outcome="no")]
+    [_, moved] = section(paper_of(written(tmp_path / "log.db", [*floor, *answers])), "Answers").sheets
+    assert moved.rows == [["week", "ada", "1", "1", "10750.00", "9500.00"]]
+
+
 def test_forecasts_recorded_after_the_close_are_counted(tmp_path: Path) -> None:
     """The close of the 20th is put off to the 23rd; recorded on the 22nd a forecast is in time, and on the 23rd not."""
     now = [micros(10)]
@@ -223,13 +235,13 @@ def test_forecasts_recorded_after_the_close_are_counted(tmp_path: Path) -> None:
 
 
 def test_exclusions_have_their_reasons(tmp_path: Path) -> None:
-    """In the order of the log."""
+    """In the order of the log; the last of a participant in a contest is in force."""
     path = written(
         tmp_path / "log.db", [*won()[:-1], exclusion(), exclusion(level="no_rank", reason="wrote the question")]
     )
     assert [row[1:] for row in sheet(paper_of(path), "Exclusions")] == [
-        ["cup", "ada", "no_prize", "staff"],
-        ["cup", "ada", "no_rank", "wrote the question"],
+        ["cup", "ada", "no_prize", "staff", "replaced"],
+        ["cup", "ada", "no_rank", "wrote the question", "yes"],
     ]
 
 
@@ -275,6 +287,44 @@ def test_an_empty_log_has_a_paper(tmp_path: Path) -> None:
     Ledger.open(path).close()
     assert run("audit", path, str(out)).exit_code == FINDINGS
     assert "The log has no events." in out.read_text(encoding="utf-8")
+
+
+def test_a_checkpoint_shows_whether_the_newest_events_are_gone(tmp_path: Path) -> None:
+    """Without one, the paper says that this was not checked; a file that is none is wrong usage."""
+    path, out, kept = written(tmp_path / "log.db", won()), tmp_path / "paper.md", tmp_path / "kept.toml"
+    kept.write_bytes(run("checkpoint", path).stdout_bytes)
+    assert run("audit", path, str(out)).exit_code == FINE
+    assert "Whether the newest events were removed" in out.read_text(encoding="utf-8")
+    assert run("audit", path, str(out), "--checkpoint", str(kept)).exit_code == FINE
+    text = out.read_text(encoding="utf-8")
+    assert "All 8 checks of" in text
+    assert "Whether the newest events were removed" not in text
+    assert "--checkpoint FILE" in text
+    with closing(sqlite3.connect(path)) as store, store:
+        last = replay(path).checkpoint.position
+        store.execute("DELETE FROM stored_events WHERE originator_version = ?", (last,))
+    assert run("audit", path, str(out), "--checkpoint", str(kept)).exit_code == FINDINGS
+    assert f"the log ends at position {last - 1}" in out.read_text(encoding="utf-8")
+    assert run("audit", path, str(out), "--checkpoint", str(out)).exit_code == USAGE
+
+
+def test_rules_are_explained_field_by_field(tmp_path: Path) -> None:
+    """Those that differ from their defaults; of trading, all."""
+    path = written(tmp_path / "log.db", [contest(rules=BRIER), cohort()])
+    fields = {row[0]: row[1] for row in sheet(paper_of(path), "cup")}
+    assert fields == {"name": "plain-brier", "kernel": "brier", "period": "covered", "total": "mean"}
+    traded = {row[0]: row[1] for row in sheet(paper_of(path), "week")}
+    assert traded["trading.starting_cash"] == "10000000000"  # 10,000, in 1e-6
+
+
+def test_a_text_cannot_turn_around_what_follows_it(tmp_path: Path) -> None:
+    """In Markdown nothing isolates a cell: characters that change direction, or are not seen, are escaped."""
+    name = "\u202e00.01 | ada"
+    path = written(tmp_path / "log.db", [*won()[:-1], exclusion(reason=name)])
+    assert run("audit", path, str(tmp_path / "paper.md")).exit_code == FINE
+    text = (tmp_path / "paper.md").read_text(encoding="utf-8")
+    assert "\u202e" not in text
+    assert r"| \\u202e00.01 \| ada |" in text
 
 
 def test_no_name_in_a_log_is_markup(tmp_path: Path) -> None:
