@@ -10,6 +10,7 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.replay.reading.event_text import event_type
 from forecast_ledger.replay.reading.outcome_names import OutcomeNames
 from forecast_ledger.replay.reading.replay import Watch, open_store
 
@@ -17,6 +18,15 @@ HOUR = 3_600 * 10**6  # µs
 WORST = 10  # late entries that are listed
 _ANSWERS = (events.QuestionResolved, events.QuestionAnnulled)
 _FOLLOWS = (events.PositionSettled, events.PositionRefunded, events.TradesVoided, events.SettlementReversed)
+
+
+@dataclass(slots=True)
+class Lateness:
+    """The entries of one type that were late or ahead. furthest: how late the one is that is farthest from 0, µs."""
+
+    late: int = 0
+    ahead: int = 0
+    furthest: int = 0
 
 
 @dataclass(slots=True)
@@ -41,10 +51,10 @@ class Evidence:
     """The events that a working paper lists.
 
     allowed: how late an entry may be, µs. events: how many there are; imported: how many have a time of receipt from
-    elsewhere. late: how many were recorded longer after the instant that they claim than is allowed; worst: the latest
-    of them, and of those that claim an instant after their recording (ahead). after_close: forecasts that were recorded
-    at or after the close of their question, which they claim to precede. exclusions, revocations, corrections: in log
-    order.
+    elsewhere. late: how many were recorded longer after the instant that they claim than is allowed; worst: the
+    latest of them, and of those that claim an instant after their recording (ahead); by_type: both by type of event.
+    after_close: forecasts that were recorded at or after the close of their question, which they claim to precede.
+    exclusions, revocations, corrections: in log order.
     """
 
     allowed: int
@@ -53,6 +63,7 @@ class Evidence:
     late: int = 0
     ahead: int = 0
     after_close: int = 0
+    by_type: dict[str, Lateness] = field(default_factory=dict)
     worst: list[Recorded] = field(default_factory=list)
     exclusions: list[Recorded] = field(default_factory=list)
     revocations: list[Revocation] = field(default_factory=list)
@@ -70,6 +81,8 @@ class Evidence:
         apart = [recorded for recorded in page if lateness(recorded) > self.allowed or lateness(recorded) < 0]
         self.ahead += sum(lateness(recorded) < 0 for recorded in apart)
         self.late += sum(lateness(recorded) > self.allowed for recorded in apart)
+        for recorded in apart:
+            self._count(recorded)
         self.worst = nlargest(WORST, [*self.worst, *apart], key=lambda each: (abs(lateness(each)), -each.position))
         for recorded in page:
             self.names.learn(recorded.event)
@@ -77,6 +90,13 @@ class Evidence:
             self._follow_answers(recorded)
             if isinstance(recorded.event, events.ParticipantExcluded):
                 self.exclusions.append(recorded)
+
+    def _count(self, recorded: Recorded) -> None:
+        """Count an entry that is late or ahead with those of its type."""
+        counts, late = self.by_type.setdefault(event_type(recorded.event), Lateness()), lateness(recorded)
+        counts.late += late > self.allowed
+        counts.ahead += late < 0
+        counts.furthest = max(counts.furthest, late, key=abs)
 
     def _is_after_close(self, recorded: Recorded) -> bool:
         event = recorded.event

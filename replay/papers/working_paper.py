@@ -219,6 +219,12 @@ def _late(evidence: Evidence) -> Section:
         for each in evidence.worst
     ]
     sheets = [Sheet(f"The worst {len(rows)}", columns, rows, frozenset({"late by"}))] * bool(rows)
+    counts = [
+        [name, f"{each.late:,}", f"{each.ahead:,}", duration(each.furthest)]
+        for name, each in sorted(evidence.by_type.items())
+    ]
+    numbers = ["late", "ahead", "farthest by"]
+    sheets += [Sheet("By type of entry", ["type", *numbers], counts, frozenset(numbers))] * bool(counts)
     return Section("Late and back-dated entries", words, [], sheets)
 
 

@@ -216,6 +216,18 @@ def test_a_total_can_move_without_a_rank(tmp_path: Path) -> None:
     assert moved.rows == [["week", "ada", "1", "1", "10750.00", "9500.00"]]
 
 
+def test_late_entries_are_counted_by_type(tmp_path: Path) -> None:
+    """Recorded on March 31: a forecast of the 11th is late by 20 days, one of April 2 claims to be two days ahead."""
+    story: list[AnyCommand] = [
+        opened(at=day(30), closes_at="2026-04-09T00:00:00Z"),
+        forecast(at=day(11)),
+        forecast(participant="bob", at="2026-04-02T00:00:00Z"),
+    ]
+    paper = paper_of(written(tmp_path / "log.db", story), late=24 * HOUR)
+    assert sheet(paper, "Late", 1) == [["forecast_made", "1", "1", "20 days"]]
+    assert section(paper, "Late").sheets[1].caption == "By type of entry"
+
+
 def test_forecasts_recorded_after_the_close_are_counted(tmp_path: Path) -> None:
     """The close of the 20th is put off to the 23rd; recorded on the 22nd a forecast is in time, and on the 23rd not."""
     now = [micros(10)]
