@@ -34,8 +34,8 @@ def needed(tables: Iterable[str]) -> frozenset[str]:
     """
     found = set()
     for name in tables:
-        division = CATALOGUE[name].division
-        if division in _BY_QUESTION or division in _MADE_OF:
+        division, whole = CATALOGUE[name].division, CATALOGUE[name].whole
+        if (division in _BY_QUESTION and not whole) or division in _MADE_OF:
             found.add(_MADE_OF.get(division, name))
     return frozenset(found)
 

@@ -8,6 +8,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.score_sums import counted, summed
+from forecast_ledger.projections.boards.totals import tallies_of_sums
 from forecast_ledger.projections.core.wide_int import WideInt
 from tests.support import oracle
 from tests.support.given import contest, entry, forecast, opened, resolution
@@ -37,6 +38,13 @@ def test_scores_on_alike_questions_are_one_sum(season: ContestScores) -> None:
     assert sums.rows.numerator.integers() == [one[0] + one[2], one[1] + one[3], one[4]]
     assert sums.rows.covered.tolist() == [2 * int(rows.covered[0]), 2 * int(rows.covered[1]), int(rows.covered[4])]
     assert counted(questions, rows).over.tolist() == [1] * 5
+
+
+def test_a_tally_of_sums_has_the_weight_and_number_of_all_questions(season: ContestScores) -> None:
+    """Ada: 1 + 1 + 2 on three questions; bo: 1 + 1 on two."""
+    sums = summed(RULES, *season)
+    [tally] = tallies_of_sums(RULES, season.questions, sums, 2, season.questions.contest)
+    assert [(own.weight, own.questions) for own in tally.own.values()] == [(4_000_000, 3), (2_000_000, 2)]
 
 
 def test_scores_that_each_have_their_own_divisor_are_not_added(season: ContestScores) -> None:
