@@ -200,9 +200,17 @@ def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
 
 
 def unseal_pages(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[list[Recorded]]:
-    """Unseal page after page."""
+    """Unseal page after page. Raises Corrupt at the first row that is damaged, after the events before it.
+
+    So whoever stops at an earlier event reads nothing of the damage.
+    """
     for rows in pages:
-        events = unseal(rows, before)
+        try:
+            events = unseal(rows, before)
+        except Corrupt as damage:
+            if sound := rows[: max(damage.position - before.position - 1, 0)]:
+                yield unseal(sound, before)
+            raise
         before = Checkpoint(events[-1].position, events[-1].digest)
         yield events
 

@@ -207,6 +207,21 @@ def test_a_watcher_hears_how_far_the_reading_is(log: str) -> None:
     assert heard == [RESOLVED]
 
 
+def test_a_cut_before_the_damage_sees_none_of_it(log: str) -> None:
+    """The damage is on the same page of rows."""
+    sound, cut = [replay(log, as_of=position).checkpoint for position in (1, 2)], replay(log)
+    assert cut.checkpoint.position > 4
+    with closing(sqlite3.connect(log)) as connection, connection:
+        changed = "UPDATE stored_events SET state = CAST(replace(state, '\"at\":', '\"at\":1') AS BLOB)"
+        assert connection.execute(f"{changed} WHERE originator_version = 4").rowcount == 1
+    assert [replay(log, as_of=position).checkpoint for position in (1, 2)] == sound
+    assert replay(log, as_of=3).checkpoint.position == 3
+    for beyond in (4, None):
+        with pytest.raises(Corrupt) as corrupt:
+            replay(log, as_of=beyond)
+        assert corrupt.value.position == 4
+
+
 @pytest.mark.parametrize(
     "damage",
     [
