@@ -32,7 +32,7 @@ from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, given, replication
 from tests.support.seasons import Season as Tournament
-from tests.support.seasons import board_rules, drawn_rules, first_rules, shown_rules
+from tests.support.seasons import board_rules, drawn_rules, first_rules, mean_rules, shown_rules
 from tests.support.trading_seasons import Season as Trading
 from tests.system.test_stories import DATA, STORIES, commands
 
@@ -58,6 +58,7 @@ REFERENCES = (
     3_355,
 )  # with reference forecasters
 PAYOUTS = (4_005, 4_006, 4_017)  # seeds of seasons in which some answers are payouts
+MEANS = (5_035, 5_038, 5_040)  # seeds of seasons under the kernel `brier_mean`
 MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
 STEPS = 40  # of each of these
 LAG = 977_353  # µs by which the ledger's clock is behind what commands of trading claim
@@ -233,6 +234,12 @@ def payouts(seed: int) -> Iterator[Batch]:
     return Tournament(random, "forecastbench", drawn_rules(random), drawn_rules(random), paid=0.5).batches()
 
 
+def means(seed: int) -> Iterator[Batch]:
+    """A season in which some answers are payouts, under two rule sets with the kernel `brier_mean`."""
+    random = Random(seed)
+    return Tournament(random, mean_rules(random), mean_rules(random), paid=0.5).batches()
+
+
 def trading(seed: int) -> Iterator[Batch]:
     """A season of trading, each command recorded a little after the instant that it claims."""
     for command, _ in Trading(seed, STEPS).attempts:
@@ -256,6 +263,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{f"boards {seed}": partial(boards, seed) for seed in BOARDS},
     **{f"references {seed}": partial(references, seed) for seed in REFERENCES},
     **{f"payouts {seed}": partial(payouts, seed) for seed in PAYOUTS},
+    **{f"means {seed}": partial(means, seed) for seed in MEANS},
     **{f"trading {seed}": partial(trading, seed) for seed in MARKETS},
 }
 

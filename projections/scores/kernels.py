@@ -95,6 +95,16 @@ def brier_sum(numbers: Numbers) -> Int64Array:
     return half_even_many(_squares(numbers), PROBABILITY**2 // QUANTUM)
 
 
+def brier_mean(numbers: Numbers) -> Int64Array:
+    """The mean Brier score of the outcomes 1 / K x Σ (p_k - o_k)², from 0 to 1; for two outcomes it is that of `brier`.
+
+    >>> three = np.array([500_000_000, 300_000_000, 200_000_000])
+    >>> brier_mean(Numbers(three, *(np.array([each]) for each in (0, 3, 1, 0)), [None], [""])).tolist()
+    [260000000000]
+    """
+    return half_even_many(_squares(numbers), PROBABILITY**2 // QUANTUM * numbers.width)
+
+
 def ordered_brier(numbers: Numbers) -> Int64Array:
     """The Brier score of K ordered outcomes, 2 RPS / (K - 1), from 0 to 2.
 
@@ -217,6 +227,11 @@ def _brier_sum_uniform(uniform: Uniform) -> int:
     return half_even(missed * QUANTUM, over)
 
 
+def _brier_mean_uniform(uniform: Uniform) -> int:
+    missed, over = _missed(uniform).as_integer_ratio()
+    return half_even(missed * QUANTUM, over * uniform.outcomes)
+
+
 def _missed(uniform: Uniform) -> Fraction:
     """Σ (1 / K - o_k)²."""
     share = Fraction(1, uniform.outcomes)
@@ -310,6 +325,15 @@ KERNELS: dict[str, Kernel] = {
         uniform=_brier_sum_uniform,
         source="Brier (1950), Monthly Weather Review 78(1):1-3, doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2",
         of_numbers=brier_sum,
+    ),
+    "brier_mean": Kernel(
+        words="the mean Brier score of K outcomes 1 / K x Σ (p_k - o_k)² (o_k 1 for the outcome, else 0; 0 to 1)",
+        takes=("chances",),
+        lower_is_better=True,
+        worst=1,
+        uniform=_brier_mean_uniform,
+        source='Prophet Arena, arena-evaluation, "Semantics": the mean squared error of an event',
+        of_numbers=brier_mean,
     ),
     "ordered_brier": Kernel(
         words="the Brier score of ordered outcomes 2 / (K - 1) x Σ (P_k - O_k)² (P and O cumulative; k < K; 0 to 2)",

@@ -140,8 +140,8 @@ DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "the Brier score of several outcomes",
-        "`brier` halves it, `brier_sum` does not",
-        "both kernels exist",
+        "`brier` halves it, `brier_sum` does not, `brier_mean` divides it by the number of outcomes",
+        "all three kernels exist",
     ),
     (
         "the combined metric of the Autocast competition",

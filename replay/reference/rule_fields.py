@@ -77,7 +77,7 @@ RULES: dict[str, str] = {
     ),
     "payouts": (
         "whether forecasts are scored on a question that is resolved to payouts, such as a market that paid 0.3 for "
-        "yes; only with the kernels `brier`, `brier_sum` and `ordered_brier`"
+        "yes; only with the kernels `brier`, `brier_sum`, `brier_mean` and `ordered_brier`"
     ),
     # Trading
     "starting_cash": "the cash that a participant is granted, once; 1e-6 of the currency",

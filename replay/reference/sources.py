@@ -88,6 +88,12 @@ SOURCES = (
         "the kernels `brier_sum` and, halved, `brier`",
     ),
     Source(
+        "Prophet Arena, arena-evaluation",
+        'Prophet Arena, arena-evaluation on PyPI, "Semantics (Arena rules v2)"',
+        "https://pypi.org/project/arena-evaluation/",
+        "the kernel `brier_mean`",
+    ),
+    Source(
         "Murphy (1973)",
         'A. H. Murphy, "A new vector partition of the probability score", Journal of Applied Meteorology 12(4):595-600',
         "doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2",

@@ -28,7 +28,10 @@ DAY = 86_400 * 10**6
 CONSENSUS, HALF, UNIFORM, MARKET = "[consensus]", "[always-half]", "[uniform]", "[market]"
 UNRANKED = {"no_rank", "consensus", "reference", "too_few_questions"}
 LOGARITHMS = ("ln", "log2")
-WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
+WORST = {
+    "brier": 1, "brier_sum": 2, "brier_mean": 1, "ordered_brier": 2, "error": 1, "crps": 1,
+    "absolute": 1, "absolute_clipped": 1,
+}  # fmt: skip
 LOSSES = {*WORST, "pinball"}
 
 Numbers = tuple[Fraction, ...]  # probabilities of the outcomes, heights of a cdf at its edges, or quantiles
@@ -462,6 +465,11 @@ def brier(case: Case, numbers: Numbers) -> Fraction:
     return brier_sum(case, numbers) / 2
 
 
+def brier_mean(case: Case, numbers: Numbers) -> Fraction:
+    """That sum over the number of outcomes."""
+    return brier_sum(case, numbers) / len(numbers)
+
+
 def ordered_brier(case: Case, numbers: Numbers) -> Fraction:
     """The two-sided Brier score of each of the K - 1 splits, on average."""
     heights, steps = list(accumulate(numbers))[:-1], accumulate(happened(case))
@@ -507,6 +515,7 @@ def absolute(case: Case, numbers: Numbers) -> Fraction:
 DISTRIBUTIONS: dict[str, Callable[[Case, Numbers], Fraction]] = {
     "brier": brier,
     "brier_sum": brier_sum,
+    "brier_mean": brier_mean,
     "ordered_brier": ordered_brier,
     "error": error,
     "spherical": spherical,

@@ -83,6 +83,14 @@ def drawn_rules(random: Random) -> RuleSet:
     return msgspec.structs.replace(rules, payouts="scored" if scored else "unscored")
 
 
+def mean_rules(random: Random) -> RuleSet:
+    """Rules that go together, of all fields, under the kernel `brier_mean`, which kept seasons were drawn without."""
+    while True:
+        rules = drawn_rules(random)
+        if rules.kernel in BRIERS:
+            return msgspec.structs.replace(rules, kernel="brier_mean")
+
+
 def shown_rules(random: Random) -> RuleSet:
     """Rules that go together, all of which leave payouts unscored."""
     while True:

@@ -23,6 +23,7 @@ from tests.kept_digests import (
     HISTORIES,
     KEPT,
     MARKETS,
+    MEANS,
     PAYOUTS,
     REFERENCES,
     RENEWAL,
@@ -40,6 +41,7 @@ from tests.kept_digests import (
 from tests.support import seasons, trading_seasons
 from tests.system.test_stories import DATA
 
+DRAWN = [*(f"tournament {seed}" for seed in TOURNAMENTS), *(f"means {seed}" for seed in MEANS)]
 SMALL = [name for name in HISTORIES if name not in SOURCES]
 
 small = cache(record_and_take)
@@ -114,7 +116,7 @@ def test_every_table_has_rows_in_a_history_that_is_kept() -> None:
 
 def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> None:
     """The score is not 0, which many formulas give."""
-    pairs = [pair for name in TOURNAMENTS for pair in scored(f"tournament {name}")]
+    pairs = [pair for name in DRAWN for pair in scored(name)]
     assert {kernel(rules, kind) for rules, kind in pairs} == KERNELS.keys(), ADDITION
     clipped = RuleSet(name="clipped", kernel="ln", cdf_kernel="ln", quantile_kernel="absolute_clipped")
     pinball = structs.replace(clipped, quantile_kernel="pinball")
@@ -123,9 +125,7 @@ def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> N
 
 def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes_with() -> None:
     """Quantiles are compared with nothing or with peers."""
-    combinations = {
-        (kernel(rules, kind), rules.reference) for name in TOURNAMENTS for rules, kind in scored(f"tournament {name}")
-    }
+    combinations = {(kernel(rules, kind), rules.reference) for name in DRAWN for rules, kind in scored(name)}
     quantiles = {"pinball", "absolute", "absolute_clipped"}
     assert combinations == {
         (name, reference)
@@ -151,8 +151,8 @@ def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_sc
 def test_every_kernel_of_payouts_has_a_score_of_them_that_is_kept() -> None:
     """Rule sets that leave them unscored are beside it."""
     found = set()
-    for name in PAYOUTS:
-        taken = small(f"payouts {name}")
+    for name in (*(f"payouts {seed}" for seed in PAYOUTS), *(f"means {seed}" for seed in MEANS)):
+        taken = small(name)
         now, questions = status(taken.projections.facts), taken.projections.facts.questions
         paid = {question.question for question, shares in zip(questions, now.payouts, strict=True) if shares}
         for row in taken.projections.table("scores").rows():

@@ -73,6 +73,11 @@ def whole_brier(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | Non
     return float(brier_score_loss(outcomes, rows, labels=labels, sample_weight=weights, scale_by_half=False))
 
 
+def mean_brier(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
+    """That sum over the number of outcomes."""
+    return whole_brier(rows, outcomes, weights) / len(rows[0])
+
+
 def ranked(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
     """2 RPS / (K - 1)."""
     losses = scoringrules.rps_score(np.array(outcomes) + 1, np.array(rows))
@@ -92,6 +97,7 @@ def in_bits(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -
 NAMED: dict[str, Library] = {
     "brier": half_brier,
     "brier_sum": whole_brier,
+    "brier_mean": mean_brier,
     "ordered_brier": ranked,
     "ln": natural,
     "log2": in_bits,

@@ -23,7 +23,7 @@ from tests.support.effort import times
 from tests.support.given import OPENS, choices, contest, day, entry, forecast, numeric, opened, resolution
 from tests.support.paths import ROOT
 from tests.support.rules_oracle import Case, Score
-from tests.support.seasons import Season, drawn_rules
+from tests.support.seasons import Season, drawn_rules, mean_rules
 
 DATA = ROOT / "data"
 NINE = Fraction(1, 10**9)
@@ -206,6 +206,15 @@ def test_every_number_follows_from_the_definition_under_any_rules(random: Random
     for name in ("cup0", "cup1"):
         check_scores(recorded, projections, name)
         check_board(recorded, projections, name)
+
+
+@settings(max_examples=times(10), deadline=None)
+@given(RANDOMS)
+def test_every_number_follows_from_the_definition_of_the_mean_brier_score(random: Random) -> None:
+    """The kernel `brier_mean` under rules drawn field by field, with answers that are payouts."""
+    recorded, projections = recorded_season(random, mean_rules(random))
+    check_scores(recorded, projections, "cup0")
+    check_board(recorded, projections, "cup0")
 
 
 def changing_season(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:

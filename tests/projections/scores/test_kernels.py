@@ -26,7 +26,7 @@ PICO = 10**12
 BILLION = 10**9
 CDF = 10**10
 BLOCKS = st.sampled_from([1, 2, 3, 7, 40, 1 << 21])
-NAMED = ("brier", "brier_sum", "ordered_brier", "error", "spherical")
+NAMED = ("brier", "brier_sum", "brier_mean", "ordered_brier", "error", "spherical")
 FIELDS = {"chances": "kernel", "cdf": "cdf_kernel", "quantiles": "quantile_kernel", "point": "quantile_kernel"}
 
 
@@ -101,6 +101,11 @@ def hits(case: Case) -> list[Fraction]:
 def whole_brier(case: Case) -> Fraction:
     """Return Σ (p - o)²."""
     return sum(((p - o) ** 2 for p, o in zip(shares(case.numbers), hits(case), strict=True)), Fraction(0))
+
+
+def mean_brier(case: Case) -> Fraction:
+    """Return the mean of (p - o)² over the outcomes."""
+    return whole_brier(case) / len(case.numbers)
 
 
 def ordered(case: Case) -> Fraction:
@@ -255,6 +260,7 @@ def test_kernels_of_named_outcomes_are_their_definitions_rounded_once(cases: lis
     """Python's round of a fraction is half-even; the size of a block changes nothing."""
     assert kernel_scores("brier", *cases, block=block) == [round(whole_brier(case) / 2 * PICO) for case in cases]
     assert kernel_scores("brier_sum", *cases, block=block) == [round(whole_brier(case) * PICO) for case in cases]
+    assert kernel_scores("brier_mean", *cases, block=block) == [round(mean_brier(case) * PICO) for case in cases]
     assert kernel_scores("ordered_brier", *cases, block=block) == [round(ordered(case) * PICO) for case in cases]
     assert kernel_scores("spherical", *cases, block=block) == [share_of_length(case) for case in cases]
 
@@ -286,6 +292,9 @@ def test_a_tie_between_two_quanta_goes_to_the_even_one(moved: tuple[int, ...], s
         ("brier_sum", ("0.25", "0.25", "0.3", "0.2"), 1, "0.755"),
         ("brier_sum", ("0", "0.5", "0.25", "0.25"), 1, "0.375"),
         ("brier_sum", ("0.2", "0.3", "0.4", "0.1"), 1, "0.70"),
+        ("brier_mean", ("0.5", "0.3", "0.2"), 1, "0.26"),
+        ("brier_mean", ("0.25", "0.25", "0.5", "0"), 1, "0.21875"),
+        ("brier_mean", ("0.8", "0.2"), 1, "0.64"),
         ("ordered_brier", ("0.25", "0.25", "0.5", "0"), 1, "0.208333"),
         ("ordered_brier", ("0.25", "0.25", "0.3", "0.2"), 1, "0.235"),
         ("ordered_brier", ("0", "0.5", "0.25", "0.25"), 1, "0.208333"),
@@ -373,14 +382,15 @@ def test_a_certain_forecast_scores_best_if_it_comes_true_and_worst_if_not(name: 
     """With ordered outcomes only the farthest outcome scores worst; spherical scores run from 0 to 1."""
     sure = Case((BILLION, 0, 0), 0)
     scores = kernel_scores(name, sure, sure._replace(outcome=1), sure._replace(outcome=2))
-    expected = {
+    expected: dict[str, list[int | Fraction]] = {
         "brier": [0, 1, 1],
         "brier_sum": [0, 2, 2],
+        "brier_mean": [0, Fraction(2, 3), Fraction(2, 3)],  # 1 is the score of two outcomes
         "error": [0, 1, 1],
         "ordered_brier": [0, 1, 2],
         "spherical": [1, 0, 0],
     }
-    assert scores == [score * PICO for score in expected[name]]
+    assert scores == [round(score * PICO) for score in expected[name]]
 
 
 # --- kernels of ranges
@@ -627,6 +637,8 @@ def test_a_forecast_errs_if_its_first_most_probable_outcome_did_not_happen(
     [
         ("brier", ("0.6", "0.4"), ("0.3", "0.7"), "0.09"),  # (0.6 - 0.3)²
         ("brier_sum", ("0.6", "0.4"), ("0.3", "0.7"), "0.18"),
+        ("brier_mean", ("0.6", "0.4"), ("0.3", "0.7"), "0.09"),
+        ("brier_mean", ("0.5", "0.3", "0.1", "0.1"), ("0.5", "0.5", "0", "0"), "0.015"),  # (0.2² + 2 x 0.1²) / 4
         ("ordered_brier", ("0.6", "0.4"), ("0.3", "0.7"), "0.18"),
         ("brier", ("0.5", "0.3", "0.2"), ("0.5", "0.5", "0"), "0.04"),  # (0² + 0.2² + 0.2²) / 2
         ("ordered_brier", ("0.5", "0.3", "0.2"), ("0.5", "0.5", "0"), "0.04"),  # 2 (0² + 0.2²) / 2
@@ -660,10 +672,11 @@ def test_payouts_among_other_answers_score_as_defined(
     block = data.draw(BLOCKS)
     assert kernel_scores("brier", *cases, block=block) == [round(whole_brier(case) / 2 * PICO) for case in cases]
     assert kernel_scores("brier_sum", *cases, block=block) == [round(whole_brier(case) * PICO) for case in cases]
+    assert kernel_scores("brier_mean", *cases, block=block) == [round(mean_brier(case) * PICO) for case in cases]
     assert kernel_scores("ordered_brier", *cases, block=block) == [round(ordered(case) * PICO) for case in cases]
 
 
-@pytest.mark.parametrize("name", ["brier", "brier_sum", "ordered_brier"])
+@pytest.mark.parametrize("name", ["brier", "brier_sum", "brier_mean", "ordered_brier"])
 def test_the_uniform_distribution_of_payouts_scores_as_a_uniform_forecast_does(name: str) -> None:
     """Of four outcomes, whose probabilities are exact."""
     paid = chances("0.1", "0.2", "0.3", "0.4")
@@ -682,6 +695,7 @@ def test_the_uniform_distribution_scores_as_a_uniform_forecast_does(size: int, d
     scores = {name: uniform(name, Uniform(size, outcome, (1, size))) for name in (*NAMED, "ln", "log2")}
     assert scores["brier"] == round((1 - Fraction(1, size)) / 2 * PICO)
     assert scores["brier_sum"] == round((1 - Fraction(1, size)) * PICO)
+    assert scores["brier_mean"] == round((1 - Fraction(1, size)) / size * PICO)
     assert scores["ordered_brier"] == round(2 * sum(miss**2 for miss in missed) / (size - 1) * PICO)
     assert scores["error"] == (outcome != 0) * PICO
     assert scores["spherical"] == int((EXACT.divide(1, EXACT.sqrt(Decimal(size))) * PICO).to_integral_value())

@@ -30,7 +30,17 @@ from tests.support.given import choices, numeric, opened, quartiles
 from tests.support.oracle import history, picos
 
 PICO = 10**12
-LOSSES = ("brier", "brier_sum", "ordered_brier", "error", "crps", "pinball", "absolute", "absolute_clipped")
+LOSSES = (
+    "brier",
+    "brier_sum",
+    "brier_mean",
+    "ordered_brier",
+    "error",
+    "crps",
+    "pinball",
+    "absolute",
+    "absolute_clipped",
+)
 FIELDS = {"crps": "cdf_kernel", "pinball": "quantile_kernel"}
 FIELDS |= dict.fromkeys(["absolute", "absolute_clipped"], "quantile_kernel")
 
