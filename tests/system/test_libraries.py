@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache, partial
+from importlib import import_module
 from itertools import accumulate, pairwise
 from math import log
 from typing import Any, NamedTuple
@@ -34,18 +36,25 @@ from tests.support.effort import times
 from tests.support.given import COLOURS, contest, entry, forecast, opened, resolution
 from tests.support.oracle import projected
 
-with warnings.catch_warnings():  # what they call on while they are imported is theirs to mend
-    warnings.simplefilter("ignore")
-    import scoringrules  # type: ignore[import-untyped]
-    from sklearn.calibration import calibration_curve  # type: ignore[import-untyped]
-    from sklearn.metrics import brier_score_loss, d2_brier_score, log_loss  # type: ignore[import-untyped]
-
 Row = Sequence[float]
 Library = Callable[[Sequence[Row], Sequence[int], Row | None], float]  # distributions, outcomes, weights
 
 ROUNDED = 6e-13  # ours is rounded to 1e-12; theirs, sums of up to 40 squares or logarithms, errs by less than 1e-13
 FLOATS = 1e-12  # ours is exact: of means of up to 40 terms, and relative to it of quotients of two such
 PUBLISHED = 1e-9  # a scale of 100 on top, or nine decimals
+
+
+@cache
+def library(name: str) -> Any:
+    """A library, which takes a second to import: only the process that runs these tests does, not all that collect."""
+    with warnings.catch_warnings():  # what it calls on while it is imported is its to mend
+        warnings.simplefilter("ignore")
+        return import_module(name)
+
+
+metrics = partial(library, "sklearn.metrics")
+calibrated = partial(library, "sklearn.calibration")
+scoringrules = partial(library, "scoringrules")
 
 
 def near(expected: Any, tolerance: float = ROUNDED) -> Any:
@@ -64,13 +73,13 @@ def shares(counts: Sequence[int], unit: int = PROBABILITY) -> list[float]:
 def half_brier(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
     """Labels are the columns' numbers, hence in order; by default only two columns would be halved."""
     labels = range(len(rows[0]))
-    return float(brier_score_loss(outcomes, rows, labels=labels, sample_weight=weights, scale_by_half=True))
+    return float(metrics().brier_score_loss(outcomes, rows, labels=labels, sample_weight=weights, scale_by_half=True))
 
 
 def whole_brier(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
     """The sum over outcomes, of two as of more."""
     labels = range(len(rows[0]))
-    return float(brier_score_loss(outcomes, rows, labels=labels, sample_weight=weights, scale_by_half=False))
+    return float(metrics().brier_score_loss(outcomes, rows, labels=labels, sample_weight=weights, scale_by_half=False))
 
 
 def mean_brier(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
@@ -80,13 +89,13 @@ def mean_brier(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None
 
 def ranked(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
     """2 RPS / (K - 1)."""
-    losses = scoringrules.rps_score(np.array(outcomes) + 1, np.array(rows))
+    losses = scoringrules().rps_score(np.array(outcomes) + 1, np.array(rows))
     return float(np.average(2 * losses / (len(rows[0]) - 1), weights=weights))
 
 
 def natural(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
     """The library's log loss as a gain."""
-    return -float(log_loss(outcomes, rows, labels=range(len(rows[0])), sample_weight=weights))
+    return -float(metrics().log_loss(outcomes, rows, labels=range(len(rows[0])), sample_weight=weights))
 
 
 def in_bits(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
@@ -206,7 +215,7 @@ def test_the_uniform_reference_is_what_a_library_gives_a_uniform_forecast(kernel
 def test_of_two_outcomes_the_halved_score_is_that_of_one_probability(rows: list[Named]) -> None:
     """(p - o)², p that of the first outcome; the one split of ordered outcomes is scored on both sides, twice that."""
     first = [row.chances[0] / PROBABILITY for row in rows]
-    expected = scoringrules.brier_score([int(row.outcome == 0) for row in rows], first)
+    expected = scoringrules().brier_score([int(row.outcome == 0) for row in rows], first)
     assert shares(worth("brier", rows), QUANTUM) == near(expected)
     assert shares(worth("ordered_brier", rows), QUANTUM) == near(2 * expected)
 
@@ -258,7 +267,7 @@ def piecewise(heights: Sequence[int], place: float) -> float:
     """The CRPS of a cdf bin by bin: in each a uniform distribution, what lies below it or above it at its ends."""
     level, bins = np.array(heights) / CUMULATIVE, len(heights) - 1
     within = np.clip(place * bins - np.arange(bins), 0, 1)
-    return float(scoringrules.crps_uniform(within, 0.0, 1.0, level[:-1], 1 - level[1:]).mean())
+    return float(scoringrules().crps_uniform(within, 0.0, 1.0, level[:-1], 1 - level[1:]).mean())
 
 
 @given(st.lists(cdfs(), min_size=1, max_size=4))
@@ -275,7 +284,7 @@ def test_the_uniform_reference_of_a_range_is_the_crps_of_a_uniform_distribution(
     """The distribution is uniform from the lower end to the upper, without probability beyond."""
     uniform = Uniform(row.span.bins, 1, (1, row.span.bins), row.span, row.value)
     score = KERNELS["crps"].uniform(uniform)  # type: ignore[misc]
-    assert score / QUANTUM == near(float(scoringrules.crps_uniform(scaled(float(row.value), row.span), 0, 1)))
+    assert score / QUANTUM == near(float(scoringrules().crps_uniform(scaled(float(row.value), row.span), 0, 1)))
 
 
 @st.composite
@@ -317,7 +326,7 @@ def weighted_intervals(row: Ranged) -> float:
     answer, made, levels = as_floats(row)
     half = len(made) // 2
     alphas = 2 * levels[:half]
-    scores = scoringrules.interval_score(answer, made[:half], made[:half:-1], alphas).ravel()
+    scores = scoringrules().interval_score(answer, made[:half], made[:half:-1], alphas).ravel()
     return float((np.dot(alphas / 2, scores) + abs(answer - made[half]) / 2) / (half + 0.5))
 
 
@@ -332,8 +341,8 @@ WORKED = Ranged(_SMALL, (4_000_000, 7_000_000, 8_000_000), "10")
 @settings(max_examples=times(50), deadline=None)
 def test_pinball_is_the_crps_from_quantiles(row: Ranged) -> None:
     """The kernel is twice the mean quantile score."""
-    assert pinball(row) == near(float(scoringrules.crps_quantile(*as_floats(row))), in_units(row))
-    assert pinball(row) == near(2 * float(scoringrules.quantile_score(*as_floats(row)).mean()), in_units(row))
+    assert pinball(row) == near(float(scoringrules().crps_quantile(*as_floats(row))), in_units(row))
+    assert pinball(row) == near(2 * float(scoringrules().quantile_score(*as_floats(row)).mean()), in_units(row))
 
 
 @given(quantiles(MIRRORED))
@@ -352,13 +361,13 @@ def test_a_season_of_quantiles_scores_as_scoringrules_scores_it(seed: int) -> No
     span = NumericRange(lower="0", upper="1", open_upper=True, levels=MIRRORED, decimals=4)
     values = [str(Decimal(answer).scaleb(-4)) for answer in answers.tolist()]
     rows = [Ranged(span, tuple(row), values[n % 100]) for n, row in enumerate(made.tolist())]
-    expected = scoringrules.crps_quantile(np.resize(answers, 5_000) / 10**4, made / 10**4, shares(MIRRORED))
+    expected = scoringrules().crps_quantile(np.resize(answers, 5_000) / 10**4, made / 10**4, shares(MIRRORED))
     assert shares(worth("pinball", rows), quantum(span)) == pytest.approx(expected, rel=1e-9, abs=1e-8)
 
 
 def test_the_worked_weighted_interval_score_is_two_and_six_tenths() -> None:
     """4 to 8 at 80% with 10 come true scores 4 + 2 / 0.2 · 2 = 24; with a median of 7, (0.5 · 3 + 0.1 · 24) / 1.5."""
-    assert scoringrules.interval_score(10.0, 4.0, 8.0, 0.2) == near(24, FLOATS)
+    assert scoringrules().interval_score(10.0, 4.0, 8.0, 0.2) == near(24, FLOATS)
     assert (pinball(WORKED), weighted_intervals(WORKED)) == (2.6, near(2.6, FLOATS))
 
 
@@ -373,7 +382,7 @@ def one_member(row: Ranged) -> float:
     """The CRPS of an ensemble of one, on the range as 0..1."""
     point = row.numbers[0] / 10**row.span.decimals
     places = np.array(scaled(float(row.value), row.span)), np.array([scaled(point, row.span)])
-    return float(scoringrules.crps_ensemble(*places))
+    return float(scoringrules().crps_ensemble(*places))
 
 
 @given(st.lists(points(), min_size=1, max_size=4))
@@ -421,14 +430,18 @@ def said(rows: Sequence[Said]) -> tuple[list[int], list[float]]:
 def test_mean_brier_scores_and_skills_are_those_of_scikit_learn(rows: list[Said]) -> None:
     """Skill is 1 - brier / reference; against the base rate it is called D²."""
     (happened, chances), brier = said(rows), only(rows)
-    own = brier_score_loss(happened, chances)
-    consensus = brier_score_loss(happened, shares([row.consensus for row in rows], 100))
+    own = metrics().brier_score_loss(happened, chances)
+    consensus = metrics().brier_score_loss(happened, shares([row.consensus for row in rows], 100))
     assert brier.brier == near(own, FLOATS)
-    assert brier.skill_against_even_odds == near(1 - own / brier_score_loss(happened, [0.5] * len(rows)), FLOATS)
+    assert brier.skill_against_even_odds == near(
+        1 - own / metrics().brier_score_loss(happened, [0.5] * len(rows)), FLOATS
+    )
     if consensus:
         assert brier.skill_against_consensus == pytest.approx(1 - own / consensus, rel=FLOATS, abs=FLOATS)
     if len(set(happened)) == 2:
-        assert brier.skill_against_base_rate == pytest.approx(d2_brier_score(happened, chances), rel=FLOATS, abs=FLOATS)
+        assert brier.skill_against_base_rate == pytest.approx(
+            metrics().d2_brier_score(happened, chances), rel=FLOATS, abs=FLOATS
+        )
 
 
 TENTHS = st.builds(
@@ -443,14 +456,18 @@ def test_reliability_is_what_recalibration_gains_and_resolution_what_it_leaves(r
     uncertainty less resolution; the skill of that against the base rate is resolution / uncertainty.
     """
     (happened, chances), brier = said(rows), only(rows)
-    frequency, value = calibration_curve(happened, chances, n_bins=10)
+    frequency, value = calibrated().calibration_curve(happened, chances, n_bins=10)
     recalibrated = frequency[abs(np.subtract.outer(chances, value)).argmin(axis=1)]
-    left, uncertainty = (brier_score_loss(happened, each) for each in (recalibrated, [np.mean(happened)] * len(rows)))
-    assert brier.reliability == near(brier_score_loss(happened, chances) - left, FLOATS)
+    left, uncertainty = (
+        metrics().brier_score_loss(happened, each) for each in (recalibrated, [np.mean(happened)] * len(rows))
+    )
+    assert brier.reliability == near(metrics().brier_score_loss(happened, chances) - left, FLOATS)
     assert brier.resolution_term == near(uncertainty - left, FLOATS)
     assert brier.uncertainty == near(uncertainty, FLOATS)
     if brier.uncertainty and brier.resolution_term is not None:
-        assert brier.resolution_term / brier.uncertainty == near(d2_brier_score(happened, recalibrated), FLOATS)
+        assert brier.resolution_term / brier.uncertainty == near(
+            metrics().d2_brier_score(happened, recalibrated), FLOATS
+        )
 
 
 @pytest.mark.parametrize("bins", [2, 10, 16])
@@ -460,7 +477,7 @@ def test_the_calibration_table_is_a_calibration_curve(bins: int, rows: list[Said
     """Its bins are closed at the upper end, ours at the lower: they agree on 1 - p of what did not happen."""
     curve = calibration(sample(rows), 1, range(0, PROBABILITY + 1, PROBABILITY // bins))[::-1]
     against = shares([PROBABILITY - row.probability for row in rows])
-    missed, value = calibration_curve([int(not row.happened) for row in rows], against, n_bins=bins)
+    missed, value = calibrated().calibration_curve([int(not row.happened) for row in rows], against, n_bins=bins)
     assert [float(row.observed_frequency) for row in curve] == near(1 - missed, FLOATS)
     assert [float(row.mean_forecast) for row in curve] == near(1 - value, FLOATS)
 
@@ -545,7 +562,7 @@ def test_time_and_days_differ_in_the_weights_alone(sampling: str, weights: Row, 
     """Yes after ten days, 60% for 18 hours, 75% for 60, 90% for 162: of days, the first is nobody's last forecast."""
     chances = (0.6, 0.75, 0.9)
     log = asked("rain", (18, 60, 162), [{"probability": chance} for chance in chances], {"outcome": "yes"})
-    assert brier_score_loss([1, 1, 1], chances, sample_weight=weights) == near(score)
+    assert metrics().brier_score_loss([1, 1, 1], chances, sample_weight=weights) == near(score)
     assert scores(replace(MEAN, kernel="brier", sampling=sampling), log) == {"rain": near(score)}
 
 
@@ -563,7 +580,7 @@ def test_scores_on_ranges_are_weighted_means_of_scoringrules(timeline: Timeline,
         )
     ]
     crps = [piecewise([round(height * CUMULATIVE) for height in row], value / 4) for row in heights]
-    quantile = [scoringrules.crps_quantile(np.array(value), np.array(row), levels) for row in marks]
+    quantile = [scoringrules().crps_quantile(np.array(value), np.array(row), levels) for row in marks]
     assert scores(replace(MEAN, cdf_kernel="crps", quantile_kernel="pinball"), *logs) == {
         "cdf": near(np.average(crps, weights=timeline.hours)),
         "quantiles": near(np.average(quantile, weights=timeline.hours), 6e-11),  # rounded to 1e-10
@@ -589,9 +606,9 @@ def test_the_combined_score_of_a_competition_is_the_sum_of_three_means(
     either = [[1 - rain, rain], [1 - snow, snow], [1, 0]]
     choice = [dict(zip(COLOURS, timeline.rows[-1], strict=True))[name] for name in sorted(COLOURS)]
     total = (
-        brier_score_loss(["yes", "no", "yes"], either, labels=["no", "yes"], scale_by_half=True)
-        + brier_score_loss([COLOURS[1]], [choice], labels=sorted(COLOURS), scale_by_half=True)
-        + float(scoringrules.crps_ensemble(np.array(value), np.array([point])))
+        metrics().brier_score_loss(["yes", "no", "yes"], either, labels=["no", "yes"], scale_by_half=True)
+        + metrics().brier_score_loss([COLOURS[1]], [choice], labels=sorted(COLOURS), scale_by_half=True)
+        + float(scoringrules().crps_ensemble(np.array(value), np.array([point])))
     )
     (place,) = under("autocast-2022", *logs).table("leaderboard").rows()
     assert float(place["score"]) == near(100 * total, PUBLISHED)

@@ -183,12 +183,20 @@ AUTOCAST = [
 ]
 
 
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The log of stories and one attested contest, in which no table is empty."""
+    path = str(tmp_path_factory.mktemp("several") / "log.db")
+    for story in (COMMANDS, TRADING, FEES):
+        assert run("append", path, str(story)).exit_code == FINE
+    assert run("append", path, "-", given=b"".join(AUTOCAST)).exit_code == FINE
+    return path
+
+
 @pytest.mark.parametrize("projection", CATALOGUE)
-def test_every_projection_prints_the_same_rows_in_each_format(log: str, projection: str) -> None:
-    """Table, JSON and CSV differ in form alone; of stories and one attested contest, so that none is empty."""
-    assert run("append", log, "-", given=b"".join(AUTOCAST)).exit_code == FINE
-    for story in (TRADING, FEES):
-        assert run("append", log, str(story)).exit_code == FINE
+def test_every_projection_prints_the_same_rows_in_each_format(several: str, projection: str) -> None:
+    """Table, JSON and CSV differ in form alone."""
+    log = several
     as_json = json.loads(run("table", log, projection, "--format", "json").stdout)
     as_csv = list(csv.DictReader(io.StringIO(run("table", log, projection, "--format", "csv").stdout)))
     as_table = run("table", log, projection).stdout.splitlines()

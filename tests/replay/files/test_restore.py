@@ -76,12 +76,12 @@ def test_an_imported_ledger_can_be_written_on(log: str, outs: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("form", FILES)
 def test_any_changed_byte_of_any_file_is_found(damaged: Path, tmp_path: Path, form: str) -> None:
-    """The first, a middle and the last byte of each file are changed; the manifest too, if it can still be read."""
-    for path in sorted(path for path in (damaged / form).iterdir() if path.stat().st_size):
+    """The first, a middle or the last byte of each file is changed; of the manifest the first."""
+    for number, path in enumerate(sorted(path for path in (damaged / form).iterdir() if path.stat().st_size)):
         whole = path.read_bytes()
-        for place in {0, len(whole) // 2, len(whole) - 1} if path.name != MANIFEST_FILE else {0}:
-            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-            refused(damaged / form, tmp_path)
+        place = (0, len(whole) // 2, len(whole) - 1)[number % 3] if path.name != MANIFEST_FILE else 0
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        refused(damaged / form, tmp_path)
         path.write_bytes(whole)
     assert restore(damaged / form, str(tmp_path / "copy.db"))
 
