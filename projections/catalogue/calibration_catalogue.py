@@ -1,9 +1,9 @@
-"""The rows of the catalogue for tables of calibration without bins."""
+"""The rows of the catalogue for tables that say what is wrong with forecasts: calibration, width and bias."""
 
 from forecast_ledger.projections.catalogue.inputs import SAMPLED
-from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, Projection
+from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.core.column_values import Column
-from forecast_ledger.projections.tables import analytics_tables
+from forecast_ledger.projections.tables import analytics_tables, range_tables
 
 CALIBRATION: dict[str, Projection] = {
     "corp": Projection(
@@ -38,6 +38,30 @@ CALIBRATION: dict[str, Projection] = {
         ),
         analytics_tables.corp_blocks_values,
         reads=SAMPLED,
+        on_request=True,
+    ),
+    "wis_parts": Projection(
+        1,
+        "the weighted interval score of each participant on each question, split into the width of the forecasts and "
+        "the penalties for answers above or below their intervals",
+        ("contest", "question", "participant"),
+        (
+            CONTEST,
+            QUESTION,
+            PARTICIPANT,
+            Column("wis", "points", "the weighted interval score, in the question's unit; without a reference"),
+            Column("dispersion", "points", "dispersion_numerator / denominator: how wide the intervals are"),
+            Column("overprediction", "points", "the same for answers below intervals, or below the median"),
+            Column("underprediction", "points", "the same for answers above intervals, or above the median"),
+            Column("median_error", "points", "absolute error of the median; empty if 0.5 is not a level"),
+            Column("dispersion_numerator", "integer", "the three numerators add up to that of the score"),
+            Column("overprediction_numerator", "integer", "exactly 0 if every answer is within or above the intervals"),
+            Column("underprediction_numerator", "integer", "exactly 0 if every answer is within or below them"),
+            Column("median_error_numerator", "integer", "its share of the score is this / number of levels"),
+            Column("denominator", "integer", "what all numerators are divided by; as in `scores` without a reference"),
+        ),
+        range_tables.wis_parts_values,
+        reads=("resolutions", "scored_forecasts", "scored_questions", "reference_names"),
         on_request=True,
     ),
 }

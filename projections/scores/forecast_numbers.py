@@ -32,7 +32,7 @@ class Numbers(NamedTuple):
     values: list[str]
     payouts: Sequence[tuple[int, ...]] = ()
 
-    def rows(self, part: slice) -> "Numbers":
+    def rows(self, part: slice | Int64Array) -> "Numbers":
         """Return some of the forecasts."""
         return self._replace(
             start=self.start[part],

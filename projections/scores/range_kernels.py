@@ -10,16 +10,18 @@ from math import gcd, lcm
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
-from forecast_ledger.projections.core.arrays import Int64Array, round_half_even
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, round_half_even
 from forecast_ledger.projections.core.estimates import Floats, divide_wrapped, floats, subtract_and_round
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 
 _FINE = Decimal("1e-30")  # unit to which a place on a logarithmic scale is rounded
+_MEDIAN = (500_000_000,)  # 1e-9: the level of the median alone
 _NARROW = 1 << 60  # numbers proven to stay below this are counted in 64 bits
 _Integers = NDArray[Any]  # of 64 bits each, or Python's own
 
@@ -59,28 +61,82 @@ def pinball(numbers: Numbers) -> Int64Array:
     >>> pinball(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
     [20000]
     """
-    forms: dict[tuple[tuple[int, ...], int], int] = {}
-    form = np.zeros(len(numbers.spans), np.int64)
-    exact = np.zeros((len(numbers.spans), 3), object)  # an answer: its whole units, and the rest as n / d
-    for number, span in numbers.numeric_questions():
-        form[number] = forms.setdefault((span.levels, span.decimals), len(forms))
-        answer = Fraction(numbers.values[number]) * 10**span.decimals
-        exact[number] = answer // 1, *(answer % 1).as_integer_ratio()
-    losses = [_Loss.of(*levels_and_decimals) for levels_and_decimals in forms]
-    narrow = np.minimum(exact, _NARROW).astype(np.int64)
+    form, losses = _losses(numbers)
+    narrow, exact = _answers(numbers)
     scores = np.zeros(len(numbers.width), np.int64)
     for rows, quantiles in numbers.tables(form[numbers.question]):
         question = numbers.question[rows]
-        loss = losses[form[question[0]]]
-        wide = np.abs(narrow[question]).max(axis=1) > loss.limit
-        if max(int(quantiles.max()), -int(quantiles.min())) > loss.limit:
-            wide |= np.abs(quantiles).max(axis=1) > loss.limit
-        if not wide.any():
-            scores[rows] = loss.rounded(quantiles, narrow[question])
-            continue
-        scores[rows[~wide]] = loss.rounded(quantiles[~wide], narrow[question[~wide]])
-        scores[rows[wide]] = loss.rounded(quantiles[wide].astype(object), exact[question[wide]])
+        scores[rows] = losses[form[question[0]]].scores(quantiles, narrow[question], exact[question])
     return scores
+
+
+def dispersion(numbers: Numbers) -> Int64Array:
+    """The part of `pinball` that is due to the width of the forecast: what it would score for its own median.
+
+    The levels are symmetric about 0.5. It is the sum over the central intervals of level / 2 x their width, divided by
+    half the number of levels; what `pinball` adds to it is due to how far the answer lies above or below quantiles.
+
+    Source: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
+
+    >>> span = NumericRange(lower="0", upper="9", levels=(250_000_000, 500_000_000, 750_000_000), decimals=0)
+    >>> dispersion(Numbers(np.array([3, 4, 6]), *(np.array([each]) for each in (0, 3, 1, 0)), [span], ["5"])).tolist()
+    [5000]
+    """
+    form, losses = _losses(numbers)
+    scores = np.zeros(len(numbers.width), np.int64)
+    for rows, quantiles in numbers.tables(form[numbers.question]):
+        own = _central(quantiles)
+        scores[rows] = losses[form[numbers.question[rows[0]]]].scores(quantiles, own, own.astype(object))
+    return scores
+
+
+def median_error(numbers: Numbers) -> Int64Array:
+    """The absolute error |m - y| of the median m, in the unit of `pinball`. The levels are symmetric and include 0.5.
+
+    >>> span = NumericRange(lower="0", upper="9", levels=(250_000_000, 500_000_000, 750_000_000), decimals=0)
+    >>> median_error(Numbers(np.array([3, 4, 6]), *(np.array([each]) for each in (0, 3, 1, 0)), [span], ["5"])).tolist()
+    [10000]
+    """
+    spans = [span and structs.replace(span, levels=_MEDIAN) for span in numbers.spans]
+    middle = numbers.start + numbers.width // 2
+    return pinball(numbers._replace(start=middle, width=np.ones_like(numbers.width), spans=spans))
+
+
+def overpredicts(numbers: Numbers) -> BoolArray:
+    """Return whether each answer is below the median, or below the greatest quantile under it if there is no median.
+
+    >>> span = NumericRange(lower="0", upper="9", levels=(250_000_000, 500_000_000, 750_000_000), decimals=0)
+    >>> overpredicts(Numbers(np.array([3, 4, 6]), *(np.array([each]) for each in (0, 3, 1, 0)), [span], ["3.9"]))
+    array([ True])
+    """
+    _, exact = _answers(numbers)
+    middle = numbers.flat[numbers.start + (numbers.width - 1) // 2]
+    below: BoolArray = (exact[numbers.question, 0] < middle).astype(bool)
+    return below
+
+
+def _central(quantiles: Int64Array) -> Int64Array:
+    """Return the median of each row, or the greatest quantile under it, as an answer; shape (m, 3)."""
+    middle = quantiles[:, (quantiles.shape[1] - 1) // 2]
+    return np.stack([middle, np.zeros_like(middle), np.ones_like(middle)], axis=1)
+
+
+def _losses(numbers: Numbers) -> tuple[Int64Array, list["_Loss"]]:
+    """Return the quantile losses that the questions need, and which of them each question has, by index."""
+    forms: dict[tuple[tuple[int, ...], int], int] = {}
+    form = np.zeros(len(numbers.spans), np.int64)
+    for number, span in numbers.numeric_questions():
+        form[number] = forms.setdefault((span.levels, span.decimals), len(forms))
+    return form, [_Loss.of(*levels_and_decimals) for levels_and_decimals in forms]
+
+
+def _answers(numbers: Numbers) -> tuple[Int64Array, _Integers]:
+    """Return the answer of each question as its whole units and the rest as n / d, shape (q, 3), narrow and exact."""
+    exact = np.zeros((len(numbers.spans), 3), object)
+    for number, span in numbers.numeric_questions():
+        answer = Fraction(numbers.values[number]) * 10**span.decimals
+        exact[number] = answer // 1, *(answer % 1).as_integer_ratio()
+    return np.minimum(exact, _NARROW).astype(np.int64), exact
 
 
 def absolute(numbers: Numbers) -> Int64Array:
@@ -189,6 +245,18 @@ class _Loss(NamedTuple):
         weights = np.array(levels, np.int64) // shared
         most = 4 * len(levels) * unit * (shared // common)
         return cls(weights, unit, shared // common, over // common, _NARROW // most)
+
+    def scores(self, quantiles: Int64Array, narrow: Int64Array, exact: _Integers) -> Int64Array:
+        """Return `rounded`, in 64 bits where these hold every product; the answers are given both ways."""
+        wide = np.abs(narrow).max(axis=1) > self.limit
+        if max(int(quantiles.max()), -int(quantiles.min())) > self.limit:
+            wide |= np.abs(quantiles).max(axis=1) > self.limit
+        if not wide.any():
+            return self.rounded(quantiles, narrow)
+        scores = np.zeros(len(quantiles), np.int64)
+        scores[~wide] = self.rounded(quantiles[~wide], narrow[~wide])
+        scores[wide] = self.rounded(quantiles[wide].astype(object), exact[wide])
+        return scores
 
     def rounded(self, quantiles: _Integers, answers: _Integers) -> _Integers:
         """Return twice the mean loss of each row of quantiles, shape (m, k), for its answer, shape (m, 3)."""

@@ -46,6 +46,24 @@ def terms_in_chunks(
             yield part.start, terms.of(np.flatnonzero(terms.standing.participant > code_of(facts, "consensus")))
 
 
+def standing_in_chunks(
+    facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK
+) -> Iterator[tuple[int, Questions, Forecasts, Intervals]]:
+    """Yield the forecasts that count, of participants and reference forecasters but the consensus, as they stand.
+
+    Of some questions at a time: the index of the first question, the questions, their forecasts, and the intervals on
+    which these stand, as in `Terms`.
+
+    contests: of one rule set, in the order in which the questions number them.
+    """
+    rules = contests[0].opened.rules
+    nothing = np.zeros_like(questions.length)
+    for part in chunks(facts.forecasts.counts(questions.code), nothing, questions.length, chunk):
+        own = questions.of(part)
+        forecasts = _by_clock(rules, scored_forecasts(facts, rules, own))
+        yield part.start, own, forecasts, _in_units(contests[0], own, forecasts)
+
+
 def scored_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> Forecasts:
     """Return the forecasts on these questions, by index, of participants and then of reference forecasters."""
     made = joined(_made_on(facts, questions), reference_forecasts(facts, rules, questions))
@@ -68,8 +86,7 @@ def _counted(facts: Facts, rules: RuleSet, questions: Questions, forecasts: Fore
 
 def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions, forecasts: Forecasts) -> Terms:
     rules = contests[0].opened.rules
-    if rules.clock == "recorded":
-        forecasts = replace(forecasts, at=forecasts.recorded_at)
+    forecasts = _by_clock(rules, forecasts)
     standing = _in_units(contests[0], questions, forecasts)
     member = are_members(facts, contests, questions.contest[standing.question], standing.participant)
     chance, own = _kernels(rules, questions, forecasts, standing)
@@ -81,6 +98,11 @@ def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions, fore
     if rules.consensus_weights == "recency":
         age = _ages(forecasts, standing, facts.participant_codes.labels)
     return _compared(rules, forecasts, terms, age, len(facts.participant_codes.codes))
+
+
+def _by_clock(rules: RuleSet, forecasts: Forecasts) -> Forecasts:
+    """Return forecasts made at the instants of the clock that the rule set names."""
+    return replace(forecasts, at=forecasts.recorded_at) if rules.clock == "recorded" else forecasts
 
 
 def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64Array:

@@ -144,7 +144,7 @@ SOURCES = (
         'J. Bracher, E. L. Ray, T. Gneiting and N. G. Reich, "Evaluating epidemic forecasts in an interval format", '
         "PLOS Computational Biology 17(2):e1008618",
         "doi:10.1371/journal.pcbi.1008618",
-        "the kernel `pinball`",
+        "the kernel `pinball`; `wis_parts`",
     ),
     Source(
         "hubverse, Documentation",

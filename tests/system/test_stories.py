@@ -25,7 +25,7 @@ EXPECTED = [
     for path in sorted((DATA / story / "expected").glob("*.csv"))
     if path.stem in CATALOGUE
 ]
-ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHANGED, FEES, SIDES = (
+ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHANGED, FEES, SIDES, HUB = (
     "arena-week",
     "metaculus-2022",
     "metaculus-faq",
@@ -39,8 +39,10 @@ ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS, GROUPS, BOARDS, MOVED, CHA
     "changed-outcomes",
     "exchange-fees",
     "bids-and-asks",
+    "hub-scores",
 )
 DAY = 86_400 * 10**6  # µs
+WIS_PARTS = ("wis", "dispersion", "overprediction", "underprediction", "median_error")
 
 Row = dict[str, Any]
 
@@ -141,6 +143,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         CHANGED: {"consensus", "score_parts", "scores"},
         GROUPS: {"leaderboard", "leaderboard_by_group", "questions", "scores"},
         BOARDS: {"leaderboard", "scores"},
+        HUB: {"wis_parts"},
     }
 
 
@@ -193,6 +196,29 @@ def test_a_published_total_is_ours(story: str, row: dict[str, str]) -> None:
     """Expected scores are totals over the cases that may come true, each of the weight of its probability."""
     [ours] = rows(story, "leaderboard", contest=row["contest"], participant=row["participant"])
     assert rounded(row["score"], ours["score"]) == figure(row["score"])
+
+
+# --- hub-scores
+
+
+@pytest.mark.parametrize(("story", "row"), printed(HUB, name="published_wis"))
+def test_a_published_weighted_interval_score_and_its_parts_are_ours(story: str, row: dict[str, str]) -> None:
+    """HubEvals prints the score, its three parts and the error of the median to three digits."""
+    [ours] = rows(story, "wis_parts", contest=row["contest"], question=row["question"])
+    for name in WIS_PARTS:
+        assert rounded(row[name], ours[name]) == figure(row[name])
+
+
+@pytest.mark.parametrize(("story", "row"), printed(HUB, name="published_mean_wis"))
+def test_a_published_mean_of_weighted_interval_scores_and_parts_is_ours(story: str, row: dict[str, str]) -> None:
+    """The means are over the forecasts of one horizon, or of all if the row names none."""
+    of = [
+        ours for ours in rows(story, "wis_parts", contest=row["contest"]) if ours["question"].endswith(row["horizon"])
+    ]
+    assert len(of) == (4 if row["horizon"] else 16)
+    for name in filter(row.get, WIS_PARTS):
+        mean = sum((Fraction(ours[name]) for ours in of), Fraction(0)) / len(of)
+        assert rounded(row[name], mean) == figure(row[name])
 
 
 # --- metaculus-2022

@@ -12,7 +12,7 @@ from msgspec import structs
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
@@ -39,6 +39,7 @@ from tests.support.given import (
     forecast,
     micros,
     opened,
+    quartiles,
     quote,
     resolution,
     trading_floor,
@@ -95,6 +96,20 @@ def late_events() -> list[Recorded]:
     )
 
 
+def quantile_log() -> list[Recorded]:
+    """A log of forecasts by quantiles in which an entry, a name in brackets and a forecast come after an answer."""
+    levels = tuple(f"0.{tenth}" for tenth in range(1, 10))
+    rules = RuleSet(name="wis", quantile_kernel="pinball", period="covered", total="mean", reference_rows=("uniform",))
+    made = tuple(range(1, 10))
+    commands: list[AnyCommand] = [contest(rules=rules), contest("cap", rules=rules)]
+    for name in ("flow", "tide"):
+        asked = quartiles(name, levels=levels, decimals=0, upper=10)
+        commands += [asked, entry(question=name), forecast(name, quantiles=made)]
+    commands += [resolution("flow", value=3), entry("cap", "flow"), forecast("tide", "[uniform]", quantiles=made)]
+    late = events.ForecastMade(at=micros(11), question="flow", participant="ada", quantiles=(2,) * 9)
+    return oracle.followed(oracle.history(*commands), late)
+
+
 def trading_story() -> list[AnyCommand]:
     """Trading, an early close recorded late, forecasts on the same questions, an exclusion and a resolution."""
     rules = structs.replace(PRESETS["arena-v1"], trading=Trading(period_days=0, fee_rate_ppm=10_000))
@@ -115,7 +130,7 @@ def trading_log() -> list[Recorded]:
     return oracle.history(*trading_story())
 
 
-LOGS = {"tournament": tournament, "late": late_events, "floor": trading_log}
+LOGS = {"tournament": tournament, "late": late_events, "quantiles": quantile_log, "floor": trading_log}
 CASES = (*STORIES, *LOGS, *(f"{sort} {seed}" for sort in ("scored", "traded") for seed in SEEDS))
 # Read, but never change a row by themselves: a resolved question cannot be traded; the consensus wins no prize.
 UNSEEN = {("bet_brier", "own_account"), ("prizes", "reference_names")}

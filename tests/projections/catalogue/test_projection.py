@@ -36,6 +36,7 @@ STORIES = {
     "admissions": "autocast-2022",
     "relative_skill": "autocast-2022",
     "leaderboard_by_group": "question-groups",
+    "wis_parts": "hub-scores",
 }
 STORIES |= dict.fromkeys(TRADING, "arena-week") | {"fees": "exchange-fees", "quotes": "bids-and-asks"}
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
@@ -65,6 +66,10 @@ PROMISED = {  # at least these columns
     ),
     "corp": ("contest", "participant", "n", "brier", "miscalibration", "discrimination", "uncertainty"),
     "corp_blocks": ("from_probability", "to_probability", "n", "happened", "recalibrated"),
+    "wis_parts": (
+        "contest", "question", "participant", "wis", "dispersion", "overprediction", "underprediction", "median_error",
+        "dispersion_numerator", "overprediction_numerator", "underprediction_numerator", "denominator",
+    ),
     "score_over_time": ("contest", "answered", "participant", "question", "log_position", "score", "rank", "coverage"),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
@@ -107,6 +112,7 @@ OPTIONAL = {  # columns that may be empty in a row
     "leaderboard": {"rank", "take"},
     "adjusted_scores": {"rank", "brier_index"},
     "score_over_time": {"rank"},
+    "wis_parts": {"median_error", "median_error_numerator"},
     "relative_skill": {"relative_skill", "scaled_relative_skill"},
     "pairwise": {
         "difference_low",

@@ -42,7 +42,7 @@ from tests.support.given import (
 )
 from tests.support.seasons import Season, drawn_rules
 from tests.support.trading_seasons import Season as TradingSeason
-from tests.system.test_stories import ARENA, AUTOCAST, DATA, FEES, METACULUS
+from tests.system.test_stories import ARENA, AUTOCAST, DATA, FEES, HUB, METACULUS
 
 PLACES, YES_NO = ("0.1", "0.35", "0.6", "0.95"), ("yes", "no")
 LATER = {"at": "2021-07-25T00:00:00Z"}
@@ -59,17 +59,17 @@ MENDED = (
 
 GROUPS = "question-groups"
 STORY = {"kind_means": AUTOCAST, "admissions": AUTOCAST, "leaderboard_by_group": GROUPS}  # where not the first
-STORY |= {"fees": FEES, "relative_skill": AUTOCAST}
+STORY |= {"fees": FEES, "relative_skill": AUTOCAST, "wis_parts": HUB}
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The logs of stories by name; of the first with a resolution mended, an annulment undone after a seal, prizes."""
     folder = tmp_path_factory.mktemp("logs")
-    for story in (METACULUS, ARENA, AUTOCAST, GROUPS, FEES):
+    for story in (METACULUS, ARENA, AUTOCAST, GROUPS, FEES, HUB):
         assert run("append", str(folder / story), str(DATA / story / "commands.jsonl")).exit_code == FINE
     assert run("append", str(folder / METACULUS), "-", given=b"".join(MENDED)).exit_code == FINE
-    return {story: str(folder / story) for story in (METACULUS, ARENA, AUTOCAST, GROUPS, FEES)}
+    return {story: str(folder / story) for story in (METACULUS, ARENA, AUTOCAST, GROUPS, FEES, HUB)}
 
 
 def cuts(path: str) -> list[Projections]:

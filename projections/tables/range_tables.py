@@ -1,0 +1,62 @@
+"""Builders of the tables of numeric forecasts: the parts of the weighted interval score."""
+
+from typing import Any
+
+import numpy as np
+
+from forecast_ledger.projections.boards import totals
+from forecast_ledger.projections.boards.contest_groups import ScoredGroup
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.column_values import Ids, Values, concatenate, plain_values
+from forecast_ledger.projections.core.wide_int import WideInt
+from forecast_ledger.projections.ranges.interval_scores import IntervalScores, interval_scores, own_rules
+from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.tables.analysis import Analysis
+
+_Column = Int64Array | WideInt | list[Any]
+_NONE = np.zeros(0, np.int64)
+
+
+def wis_parts_values(analysis: Analysis) -> list[Values]:
+    """One row for each question and participant whose forecasts are scored by weighted interval score."""
+    codes: list[Int64Array] = [_NONE]
+    columns: list[tuple[_Column, ...]] = [
+        ((_NONE,) * 6 + ([],) + (WideInt.from_integers([]),) * 3 + ([], WideInt.from_integers([])))
+    ]
+    for group in analysis.scored_groups:
+        if group.rules.quantile_kernel == "pinball":
+            contests = int64_array([analysis.contest_codes[name] for name in group.names])
+            for parts in interval_scores(analysis.facts, group.contests, group.questions, analysis.chunk):
+                codes.append(contests[group.questions.contest[parts.whole.question]])
+                columns.append(_columns(group, parts))
+    question, participant, *numbers = (concatenate(pages) for pages in zip(*columns, strict=True))
+    return [
+        Ids(np.concatenate(codes), analysis.contests),
+        Ids(np.asarray(question), analysis.facts.question_codes.labels),
+        Ids(np.asarray(participant), totals.score_labels(analysis.facts)),
+        *numbers,
+    ]
+
+
+def _columns(group: ScoredGroup, parts: IntervalScores) -> tuple[_Column, ...]:
+    """Return the columns of some rows, from the question on."""
+    rules, rows = own_rules(group.rules), parts.whole
+    wis = coverage.points(rules, group.questions, rows)
+    added = (parts.dispersion, parts.overprediction, parts.underprediction)
+    divisors = WideInt.from_integers([int(divisor) for divisor in wis.divisors])  # whole: one point is whole units
+    return (
+        group.questions.code[rows.question],
+        rows.participant,
+        wis.published(),
+        *(wis._replace(numerators=part).published() for part in added),
+        _where(parts.has_median, wis._replace(numerators=parts.median_error).published()),
+        *added,
+        _where(parts.has_median, parts.median_error),
+        divisors.take(wis.place),
+    )
+
+
+def _where(has_value: BoolArray, numbers: _Column) -> list[Any]:
+    """Return numbers, None where there is none."""
+    pairs = zip(plain_values(numbers), has_value.tolist(), strict=True)
+    return [number if has else None for number, has in pairs]
