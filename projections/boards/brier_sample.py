@@ -1,6 +1,6 @@
 """The forecasts from which Brier aggregates are computed: the last or, with spot sampling, the one at the spot."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import structs
 
 from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.projections.boards.brier import Sample
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Entry, Facts
@@ -28,7 +29,7 @@ def sample_contests(facts: Facts, contests: Sequence[Contest], chunk: int) -> tu
     If the rule set does not sample at a spot, the forecasts are those that stood when scored time ended.
     Returns the index of the contest of each row, the sample, and the number of owners.
     """
-    spot = [_at_one_instant(facts, contest) for contest in contests]
+    spot = [_binary(facts, contest) for contest in contests]
     consensus = len(facts.participant_codes.codes)
     questions = scored_questions(facts, *spot)
     parts = [
@@ -46,31 +47,38 @@ def sample_contests(facts: Facts, contests: Sequence[Contest], chunk: int) -> tu
     )
 
 
-def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
-    """Return the contest with its binary questions that count, under rules that score them at one instant.
+def at_one_instant(facts: Facts, contest: Contest, counts: Callable[[QuestionOpened], bool]) -> Contest:
+    """Return the contest with some of its questions that count, under rules that sample them at one instant.
 
-    They are scored by Brier score, and so is the consensus.
+    There is no reference, and no row of a reference forecaster. counts: says which questions these are.
     """
     rules = structs.replace(
-        contest.opened.rules,
-        kernel="brier",
-        cdf_kernel="none",
-        quantile_kernel="none",
-        reference="none",
-        sampling="spot",
-        scale="plain",
-        score_consensus=True,
-        reference_rows=(),
-        payouts="unscored",
-        least_probability_ppm=0,
+        contest.opened.rules, reference="none", sampling="spot", scale="plain", reference_rows=(), payouts="unscored"
     )
     last = contest.as_of(facts)
     entries = {
         code: entry._replace(spot_at=_one_instant(contest, entry, facts.question_as_of(code, last).closes_at), spots=())
         for code, entry in contest.entries.items()
-        if facts.questions[code].kind == "binary" and entry.weight
+        if counts(facts.questions[code]) and entry.weight
     }
     return replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=entries)
+
+
+def _binary(facts: Facts, contest: Contest) -> Contest:
+    """Return the contest with its binary questions that count, at one instant; they are scored by Brier score.
+
+    So is the consensus.
+    """
+    sampled = at_one_instant(facts, contest, lambda question: question.kind == "binary")
+    rules = structs.replace(
+        sampled.opened.rules,
+        kernel="brier",
+        cdf_kernel="none",
+        quantile_kernel="none",
+        score_consensus=True,
+        least_probability_ppm=0,
+    )
+    return replace(sampled, opened=structs.replace(sampled.opened, rules=rules))
 
 
 def _one_instant(contest: Contest, entry: Entry, closes_at: int) -> int | None:

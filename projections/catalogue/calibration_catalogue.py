@@ -64,4 +64,21 @@ CALIBRATION: dict[str, Projection] = {
         reads=("resolutions", "scored_forecasts", "scored_questions", "reference_names"),
         on_request=True,
     ),
+    "pit_counts": Projection(
+        1,
+        "in which tenth of their numeric forecasts answers fell: a tenth of them in each, if forecasts are calibrated",
+        ("contest", "participant", "from_probability"),
+        (
+            CONTEST,
+            PARTICIPANT,
+            Column("from_probability", "share", "lower end of the tenth, excluded unless it is 0"),
+            Column(
+                "to_probability", "share", "upper end, included: an answer at a quantile is in the tenth that it ends"
+            ),
+            Column("n", "count", "number of forecasts whose answer fell in it; quantiles need the levels 0.1 to 0.9"),
+        ),
+        range_tables.pit_counts_values,
+        reads=("resolutions", "scored_forecasts", "scored_questions"),
+        on_request=True,
+    ),
 }

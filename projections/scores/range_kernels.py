@@ -213,6 +213,16 @@ def value_at(place: Fraction, span: NumericRange) -> Fraction:
     return zero + (lower - zero) * Fraction(power)
 
 
+def units_of(value: str, span: NumericRange) -> int:
+    """Return a value in the unit of a question's quantiles, rounded up: a quantile is below it if it is below this.
+
+    >>> units_of("2.301", NumericRange(lower="0", upper="9", levels=(500_000_000,), decimals=2))
+    231
+    """
+    units: int = -(Fraction(value) * -(10**span.decimals) // 1)
+    return units
+
+
 def quantum(span: NumericRange) -> int:
     """Return how many units of a quantile score make 1: four digits more than its values have, at most 10^12.
 

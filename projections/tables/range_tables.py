@@ -1,15 +1,16 @@
-"""Builders of the tables of numeric forecasts: the parts of the weighted interval score."""
+"""Builders of the tables of numeric forecasts: the parts of the weighted interval score, and PIT histograms."""
 
 from typing import Any
 
 import numpy as np
 
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.boards.contest_groups import ScoredGroup
+from forecast_ledger.projections.boards.contest_groups import ScoredGroup, contests_by_rules
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.core.column_values import Ids, Values, concatenate, plain_values
+from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, concatenate, plain_values
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.ranges.interval_scores import IntervalScores, interval_scores, own_rules
+from forecast_ledger.projections.ranges.pit_histograms import BINS, pit_counts
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.tables.analysis import Analysis
 
@@ -35,6 +36,26 @@ def wis_parts_values(analysis: Analysis) -> list[Values]:
         Ids(np.asarray(question), analysis.facts.question_codes.labels),
         Ids(np.asarray(participant), totals.score_labels(analysis.facts)),
         *numbers,
+    ]
+
+
+def pit_counts_values(analysis: Analysis) -> list[Values]:
+    """One row for each tenth, for each participant of a contest with a numeric forecast that counts."""
+    names: list[int] = []
+    owners, counts = [_NONE], [np.zeros((0, BINS), np.int64)]
+    for group in contests_by_rules(analysis.facts, analysis.contests):
+        found = pit_counts(analysis.facts, [analysis.facts.contests[name] for name in group], analysis.chunk)
+        names += [analysis.contest_codes[group[number]] for number in found.contest.tolist()]
+        owners.append(found.participant)
+        counts.append(found.counts)
+    count = np.concatenate(counts)
+    lower = np.tile(np.arange(BINS) * (POINTS // BINS), len(count))
+    return [
+        Ids(np.repeat(int64_array(names), BINS), analysis.contests),
+        Ids(np.repeat(np.concatenate(owners), BINS), analysis.facts.participant_codes.labels),
+        lower,
+        lower + POINTS // BINS,
+        count.reshape(-1),
     ]
 
 

@@ -167,6 +167,19 @@ SOURCES = (
         "`adjusted_scores`: the Brier index",
     ),
     Source(
+        "Dawid (1984)",
+        'A. P. Dawid, "Present position and potential developments: some personal views: statistical theory: the '
+        'prequential approach", Journal of the Royal Statistical Society, Series A 147(2):278-292',
+        "doi:10.2307/2981683",
+        "`pit_counts`: the probability integral transform",
+    ),
+    Source(
+        "scoringutils, get_pit_histogram",
+        "N. I. Bosse et al., scoringutils, reference, `get_pit_histogram`: histograms of forecasts by quantiles",
+        "https://epiforecasts.io/scoringutils/reference/get_pit_histogram.html",
+        "`pit_counts`: which tenth an answer falls in, without random numbers",
+    ),
+    Source(
         "Dimitriadis, Gneiting and Jordan (2021)",
         'T. Dimitriadis, T. Gneiting and A. I. Jordan, "Stable reliability diagrams for probabilistic classifiers", '
         "PNAS 118(8)",

@@ -70,6 +70,7 @@ PROMISED = {  # at least these columns
         "contest", "question", "participant", "wis", "dispersion", "overprediction", "underprediction", "median_error",
         "dispersion_numerator", "overprediction_numerator", "underprediction_numerator", "denominator",
     ),
+    "pit_counts": ("contest", "participant", "from_probability", "to_probability", "n"),
     "score_over_time": ("contest", "answered", "participant", "question", "log_position", "score", "rank", "coverage"),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
