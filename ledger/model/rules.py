@@ -30,6 +30,7 @@ DayEdges = Literal["both", "opening", "none"]
 CoveragePeriod = Literal["scheduled", "actual"]
 Clock = Literal["claimed", "recorded"]
 ScaleName = Literal["plain", "peer", "peer_whole", "baseline"]
+TransformName = Literal["none", "log_shifted"]
 KindTotal = Literal["kind_means", "kind_means_third"]  # totals of one mean for each kind of question
 TotalName = Literal["sum", "mean", "per_coverage", "per_question", KindTotal]
 ReferenceRow = Literal["consensus", "always_half", "uniform", "market"]
@@ -105,6 +106,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     payouts: Literal["unscored", "scored"] = "unscored"
     replicates: Annotated[int, Meta(ge=19, le=3_999)] = 1_999
     level_ppm: Annotated[int, Meta(ge=500_000, le=999_000)] = 950_000
+    transform: TransformName = "none"
 
 
 # Fields that were added later, the newest last. They are left out of the log at their defaults, so that the bytes of
@@ -125,6 +127,7 @@ LATER_FIELDS = (
     "payouts",
     "replicates",
     "level_ppm",
+    "transform",
 )
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
@@ -203,6 +206,8 @@ def _broken_kernel_rules(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
         f"payouts scored needs the kernel {', '.join(BRIERS[:-1])} or {BRIERS[-1]}": rules.payouts == "scored"
         and rules.kernel not in BRIERS,
         "consensus_of others needs kernels that are logarithms": others and kernels != logarithms,
+        "transform log_shifted needs the quantile_kernel pinball, and no cdf_kernel": rules.transform != "none"
+        and (rules.quantile_kernel, rules.cdf_kernel) != ("pinball", "none"),
     }
 
 

@@ -1,5 +1,7 @@
 """The check that the rule set of a contest can score a question."""
 
+from decimal import Decimal
+
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import ABSOLUTES, RuleSet
 
@@ -19,8 +21,14 @@ def why_unscorable(span: NumericRange | None, rules: RuleSet, outcomes: int = 0)
         return "its rule set has no kernel for named outcomes" * (rules.kernel == "none" and rules.trading is None)
     if not span.levels:
         return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
+    return _why_unscorable_quantiles(span, rules)
+
+
+def _why_unscorable_quantiles(span: NumericRange, rules: RuleSet) -> str:
     if rules.quantile_kernel in ABSOLUTES and span.levels != _POINT:
         return "the absolute error needs 0.5 as the only level"
     if rules.quantile_kernel == "absolute" and (span.open_lower or span.open_upper):
         return "the absolute error needs a range closed at both ends; absolute_clipped does not"
+    if rules.transform == "log_shifted" and (span.open_lower or Decimal(span.lower) < 0):
+        return "ln(x + 1) needs a range that is closed below, at 0 or above"
     return "its rule set has no quantile_kernel" * (rules.quantile_kernel == "none")

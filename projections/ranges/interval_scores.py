@@ -12,12 +12,13 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray
 from forecast_ledger.projections.core.sorting import run_starts
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
+from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.standing import Intervals
 from forecast_ledger.projections.scores import range_kernels
+from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions
-from forecast_ledger.projections.scores.terms import numbers
+from forecast_ledger.projections.scores.terms import quantile_numbers
 from forecast_ledger.projections.scores.time_weighted import Scores
 
 
@@ -70,20 +71,22 @@ def interval_scores(
 
     Source: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
     """
+    rules = contests[0].opened.rules
     for first, own, forecasts, standing in standing_in_chunks(facts, contests, questions, chunk):
         central = np.array([_is_central(answer.question.range) for answer in own.answers], bool)
         rows = np.flatnonzero(central[standing.question])
         if len(rows):
-            yield _summed(first, own, forecasts, standing.of(rows))
+            stood = standing.of(rows)
+            made = quantile_numbers(rules, own, forecasts.chances, forecasts.start[stood.row], stood.question)
+            yield _summed(first, own, made, stood)
 
 
 def _is_central(span: NumericRange | None) -> bool:
     return span is not None and bool(span.levels) and is_symmetric(span.levels)
 
 
-def _summed(first: int, questions: Questions, forecasts: Forecasts, standing: Intervals) -> IntervalScores:
+def _summed(first: int, questions: Questions, made: Numbers, standing: Intervals) -> IntervalScores:
     """Return the parts of forecasts, summed over time for each question and participant."""
-    made = numbers(questions, forecasts.chances, forecasts.start[standing.row], standing.question)
     whole, width, above = range_kernels.pinball(made), range_kernels.dispersion(made), range_kernels.overpredicts(made)
     has_median = questions.width % 2 == 1
     middle = np.flatnonzero(has_median[standing.question])

@@ -20,7 +20,16 @@ from forecast_ledger.projections.scores.reference_rows import code_of, reference
 from forecast_ledger.projections.scores.sampling import in_units
 from forecast_ledger.projections.scores.score_policies import uniform_score
 from forecast_ledger.projections.scores.scored_questions import QUANTILES, Questions, are_members, question_ruler
-from forecast_ledger.projections.scores.terms import Terms, Timeline, forms, layouts, numbers, rebased, timeline
+from forecast_ledger.projections.scores.terms import (
+    Terms,
+    Timeline,
+    forms,
+    layouts,
+    numbers,
+    quantile_numbers,
+    rebased,
+    timeline,
+)
 
 CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
 
@@ -149,7 +158,8 @@ def _kernels(
             own[rows] = kernel.of_chance(chance[rows], CHANCE)
         elif kernel.of_numbers is not None:
             start = forecasts.start[standing.row[rows]]
-            own[rows] = kernel.of_numbers(numbers(questions, forecasts.chances, start, question[rows]))
+            made = (questions, forecasts.chances, start, question[rows])
+            own[rows] = kernel.of_numbers(quantile_numbers(rules, *made) if form == QUANTILES else numbers(*made))
     for layout in layouts(questions, forecasts.chances, forecasts.start[standing.row], question):
         own[layout.rows] = rebased(rules, questions, layout, own[layout.rows])
     return chance, own

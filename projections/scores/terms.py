@@ -14,7 +14,7 @@ from forecast_ledger.projections.facts.standing import Intervals
 from forecast_ledger.projections.references.consensus import Changes, changes
 from forecast_ledger.projections.references.kinds import Compared, Scored, Steps, steps
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.score_policies import Answer, per_point, uniform_term
+from forecast_ledger.projections.scores.score_policies import TRANSFORMS, Answer, per_point, uniform_term
 from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, Questions
 
 
@@ -102,6 +102,14 @@ def numbers(questions: Questions, flat: Int64Array, start: Int64Array, question:
     more = len(payouts) - len(whole.spans)
     spans, values = [*whole.spans, *[None] * more], [*whole.values, *[""] * more]
     return whole._replace(flat=np.concatenate(numbers), spans=spans, values=values, payouts=payouts)
+
+
+def quantile_numbers(
+    rules: RuleSet, questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array
+) -> Numbers:
+    """Return forecasts by quantiles as kernels read them, after the transform of the rule set; see `numbers`."""
+    made, transform = numbers(questions, flat, start, question), TRANSFORMS[rules.transform].of
+    return made if transform is None else transform(made)
 
 
 class Layout(NamedTuple):

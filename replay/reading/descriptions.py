@@ -11,7 +11,7 @@ from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.references.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.score_policies import SCALES
+from forecast_ledger.projections.scores.score_policies import SCALES, TRANSFORMS, Transform
 from forecast_ledger.projections.scores.score_terms import REFERENCES
 
 _EDGES = {"both": "", "opening": ", without a last one that is cut short", "none": " that is not cut short"}
@@ -33,6 +33,8 @@ def describe_rules(rules: RuleSet, position: int, words: str, kernel: str = "non
         source = PRESET_SOURCES[rules.name]
     elif kernel != "none":
         source += f"; its kernel: {KERNELS[kernel].source}"
+        transform = _transform_of(rules, kernel)
+        source += f"; its transform: {transform.source}" * (transform.of is not None)
     return {
         "name": rules.name,
         "words": words,
@@ -51,7 +53,7 @@ def describe_score(rules: RuleSet, kernel: str) -> str:
     average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{AGGREGATIONS[rules.consensus].words}"
     others = " of the other members" if rules.consensus_of == "others" else ""
     clauses = [
-        KERNELS[kernel].words,
+        f"{KERNELS[kernel].words} {_transform_of(rules, kernel).words}".rstrip(),
         REFERENCES[rules.reference].words.format(average=average, others=others),
         SAMPLINGS[rules.sampling].words + _EDGES[rules.day_edges],
         _PERIODS[rules.period],
@@ -59,6 +61,11 @@ def describe_score(rules: RuleSet, kernel: str) -> str:
         SCALES[rules.scale].words,
     ]
     return ", ".join(clause for clause in clauses if clause)
+
+
+def _transform_of(rules: RuleSet, kernel: str) -> Transform:
+    """Return what a kernel's forecasts are turned into: only quantiles are."""
+    return TRANSFORMS[rules.transform if kernel == rules.quantile_kernel else "none"]
 
 
 def describe_board(rules: RuleSet) -> str:

@@ -65,6 +65,9 @@ RULES: dict[str, str] = {
         "interval on each side must be a whole number, so that its ends are replicates: with 1999 and 950000, the 50th "
         "and the 1950th"
     ),
+    "transform": (
+        "what quantiles and the answer are turned into before they are scored; only with the quantile_kernel `pinball`"
+    ),
     "level_ppm": "the share of the replicates inside of an interval; 1e-6. 950000 means 95%",
     "bot_level": (
         "the level at which bots are excluded. If a bot is also excluded by itself, the higher level counts: "
@@ -202,6 +205,11 @@ VALUES: dict[str, str] = {
     "reference_rows.market": (
         "the last quote of each outcome that is known, from when it is known; only on questions with named outcomes. "
         "The prices of three or more outcomes are divided by their sum"
+    ),
+    "transform.none": "nothing: they are scored as they are",
+    "transform.log_shifted": (
+        "ln(x + 1), in 1e-12 nat, rounded half-even once, as in Bosse et al. (2023); on ranges that are closed below, "
+        "at 0 or above. Scores then compare ratios: small places count as much as large ones"
     ),
     "payouts.unscored": "they are not: no outcome happened",
     "payouts.scored": (

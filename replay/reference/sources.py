@@ -167,6 +167,13 @@ SOURCES = (
         "`adjusted_scores`: the Brier index",
     ),
     Source(
+        "Bosse et al. (2023)",
+        'N. I. Bosse et al., "Scoring epidemiological forecasts on transformed scales", PLOS Computational Biology '
+        "19(8):e1011393",
+        "doi:10.1371/journal.pcbi.1011393",
+        "the transform `log_shifted`",
+    ),
+    Source(
         "Dawid (1984)",
         'A. P. Dawid, "Present position and potential developments: some personal views: statistical theory: the '
         'prequential approach", Journal of the Royal Statistical Society, Series A 147(2):278-292',

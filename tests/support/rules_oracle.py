@@ -501,8 +501,10 @@ def crps(case: Case, numbers: Numbers) -> Fraction:
 
 
 def pinball(case: Case, numbers: Numbers) -> Fraction:
-    """Twice the mean over levels of (1{y < q} - level)(q - y)."""
+    """Twice the mean over levels of (1{y < q} - level)(q - y), perhaps of ln(x + 1) in 1e-12 for each x."""
     y, levels = Fraction(case.resolved.value), case.span.levels
+    if case.rules.transform == "log_shifted":
+        y, numbers = log("ln", y + 1), tuple(log("ln", each + 1) for each in numbers)
     losses = [((y < q) - Fraction(level, 10**9)) * (q - y) for q, level in zip(numbers, levels, strict=True)]
     return 2 * sum(losses, Fraction(0)) / len(losses)
 
@@ -530,7 +532,8 @@ def worth(case: Case, numbers: Numbers) -> Fraction:
     """The kernel of a distribution, rounded once: to 1e-12, by quantiles to four digits beyond their unit."""
     if case.kernel in LOGARITHMS:
         return log(case.kernel, chance(case, numbers))
-    finest = 10 ** min(12, case.span.decimals + 4) if case.kernel == "pinball" else PICO
+    own_unit = case.kernel == "pinball" and case.rules.transform == "none"
+    finest = 10 ** min(12, case.span.decimals + 4) if own_unit else PICO
     return nearest(DISTRIBUTIONS[case.kernel](case, numbers), finest)
 
 

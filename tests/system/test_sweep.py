@@ -181,8 +181,8 @@ def test_what_no_decider_can_have_written_is_found(name: str) -> None:
         outcomes[judged(change.log, rounded), change.what] += 1
     for outcome, what in outcomes:
         tag, _, rest = what.partition(" ")
-        if outcome == "told":
-            assert tag in LOSSY, what
+        if outcome == "told":  # without a reschedule, a later one that kept some of its times is another command
+            assert tag in LOSSY or what == "question_rescheduled.v1 dropped", what
         if outcome == "passes":
             assert {tag, rest} & HONEST or (rounded and tag in LOSSY), what
     assert {"decided", "schemas"} <= {outcome for outcome, _ in outcomes}

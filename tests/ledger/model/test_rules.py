@@ -215,6 +215,13 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         POINTS | {"reference": "peers", "reference_rows": ("uniform", "consensus")},
         {"reference_rows": ("uniform", "market")},
     ),
+    ("transform log_shifted needs", LOSS | {"transform": "log_shifted"}, {"quantile_kernel": "pinball"}),
+    ("transform log_shifted needs", POINTS | {"transform": "log_shifted"}, {"quantile_kernel": "pinball"}),
+    (
+        "transform log_shifted needs",
+        POINTS | {"quantile_kernel": "pinball", "cdf_kernel": "crps", "transform": "log_shifted"},
+        {"cdf_kernel": "none"},
+    ),
     ("payouts scored needs", {"kernel": "ln", "payouts": "scored"}, {"payouts": "unscored"}),
     ("payouts scored needs", LOSS | {"kernel": "error", "payouts": "scored"}, {"kernel": "ordered_brier"}),
     ("reference_rows need", {"trading": Trading(), "reference_rows": ("market",)}, {"kernel": "ln"}),
@@ -428,7 +435,7 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
     limits |= {"least_questions": 3, "least_share_ppm": 950_000}
     later |= {"coverage_period": "actual", "day_edges": "opening"}
-    later |= {"bot_level": "no_rank", "payouts": "scored"}
+    later |= {"bot_level": "no_rank", "payouts": "scored", "transform": "log_shifted"}
     limits |= {"replicates": 999, "level_ppm": 900_000}
     rows = {"reference_rows": ("market",)}
     assert set(LATER_FIELDS) == {*later, *limits, *rows, "trading"}
@@ -451,6 +458,7 @@ NAMED_ONLY = RuleSet(name="x", kernel="brier")
 CURVES_ONLY = RuleSet(name="x", cdf_kernel="crps")
 STAKES_ONLY = RuleSet(name="x", trading=Trading())
 QUANTILES_ONLY = RuleSet(name="x", quantile_kernel="pinball")
+SHIFTED_ONLY = RuleSet(name="x", quantile_kernel="pinball", transform="log_shifted")
 POINTS_ONLY = RuleSet(name="x", quantile_kernel="absolute")
 CLIPPED_ONLY = RuleSet(name="x", quantile_kernel="absolute_clipped")
 SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
@@ -467,6 +475,12 @@ SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
     (QUANTILES_ONLY, None, "its rule set has no kernel for named outcomes"),
     (QUANTILES_ONLY, BINS, "its rule set has no cdf_kernel"),
     *[(QUANTILES_ONLY, span, "") for span in (POINT, TAILED, LEFT, QUARTILES, OTHER_LEVEL)],
+    *[(SHIFTED_ONLY, span, "") for span in (POINT, TAILED, QUARTILES)],
+    *[
+        (SHIFTED_ONLY, span, "ln(x + 1) needs a range that is closed below, at 0 or above")
+        for span in (LEFT, msgspec.structs.replace(QUARTILES, lower="-0.000000000001"))
+    ],
+    (SHIFTED_ONLY, BINS, "its rule set has no cdf_kernel"),
     (POINTS_ONLY, POINT, ""),
     *[
         (POINTS_ONLY, span, "the absolute error needs a range closed at both ends; absolute_clipped does not")
