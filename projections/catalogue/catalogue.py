@@ -3,6 +3,7 @@
 from forecast_ledger.projections.catalogue.calibration_catalogue import CALIBRATION
 from forecast_ledger.projections.catalogue.difficulty_catalogue import DIFFICULTY
 from forecast_ledger.projections.catalogue.inputs import SAMPLED, SCORED
+from forecast_ledger.projections.catalogue.market_catalogue import MARKET
 from forecast_ledger.projections.catalogue.money_catalogue import MONEY
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
@@ -366,6 +367,7 @@ CATALOGUE: dict[str, Projection] = {
         division="receipts",
     ),
     **DIFFICULTY,
+    **MARKET,
     **MONEY,
 } | TRADING
 BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.on_request)  # a replay builds these

@@ -11,6 +11,7 @@ from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.arena import Stake, TradingRecord
+from forecast_ledger.projections.trading.implied_returns import implied_returns, mean_returns
 
 _GROUP_KINDS = "count count count money points count points points points points points share text"  # from rank on
 
@@ -150,3 +151,33 @@ def _group_columns(group: list[TradingRecord]) -> list[Any]:
         *others,
         _return_words(group),
     ]
+
+
+def implied_returns_values(analysis: Analysis) -> list[Values]:
+    """One row for each forecast, contest by contest, on questions that have a quote."""
+    rows: list[list[Any]] = []
+    labels = analysis.facts.participant_codes.labels
+    for contest in analysis.contests:
+        for implied in implied_returns(analysis.facts, analysis.facts.contests[contest]):
+            question, returns = analysis.facts.questions[implied.question], implied.returns
+            row = [contest, question.question, labels[implied.participant], implied.forecast_at]
+            if returns is None:
+                rows.append([*row, *[None] * 11, implied.left_out])
+                continue
+            bought = returns.bought
+            row += [implied.quoted_at, question.outcomes[bought], implied.chances[bought], implied.prices[bought]]
+            rows.append([*row, *map(round_to_points, (*returns[1:], returns.alpha)), ""])
+    kinds = "id id id instant instant text share share points points share points points points points text"
+    return columns_of_rows(rows, kinds)
+
+
+def mean_implied_returns_values(analysis: Analysis) -> list[Values]:
+    """One row for each participant of a contest who has a forecast on a question that has a quote."""
+    rows: list[list[Any]] = []
+    labels = analysis.facts.participant_codes.labels
+    for contest in analysis.contests:
+        every = implied_returns(analysis.facts, analysis.facts.contests[contest])
+        for own in mean_returns(every):
+            means = [None] * 6 if own.means is None else map(round_to_points, own.means)
+            rows.append([contest, labels[own.participant], own.n, own.left_out, *means])
+    return columns_of_rows(rows, "id id count count points points points points points points")

@@ -94,6 +94,25 @@ SOURCES = (
         "the kernel `brier_mean`",
     ),
     Source(
+        "Yang et al. (2026)",
+        'Q. Yang and others, "LLM-as-a-Prophet: Understanding Predictive Intelligence with Prophet Arena", '
+        "International Conference on Learning Representations",
+        "arXiv:2510.17638",
+        "the average return: the table `implied_returns`",
+    ),
+    Source(
+        "Kelly (1956)",
+        'J. L. Kelly, "A new interpretation of information rate", Bell System Technical Journal 35(4):917-926',
+        "doi:10.1002/j.1538-7305.1956.tb03809.x",
+        "the stake of a bettor who knows the probability: the table `implied_returns`",
+    ),
+    Source(
+        "Foresight Arena (2026)",
+        "Foresight Arena, a benchmark of forecasts against market prices",
+        "arXiv:2605.00420",
+        "alpha, the Brier score of the prices less one's own: the table `implied_returns`",
+    ),
+    Source(
         "Murphy (1973)",
         'A. H. Murphy, "A new vector partition of the probability score", Journal of Applied Meteorology 12(4):595-600',
         "doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2",

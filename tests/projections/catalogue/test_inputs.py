@@ -87,7 +87,8 @@ def late_events() -> list[Recorded]:
         contest("kinds", rules=kinds),
     ]
     commands += [entry(), forecast(), forecast(participant="bob", probability="0.9"), resolution()]
-    commands += [entry("kinds"), entry(question="snow"), forecast("snow", "[consensus]"), quote(at=day(12))]
+    commands += [quote(at=day(10)), entry("kinds"), entry(question="snow"), forecast("snow", "[consensus]")]
+    commands += [quote("snow", at=day(10)), quote(at=day(12), prices={"yes": "0.9"}), resolution("snow")]
     late_forecast = events.ForecastMade(
         at=micros(11), question="rain", participant="kim", probabilities=(10**8, 9 * 10**8)
     )

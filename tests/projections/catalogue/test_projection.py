@@ -38,7 +38,8 @@ STORIES = {
     "leaderboard_by_group": "question-groups",
     "wis_parts": "hub-scores",
 }
-STORIES |= dict.fromkeys(TRADING, "arena-week") | {"fees": "exchange-fees", "quotes": "bids-and-asks"}
+STORIES |= dict.fromkeys((*TRADING, "implied_returns", "mean_implied_returns"), "arena-week")
+STORIES |= {"fees": "exchange-fees", "quotes": "bids-and-asks"}
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
 KEYS = {name: projection.key for name, projection in CATALOGUE.items()}
 PROMISED = {  # at least these columns
@@ -91,6 +92,10 @@ PROMISED = {  # at least these columns
     ),
     "trades": ("price", "quote", "confidence", "f_yes", "o_yes", "side_won"),
     "bet_brier": ("confidence", "f_yes", "o_yes", "side_won", "brier", "market_brier"),
+    "implied_returns": (
+        "contest", "question", "participant", "all_in", "proportional", "kelly_stake", "kelly", "alpha", "left_out",
+    ),
+    "mean_implied_returns": ("contest", "participant", "n", "left_out", "all_in", "proportional", "kelly", "alpha"),
     "arena_leaderboard": (
         "rank", "return_percent", "profit", "brier", "skill_against_even_odds", "skill_against_market", "win_rate",
         "turnover", "drawdown",
@@ -114,6 +119,20 @@ OPTIONAL = {  # columns that may be empty in a row
     "adjusted_scores": {"rank", "brier_index"},
     "score_over_time": {"rank"},
     "wis_parts": {"median_error", "median_error_numerator"},
+    "implied_returns": {
+        "quoted_at",
+        "bought",
+        "probability",
+        "price",
+        "all_in",
+        "proportional",
+        "kelly_stake",
+        "kelly",
+        "brier",
+        "market_brier",
+        "alpha",
+    },
+    "mean_implied_returns": {"all_in", "proportional", "kelly", "brier", "market_brier", "alpha"},
     "relative_skill": {"relative_skill", "scaled_relative_skill"},
     "pairwise": {
         "difference_low",
