@@ -64,6 +64,23 @@ CALIBRATION: dict[str, Projection] = {
         reads=("resolutions", "scored_forecasts", "scored_questions", "reference_names"),
         on_request=True,
     ),
+    "interval_coverage": Projection(
+        1,
+        "how often answers fell within the central intervals of forecasts by quantiles; as often as their probability "
+        "says, if forecasts are calibrated",
+        ("contest", "participant", "probability"),
+        (
+            CONTEST,
+            PARTICIPANT,
+            Column("probability", "share", "of the interval: 0.5 for that from the quantile of 0.25 to that of 0.75"),
+            Column("n", "count", "number of forecasts with such an interval"),
+            Column("covered", "count", "number of these whose interval holds the answer, ends included"),
+            Column("coverage", "share", "covered / n"),
+        ),
+        range_tables.interval_coverage_values,
+        reads=("resolutions", "scored_forecasts", "scored_questions"),
+        on_request=True,
+    ),
     "pit_counts": Projection(
         1,
         "in which tenth of their numeric forecasts answers fell: a tenth of them in each, if forecasts are calibrated",

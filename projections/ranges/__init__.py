@@ -1,1 +1,1 @@
-"""Ranges: what is wrong with numeric forecasts: the parts of interval scores, and in which tenth answers fell."""
+"""Ranges: what is wrong with numeric forecasts: parts of interval scores, coverages, tenths in which answers fell."""

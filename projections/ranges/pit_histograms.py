@@ -12,7 +12,7 @@ from forecast_ledger.projections.boards.brier_sample import at_one_instant
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.range_kernels import place_of, units_of
+from forecast_ledger.projections.scores.range_kernels import place_of, units_around
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.scores.terms import numbers
@@ -41,7 +41,8 @@ def pit_counts(facts: Facts, contests: Sequence[Contest], chunk: int) -> PitCoun
     Source: Dawid (1984), doi:10.2307/2981683; without random numbers, as scoringutils, get_pit_histogram.
     """
     keys, codes = [np.zeros(0, np.int64)], len(facts.participant_codes.codes)
-    for contest, participant, tenth in _tenths(facts, contests, chunk):
+    for contest, participant, made in sampled_numbers(facts, contests, chunk):
+        tenth = tenths(made)
         counted = tenth >= 0
         keys.append(((contest * codes + participant) * BINS + tenth)[counted])
     key, count = np.unique(np.concatenate(keys), return_counts=True)
@@ -51,15 +52,18 @@ def pit_counts(facts: Facts, contests: Sequence[Contest], chunk: int) -> PitCoun
     return PitCounts(owners // max(codes, 1), owners % max(codes, 1), counts)
 
 
-def _tenths(
+def sampled_numbers(
     facts: Facts, contests: Sequence[Contest], chunk: int
-) -> Iterator[tuple[Int64Array, Int64Array, Int64Array]]:
-    """Yield the contest, the participant and the tenth of some forecasts; the tenth is -1 if one does not count."""
+) -> Iterator[tuple[Int64Array, Int64Array, Numbers]]:
+    """Yield the numeric forecasts that count, one for each question and participant, of contests of one rule set.
+
+    Some questions at a time: the contest of each forecast, by index, the code of its participant, and the forecasts.
+    """
     sampled = [_numeric(facts, contest) for contest in contests]
     questions = scored_questions(facts, *sampled)
     for _, own, forecasts, standing in standing_in_chunks(facts, sampled, questions, chunk):
         made = numbers(own, forecasts.chances, forecasts.start[standing.row], standing.question)
-        yield own.contest[standing.question], standing.participant, tenths(made)
+        yield own.contest[standing.question], standing.participant, made
 
 
 def _numeric(facts: Facts, contest: Contest) -> Contest:
@@ -102,7 +106,7 @@ def _of_quantiles(made: Numbers) -> Int64Array:
     for number, span in made.numeric_questions():
         if {*_INNER} <= {*span.levels}:
             form[number] = levels.setdefault(span.levels, len(levels))
-            upto[number] = units_of(made.values[number], span)
+            _, upto[number] = units_around(made.values[number], span)
     counted = np.flatnonzero(form[made.question] >= 0)
     made, places = made.rows(counted), [[own.index(level) for level in _INNER] for own in levels]
     for rows, quantiles in made.tables(form[made.question]):

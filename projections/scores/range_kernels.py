@@ -250,14 +250,17 @@ def _shifted(value: str) -> str:
     return format_fixed(ln_fixed(*(Fraction(value) + 1).as_integer_ratio()), QUANTUM, least=12)
 
 
-def units_of(value: str, span: NumericRange) -> int:
-    """Return a value in the unit of a question's quantiles, rounded up: a quantile is below it if it is below this.
+def units_around(value: str, span: NumericRange) -> tuple[int, int]:
+    """Return the units of a question's quantiles next to a value: the last not above it, and the first not below it.
 
-    >>> units_of("2.301", NumericRange(lower="0", upper="9", levels=(500_000_000,), decimals=2))
-    231
+    Both are cut off at 2^60 and its opposite, beyond which no quantile lies.
+
+    >>> units_around("2.301", NumericRange(lower="0", upper="9", levels=(500_000_000,), decimals=2))
+    (230, 231)
     """
-    units: int = -(Fraction(value) * -(10**span.decimals) // 1)
-    return units
+    exact = Fraction(value) * 10**span.decimals
+    below, above = (min(max(units, -_NARROW), _NARROW) for units in (exact // 1, -(-exact // 1)))
+    return below, above
 
 
 def quantum(span: NumericRange) -> int:

@@ -1,14 +1,16 @@
-"""Builders of the tables of numeric forecasts: the parts of the weighted interval score, and PIT histograms."""
+"""Builders of the tables of numeric forecasts: parts of interval scores, coverages of intervals, PIT histograms."""
 
 from typing import Any
 
 import numpy as np
 
+from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup, contests_by_rules
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many, int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, concatenate, plain_values
 from forecast_ledger.projections.core.wide_int import WideInt
+from forecast_ledger.projections.ranges.interval_coverages import interval_coverages
 from forecast_ledger.projections.ranges.interval_scores import IntervalScores, interval_scores, own_rules
 from forecast_ledger.projections.ranges.pit_histograms import BINS, pit_counts
 from forecast_ledger.projections.scores import coverage
@@ -56,6 +58,26 @@ def pit_counts_values(analysis: Analysis) -> list[Values]:
         lower,
         lower + POINTS // BINS,
         count.reshape(-1),
+    ]
+
+
+def interval_coverage_values(analysis: Analysis) -> list[Values]:
+    """One row for each central interval, for each participant of a contest with a forecast by quantiles that counts."""
+    names: list[int] = []
+    pages = [(_NONE,) * 4]
+    for group in contests_by_rules(analysis.facts, analysis.contests):
+        contests = [analysis.facts.contests[name] for name in group]
+        contest, *columns = interval_coverages(analysis.facts, contests, analysis.chunk)
+        names += [analysis.contest_codes[group[number]] for number in contest.tolist()]
+        pages.append((columns[0], columns[1], columns[2], columns[3]))
+    participant, probability, forecasts, covered = (np.concatenate(column) for column in zip(*pages, strict=True))
+    return [
+        Ids(int64_array(names), analysis.contests),
+        Ids(participant, analysis.facts.participant_codes.labels),
+        probability * (POINTS // PROBABILITY),
+        forecasts,
+        covered,
+        half_even_many(covered * POINTS, forecasts),
     ]
 
 

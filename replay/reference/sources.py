@@ -200,10 +200,10 @@ SOURCES = (
         "`pit_counts`: the probability integral transform",
     ),
     Source(
-        "scoringutils, get_pit_histogram",
-        "N. I. Bosse et al., scoringutils, reference, `get_pit_histogram`: histograms of forecasts by quantiles",
-        "https://epiforecasts.io/scoringutils/reference/get_pit_histogram.html",
-        "`pit_counts`: which tenth an answer falls in, without random numbers",
+        "scoringutils",
+        "N. I. Bosse et al., scoringutils, reference: `interval_coverage`, and `get_pit_histogram` of quantiles",
+        "https://epiforecasts.io/scoringutils/reference/",
+        "`interval_coverage`: intervals with both ends; `pit_counts`: tenths without random numbers",
     ),
     Source(
         "Dimitriadis, Gneiting and Jordan (2021)",

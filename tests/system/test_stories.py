@@ -143,7 +143,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         CHANGED: {"consensus", "score_parts", "scores"},
         GROUPS: {"leaderboard", "leaderboard_by_group", "questions", "scores"},
         BOARDS: {"leaderboard", "scores"},
-        HUB: {"wis_parts"},
+        HUB: {"interval_coverage", "wis_parts"},
     }
 
 

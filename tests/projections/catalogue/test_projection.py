@@ -37,6 +37,7 @@ STORIES = {
     "relative_skill": "autocast-2022",
     "leaderboard_by_group": "question-groups",
     "wis_parts": "hub-scores",
+    "interval_coverage": "hub-scores",
 }
 STORIES |= dict.fromkeys((*TRADING, "implied_returns", "mean_implied_returns"), "arena-week")
 STORIES |= {"fees": "exchange-fees", "quotes": "bids-and-asks"}
@@ -71,6 +72,7 @@ PROMISED = {  # at least these columns
         "contest", "question", "participant", "wis", "dispersion", "overprediction", "underprediction", "median_error",
         "dispersion_numerator", "overprediction_numerator", "underprediction_numerator", "denominator",
     ),
+    "interval_coverage": ("contest", "participant", "probability", "n", "covered", "coverage"),
     "pit_counts": ("contest", "participant", "from_probability", "to_probability", "n"),
     "score_over_time": ("contest", "answered", "participant", "question", "log_position", "score", "rank", "coverage"),
     "kind_means": ("contest", "participant", "kind", "mean"),
