@@ -47,6 +47,7 @@ GAINS: tuple[str, ...] = get_args(Gain)
 _GAINS = f"{', '.join(GAINS[:-1])} or {GAINS[-1]}"
 BRIERS = ("brier", "brier_sum", "brier_mean", "ordered_brier")  # they score payouts, too: shares of an outcome
 UNBOUNDED: tuple[str, ...] = get_args(Unbounded)
+WITHOUT_WORST = ("brier_mean", *UNBOUNDED)  # losses without one worst score: that of brier_mean is 2 / outcomes
 ABSOLUTES: tuple[str, ...] = get_args(Absolute)
 KIND_TOTALS: tuple[str, ...] = get_args(KindTotal)
 
@@ -240,9 +241,9 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
             (rules.replicates + 1) * (10**6 - rules.level_ppm) % (2 * 10**6) != 0
         ),
         "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
-        f"the totals of kind means need reference none, and losses other than {', '.join(UNBOUNDED)}": rules.total
+        f"the totals of kind means need reference none, and losses other than {', '.join(WITHOUT_WORST)}": rules.total
         in KIND_TOTALS
-        and (not losses or rules.reference != "none" or bool(losses & {*UNBOUNDED})),
+        and (not losses or rules.reference != "none" or bool(losses & {*WITHOUT_WORST})),
         "a loss without a reference needs period covered, and a total that is a mean": bool(losses)
         and rules.reference == "none"
         and (rules.period != "covered" or rules.total in {"sum", "per_coverage", "per_question"}),

@@ -87,8 +87,9 @@ def mean_rules(random: Random) -> RuleSet:
     """Rules that go together, of all fields, under the kernel `brier_mean`, which kept seasons were drawn without."""
     while True:
         rules = drawn_rules(random)
-        if rules.kernel in BRIERS:
-            return msgspec.structs.replace(rules, kernel="brier_mean")
+        rules = msgspec.structs.replace(rules, kernel="brier_mean" if rules.kernel in BRIERS else rules.kernel)
+        if rules.kernel == "brier_mean" and not inconsistency(rules):
+            return rules
 
 
 def shown_rules(random: Random) -> RuleSet:

@@ -252,6 +252,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
                 LOSS | {"total": total, "quantile_kernel": "pinball"},
                 {"quantile_kernel": "absolute"},
             ),
+            ("the totals of kind means", LOSS | {"total": total, "kernel": "brier_mean"}, {"kernel": "brier_sum"}),
         )
     ],
     *[

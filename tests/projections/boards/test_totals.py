@@ -192,9 +192,12 @@ def farthest(name: str) -> int:
     bins = NumericRange(lower="0", upper="4", bins=2, open_lower=True)
     median = NumericRange(lower="0", upper="4", levels=(BILLION // 2,))
     absolute = dict.fromkeys(["absolute", "absolute_clipped"], ([0], median))
-    flat, span = ({"crps": ([10**10] * 3, bins)} | absolute).get(name, ([BILLION, 0, 0], None))
+    few = {"brier_mean": ([BILLION, 0], None)}  # of more outcomes no forecast scores 1
+    flat, span = ({"crps": ([10**10] * 3, bins)} | few | absolute).get(name, ([BILLION, 0, 0], None))
     zero = np.zeros(1, np.int64)
-    [score] = kernel(Numbers(np.array(flat), zero, zero + len(flat), zero + 2, zero, [span], ["4"])).tolist()
+    [score] = kernel(
+        Numbers(np.array(flat), zero, zero + len(flat), zero + len(flat) - 1, zero, [span], ["4"])
+    ).tolist()
     return int(score)
 
 
