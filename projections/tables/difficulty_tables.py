@@ -1,4 +1,4 @@
-"""Builders of the tables of difficulty: effects of questions, scores adjusted for them, and relative skill."""
+"""Builders of the tables of difficulty: effects of questions, adjusted scores, relative skill, and reviews."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import Ids, Values, ids, round_to_points, transpose
 from forecast_ledger.projections.difficulty.designs import scored_cells
 from forecast_ledger.projections.difficulty.relative_skill import relative_skills, scaled
+from forecast_ledger.projections.difficulty.reviews import reviews
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.tables.analysis import Analysis
 
@@ -53,3 +55,21 @@ def _relative_skills(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
             for baseline, own in product(skills, skills):
                 names = (group.names[number], scored.names[baseline.participant], scored.names[own.participant])
                 yield *names, own.compared, scaled(own), scaled(own, baseline), excluded[own.participant]
+
+
+def participant_review_values(analysis: Analysis) -> list[Values]:
+    """One row for each participant on a board and each question of the contest that one of them forecast on."""
+    analysis.tally_all()
+    facts, names = analysis.facts, totals.score_labels(analysis.facts)
+    codes, rows = [], []
+    for code, contest in enumerate(analysis.contests):
+        scored, on_board = analysis.scored(contest), {row.participant for row in analysis.board(contest)}
+        shown = [person for person, label in enumerate(facts.participant_codes.labels) if label in on_board]
+        shown.sort(key=names.__getitem__)
+        for row in reviews(facts.contests[contest].opened.rules, scored, shown):
+            codes.append(code)
+            rows.append((row.participant, row.place, int(scored.questions.code[row.question]), *row[3:]))
+    participants, places, questions, *numbers = transpose(rows, 11)
+    asked = Ids(int64_array(questions), facts.question_codes.labels)
+    people = Ids(int64_array(participants), names)
+    return [Ids(int64_array(codes), analysis.contests), people, places, asked, *numbers]

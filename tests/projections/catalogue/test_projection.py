@@ -78,6 +78,10 @@ PROMISED = {  # at least these columns
     "kind_means": ("contest", "participant", "kind", "mean"),
     "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
     "relative_skill": ("contest", "baseline", "participant", "compared", "relative_skill", "scaled_relative_skill"),
+    "participant_review": (
+        "contest", "participant", "place", "question", "score", "rank", "forecasters", "coverage", "attainable",
+        "median", "counted", "gained",
+    ),
     "adjusted_scores": ("rank", "participant", "questions", "mean_score", "adjusted_score", "brier_index", "excluded"),
     "prizes": ("contest", "participant", "prize", "paid"),
     "brier": ("contest", "participant", "n", "brier", "reliability", "resolution_term", "uncertainty"),
@@ -119,6 +123,7 @@ OPTIONAL = {  # columns that may be empty in a row
     "score_parts": {"probability", "reference", "peers"},
     "leaderboard": {"rank", "take"},
     "adjusted_scores": {"rank", "brier_index"},
+    "participant_review": {"score", "rank", "counted", "gained"},
     "score_over_time": {"rank"},
     "wis_parts": {"median_error", "median_error_numerator"},
     "implied_returns": {
@@ -335,9 +340,8 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
         old, new = digests(oracle.projected(*before)), digests(oracle.projected(*before, *more))
         return {name for name in CATALOGUE if old[name] != new[name]}
 
-    scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"} | {
-        "score_over_time"
-    }
+    scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
+    scored |= {"score_over_time", "participant_review"}
     brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
     assert changed(commands, resolution()) == {"questions"} | scored | brier_tables
