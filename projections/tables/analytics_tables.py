@@ -13,6 +13,9 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import admission, brier, corp, leaderboard, totals
 from forecast_ledger.projections.boards.boards_over_time import answered_at, tallies_over_time
+from forecast_ledger.projections.boards.contest_groups import contests_by_rules
+from forecast_ledger.projections.calibration.open_time import agreeing_counts, edges_in_nanos, timed_bins
+from forecast_ledger.projections.calibration.options import option_bins
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -107,13 +110,49 @@ def brier_overall_values(analysis: Analysis) -> list[Values]:
 def calibration_values(analysis: Analysis) -> list[Values]:
     """One row for each bin that contains a forecast of a participant of a contest."""
     analysis.calibrate_all()
+    return _binned(
+        analysis, [(code, row) for code, name in enumerate(analysis.contests) for row in analysis.calibration(name)]
+    )
+
+
+def calibration_by_option_values(analysis: Analysis) -> list[Values]:
+    """One row for each bin that contains a probability of an option, for a participant of a contest."""
+    found = []
+    for group in contests_by_rules(analysis.facts, analysis.contests):
+        contests = [analysis.facts.contests[name] for name in group]
+        for number, row in option_bins(analysis.facts, contests, analysis.chunk):
+            found.append((analysis.contest_codes[group[number]], row))
+    return _binned(analysis, found)
+
+
+def calibration_time_weighted_values(analysis: Analysis) -> list[Values]:
+    """One row for each bin that contains a forecast on a binary question, for a participant of a contest."""
     codes, owners, rows = [], [], []
-    for code, name in enumerate(analysis.contests):
-        for row in analysis.calibration(name):
-            codes.append(code)
-            owners.append(row.owner)
-            mean, frequency = half_even(row.total_forecast, row.n), half_even(row.happened * POINTS, row.n)
-            rows.append([row.lower, row.upper, row.n, row.happened, mean, frequency, *row[-2:]])
+    edges = edges_in_nanos()
+    for group in contests_by_rules(analysis.facts, analysis.contests):
+        contests = [analysis.facts.contests[name] for name in group]
+        for own in timed_bins(analysis.facts, contests, analysis.chunk):
+            codes.append(analysis.contest_codes[group[own.contest]])
+            owners.append(own.participant)
+            weight, mean = half_even(own.weight * POINTS, own.over), half_even(own.forecast, own.weight)
+            frequency = half_even(own.happened * POINTS, own.weight)
+            agreeing = [half_even(count * POINTS, own.n) for count in agreeing_counts(own.bin, own.n)]
+            rows.append([edges[own.bin], edges[own.bin + 1], own.n, weight, mean, frequency, *agreeing])
+    return [
+        Ids(int64_array(codes), analysis.contests),
+        Ids(int64_array(owners), analysis.facts.participant_codes.labels),
+        *transpose(rows, 9),
+    ]
+
+
+def _binned(analysis: Analysis, bins: list[tuple[int, brier.Bin]]) -> list[Values]:
+    """Return the columns of calibration bins, each with the code of its contest."""
+    codes, owners, rows = [], [], []
+    for code, row in bins:
+        codes.append(code)
+        owners.append(row.owner)
+        mean, frequency = half_even(row.total_forecast, row.n), half_even(row.happened * POINTS, row.n)
+        rows.append([row.lower, row.upper, row.n, row.happened, mean, frequency, *row[-2:]])
     return [
         Ids(int64_array(codes), analysis.contests),
         Ids(int64_array(owners), totals.score_labels(analysis.facts)),

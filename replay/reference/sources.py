@@ -27,10 +27,11 @@ SOURCES = (
     ),
     Source(
         "Metaculus's published code",
-        "Metaculus, source code, `utils/the_math/`, `utils/csv_utils.py`, `scoring/`; commit 100c4088 if none is given",
+        "Metaculus, source code, `utils/the_math/`, `utils/csv_utils.py`, `scoring/`, `users/services/`; commit "
+        "100c4088 if none is given",
         "https://github.com/Metaculus/metaculus",
         "recency weights, the consensus of multiple choice, numeric resolutions, how the least prize is applied; "
-        "`import-from metaculus`",
+        "`import-from metaculus`; `calibration_time_weighted`: bins, weights and band",
     ),
     Source(
         "Autocast competition of 2022",

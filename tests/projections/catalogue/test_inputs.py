@@ -29,6 +29,7 @@ from tests.support.effort import times
 from tests.support.given import (
     SUNDAY,
     bet,
+    choices,
     closing,
     contest,
     day,
@@ -111,6 +112,23 @@ def quantile_log() -> list[Recorded]:
     return oracle.followed(oracle.history(*commands), late)
 
 
+def option_log() -> list[Recorded]:
+    """A log of forecasts on three colours in which an entry and a forecast come after an answer."""
+    rules = RuleSet(name="mean", kernel="brier", period="covered", total="mean")
+    made = forecast("colour", probabilities={"red": "0.2", "green": "0.5", "blue": "0.3"})
+    commands: list[AnyCommand] = [
+        contest(rules=rules),
+        contest("cap", rules=rules),
+        choices(),
+        entry(question="colour"),
+    ]
+    commands += [made, resolution("colour", outcome="green"), entry("cap", "colour")]
+    late = events.ForecastMade(
+        at=micros(11), question="colour", participant="ada", probabilities=(10**8, 10**8, 8 * 10**8)
+    )
+    return oracle.followed(oracle.history(*commands), late)
+
+
 def trading_story() -> list[AnyCommand]:
     """Trading, an early close recorded late, forecasts on the same questions, an exclusion and a resolution."""
     rules = structs.replace(PRESETS["arena-v1"], trading=Trading(period_days=0, fee_rate_ppm=10_000))
@@ -131,7 +149,13 @@ def trading_log() -> list[Recorded]:
     return oracle.history(*trading_story())
 
 
-LOGS = {"tournament": tournament, "late": late_events, "quantiles": quantile_log, "floor": trading_log}
+LOGS = {
+    "tournament": tournament,
+    "late": late_events,
+    "quantiles": quantile_log,
+    "options": option_log,
+    "floor": trading_log,
+}
 CASES = (*STORIES, *LOGS, *(f"{sort} {seed}" for sort in ("scored", "traded") for seed in SEEDS))
 # Read, but never change a row by themselves: a resolved question cannot be traded; the consensus wins no prize.
 UNSEEN = {("bet_brier", "own_account"), ("prizes", "reference_names")}

@@ -38,6 +38,7 @@ STORIES = {
     "leaderboard_by_group": "question-groups",
     "wis_parts": "hub-scores",
     "interval_coverage": "hub-scores",
+    "calibration_by_option": "autocast-2022",
 }
 STORIES |= dict.fromkeys((*TRADING, "implied_returns", "mean_implied_returns"), "arena-week")
 STORIES |= {"fees": "exchange-fees", "quotes": "bids-and-asks"}
@@ -74,6 +75,10 @@ PROMISED = {  # at least these columns
     ),
     "interval_coverage": ("contest", "participant", "probability", "n", "covered", "coverage"),
     "pit_counts": ("contest", "participant", "from_probability", "to_probability", "n"),
+    "calibration_by_option": ("contest", "participant", "n", "happened", "observed_frequency", "wilson_low"),
+    "calibration_time_weighted": (
+        "contest", "participant", "n", "weight", "observed_frequency", "band_low", "expected", "band_high",
+    ),
     "score_over_time": ("contest", "answered", "participant", "question", "log_position", "score", "rank", "coverage"),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
@@ -342,7 +347,7 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
 
     scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
     scored |= {"score_over_time", "participant_review"}
-    brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks"}
+    brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks", "calibration_time_weighted"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
     assert changed(commands, resolution()) == {"questions"} | scored | brier_tables
     assert changed([*commands, resolution()], contest("cap"), entry("cap")) == {"contests"} | scored | brier_tables

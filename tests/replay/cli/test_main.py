@@ -32,6 +32,7 @@ COMMANDS = STORY / "commands.jsonl"
 TRADING = COMMANDS.parent.parent / "arena-week" / "commands.jsonl"
 FEES = TRADING.parent.parent / "exchange-fees" / "commands.jsonl"
 HUB = TRADING.parent.parent / "hub-scores" / "commands.jsonl"
+CHANGED = TRADING.parent.parent / "changed-outcomes" / "commands.jsonl"
 
 
 def run(*arguments: str, given: bytes = b"") -> Result:
@@ -188,7 +189,7 @@ AUTOCAST = [
 def several(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The log of stories and one attested contest, in which no table is empty."""
     path = str(tmp_path_factory.mktemp("several") / "log.db")
-    for story in (COMMANDS, TRADING, FEES, HUB):
+    for story in (COMMANDS, TRADING, FEES, HUB, CHANGED):
         assert run("append", path, str(story)).exit_code == FINE
     assert run("append", path, "-", given=b"".join(AUTOCAST)).exit_code == FINE
     return path

@@ -38,7 +38,7 @@ def completed(*words: str) -> list[str]:
     ("typed", "offered"),
     [
         ("table LOG sco", ["score_parts", "scores", "score_over_time"]),
-        ("columns cal", ["calibration"]),
+        ("columns cal", ["calibration", "calibration_by_option", "calibration_time_weighted"]),
         ("what-if LOG --show priz", ["prizes"]),
         ("diff LOG @1 @2 --table priz", ["prizes"]),
         ("leaderboard LOG pl", ["plain"]),

@@ -60,7 +60,7 @@ MENDED = (
 GROUPS = "question-groups"
 STORY = {"kind_means": AUTOCAST, "admissions": AUTOCAST, "leaderboard_by_group": GROUPS}  # where not the first
 STORY |= {"fees": FEES, "relative_skill": AUTOCAST, "wis_parts": HUB, "interval_coverage": HUB}
-STORY |= {"implied_returns": ARENA, "mean_implied_returns": ARENA}
+STORY |= {"calibration_by_option": AUTOCAST, "implied_returns": ARENA, "mean_implied_returns": ARENA}
 
 
 @pytest.fixture(scope="module")
