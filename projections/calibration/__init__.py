@@ -1,1 +1,1 @@
-"""Calibration: how often what was forecast happened, by option and by open time."""
+"""Calibration: how often what was forecast happened, by option and by open time; bands; thresholds of action."""

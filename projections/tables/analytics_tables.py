@@ -14,12 +14,16 @@ from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import admission, brier, corp, leaderboard, totals
 from forecast_ledger.projections.boards.boards_over_time import answered_at, tallies_over_time
 from forecast_ledger.projections.boards.contest_groups import contests_by_rules
+from forecast_ledger.projections.calibration.consistency import Place, consistency_band
+from forecast_ledger.projections.calibration.murphy import PARTS, murphy_curves
 from forecast_ledger.projections.calibration.open_time import agreeing_counts, edges_in_nanos, timed_bins
 from forecast_ledger.projections.calibration.options import option_bins
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.uncertainty.draws import seed_for
+from forecast_ledger.projections.uncertainty.intervals import contest_seed
 
 
 def contests_values(analysis: Analysis) -> list[Values]:
@@ -193,6 +197,50 @@ def _recalibrated(
         Ids(int64_array(codes), analysis.contests),
         Ids(int64_array(owners), totals.score_labels(analysis.facts)),
         *transpose(rows, width),
+    ]
+
+
+def corp_band_values(analysis: Analysis) -> list[Values]:
+    """One row for each probability that a participant of a contest has forecast."""
+    analysis.sample_all()
+    codes, owners, rows = [], [], []
+    for code, name in enumerate(analysis.contests):
+        replicates = analysis.facts.contests[name].opened.rules.replicates
+        for owner in np.unique(analysis.brier_sample(name).sample.owner).tolist():
+            seed, band = owner_band(analysis, name, owner)
+            codes += [code] * len(band)
+            owners += [owner] * len(band)
+            rows += [(*place, replicates, seed.hex()) for place in band]
+    labels = totals.score_labels(analysis.facts)
+    return [Ids(int64_array(codes), analysis.contests), Ids(int64_array(owners), labels), *transpose(rows, 7)]
+
+
+def owner_band(analysis: Analysis, contest: str, owner: int) -> tuple[bytes, list[Place]]:
+    """Return the seed and the consistency band of one owner's forecasts in a contest, by participant code."""
+    sample, rules = analysis.brier_sample(contest).sample, analysis.facts.contests[contest].opened.rules
+    mine = np.flatnonzero(sample.owner == owner)
+    mine = mine[np.argsort(sample.probability[mine], kind="stable")]
+    digest, _ = contest_seed(analysis.facts, contest)
+    seed = seed_for(digest, "corp_band", contest, totals.score_labels(analysis.facts)[owner])
+    made, happened = sample.probability[mine], sample.happened[mine]
+    return seed, consistency_band(made, happened, seed, rules.replicates, rules.level_ppm)
+
+
+def murphy_curve_values(analysis: Analysis) -> list[Values]:
+    """One row for each threshold, for each participant of a contest who has a forecast in its Brier scores."""
+    analysis.sample_all()
+    codes, owners, rows = [], [], []
+    for code, name in enumerate(analysis.contests):
+        for own in murphy_curves(analysis.brier_sample(name).sample):
+            codes += [code] * (PARTS - 1)
+            owners += [own.owner] * (PARTS - 1)
+            for place, (alarms, misses) in enumerate(zip(own.false_alarms, own.misses, strict=True), 1):
+                score = half_even((place * alarms + (PARTS - place) * misses) * POINTS, PARTS * own.n)
+                rows.append((place * POINTS // PARTS, own.n, alarms, misses, score))
+    return [
+        Ids(int64_array(codes), analysis.contests),
+        Ids(int64_array(owners), totals.score_labels(analysis.facts)),
+        *transpose(rows, 5),
     ]
 
 

@@ -6,7 +6,8 @@ from itertools import count
 
 import numpy as np
 
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 
 _WORDS = 8  # 32-bit words in a SHA-256
 _RANGE = 1 << 32  # values of a word
@@ -52,6 +53,28 @@ def signs(seed: bytes, replicates: int, units: int) -> Int64Array:
     digests = _digests(seed + b"sign", replicates, -(-units // (32 * _WORDS)))
     bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(replicates, -1)[:, :units]
     return 2 * bits.astype(np.int64) - 1
+
+
+def chances(seed: bytes, replicates: range, probability: Int64Array) -> BoolArray:
+    """Return whether each unit comes true in each replicate, with its own probability, shape (replicates, units).
+
+    The words of replicate b are the 8-byte integers, the highest byte first, in SHA-256 of seed, `chance`, b and
+    c = 0, 1, 2 …, with four bytes, the highest first, for b and c. Without its two lowest bits, a word is below 2^62. A
+    unit comes true if its word is below its probability x 2^62, so that its chance is off by less than 2^-62.
+
+    probability: 1e-9, shape (units,).
+
+    >>> chances(b"seed", range(2), np.array([0, 10**9])).tolist()
+    [[False, True], [False, True]]
+    """
+    units = len(probability)
+    stems = [seed + b"chance" + replicate.to_bytes(4, "big") for replicate in replicates]
+    tails = [counter.to_bytes(4, "big") for counter in range(-(-units // 4))]
+    digests = b"".join([sha256(stem + tail).digest() for stem in stems for tail in tails])
+    words = (np.frombuffer(digests, ">u8").reshape(len(stems), -1)[:, :units] >> 2).astype(np.int64)
+    limits = int64_array([-(-(each << 62) // PROBABILITY) for each in probability.tolist()])
+    below: BoolArray = words < limits
+    return below
 
 
 def _stratum(prefix: bytes, replicates: int, units: int) -> Int64Array:

@@ -211,7 +211,15 @@ SOURCES = (
         'T. Dimitriadis, T. Gneiting and A. I. Jordan, "Stable reliability diagrams for probabilistic classifiers", '
         "PNAS 118(8)",
         "doi:10.1073/pnas.2016191118",
-        "`corp`, `corp_blocks`",
+        "`corp`, `corp_blocks`, `corp_band`",
+    ),
+    Source(
+        "Ehm, Gneiting, Jordan and Krueger (2016)",
+        'W. Ehm, T. Gneiting, A. Jordan and F. Krüger, "Of quantiles and expectiles: consistent scoring functions, '
+        'Choquet representations and forecast rankings", Journal of the Royal Statistical Society, Series B '
+        "78(3):505-562",
+        "doi:10.1111/rssb.12154",
+        "`murphy_curve`: elementary scores",
     ),
     Source(
         "Ayer et al. (1955)",

@@ -79,6 +79,8 @@ PROMISED = {  # at least these columns
     "calibration_time_weighted": (
         "contest", "participant", "n", "weight", "observed_frequency", "band_low", "expected", "band_high",
     ),
+    "corp_band": ("contest", "participant", "probability", "n", "recalibrated", "band_low", "band_high", "seed"),
+    "murphy_curve": ("contest", "participant", "threshold", "n", "false_alarms", "misses", "score"),
     "score_over_time": ("contest", "answered", "participant", "question", "log_position", "score", "rank", "coverage"),
     "kind_means": ("contest", "participant", "kind", "mean"),
     "difficulty": ("by", "name", "part", "contest", "question", "participants", "mean_score", "effect"),
@@ -299,7 +301,7 @@ def test_digests_do_not_depend_on_when_commands_are_recorded() -> None:
         assert {event.recorded_at for event in recorded} == {recorded_at}
         taken = digests(Projections(oracle.facts_in(recorded)))
         del taken["forecasts"]  # when each was recorded
-        for name in UNCERTAINTY:  # their seeds follow from the digest of the log
+        for name in (*UNCERTAINTY, "corp_band"):  # their seeds follow from the digest of the log
             del taken[name]
         by_clock.append(taken)
     assert by_clock[0] == by_clock[1]
@@ -348,6 +350,7 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
     scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
     scored |= {"score_over_time", "participant_review"}
     brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks", "calibration_time_weighted"}
+    brier_tables |= {"corp_band", "murphy_curve"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
     assert changed(commands, resolution()) == {"questions"} | scored | brier_tables
     assert changed([*commands, resolution()], contest("cap"), entry("cap")) == {"contests"} | scored | brier_tables
