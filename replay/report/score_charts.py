@@ -4,12 +4,16 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.projections.boards import leaderboard
 from forecast_ledger.projections.boards.boards_over_time import tallies_over_time
+from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.tables.analytics_tables import owner_band
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.report.chart_parts import (
     HALF,
@@ -167,17 +171,37 @@ def calibration(projections: Projections, contest: str) -> Picture | None:
     title = f"Forecasts of {name} agree with what happened in {inside} of {count(len(values), 'group')}"
     note = (
         f"{count(counts[who], 'forecast')}, grouped by probability. A point on the dashed line: what was forecast "
-        "happened as often as forecast. Lines are 95% Wilson intervals; bars count forecasts."
+        "happened as often as forecast. Lines are 95% Wilson intervals; bars count forecasts. The grey band, of the "
+        "table corp_band, is where isotonic regression would put forecasts if they were calibrated."
     )
     most = max(row["n"] for row in values)
-    return Picture(title, note, columns, shown, specify(values, vconcat=[_curve(), _histogram(most)]))
+    return Picture(
+        title,
+        note,
+        columns,
+        shown,
+        specify(values, vconcat=[_curve(_band(projections, contest, who)), _histogram(most)]),
+    )
 
 
 _SHARE = {"type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}}
 
 
-def _curve() -> dict[str, Any]:
-    """Return what happened against what was forecast."""
+def _band(projections: Projections, contest: str, who: str) -> list[Row]:
+    """Return the consistency band of one participant at each probability that they forecast."""
+    labels = score_labels(projections.facts)
+    owners = np.unique(projections.brier_sample(contest).sample.owner).tolist()
+    owner = next(code for code in owners if labels[code] == who)
+    _, band = owner_band(projections, contest, owner)
+    shown = [(place.probability, place.low, place.high) for place in band]
+    return [
+        {name: float(format_fixed(share, POINTS)) for name, share in zip(("p", "low", "high"), each, strict=True)}
+        for each in shown
+    ]
+
+
+def _curve(band: list[Row]) -> dict[str, Any]:
+    """Return what happened against what was forecast, over a band."""
     x = {"field": "mean_forecast", "title": "forecast", **_SHARE}
     low = {"field": "wilson_low", "title": "happened", **_SHARE}
     line = {"x": {"field": "p", **_SHARE}, "y": {"field": "p", **_SHARE}}
@@ -185,6 +209,15 @@ def _curve() -> dict[str, Any]:
         "width": CURVE,
         "height": CURVE,
         "layer": [
+            {
+                "data": {"values": band},
+                "mark": {"type": "area", "color": "#888", "opacity": 0.25},
+                "encoding": {
+                    "x": {"field": "p", **_SHARE},
+                    "y": {"field": "low", **_SHARE},
+                    "y2": {"field": "high"},
+                },
+            },
             {
                 "data": {"values": [{"p": 0}, {"p": 1}]},
                 "mark": {"type": "line", "color": "#888", "strokeDash": [4, 4]},

@@ -248,6 +248,20 @@ def test_a_score_over_time_is_that_of_the_table(log: Any, tmp_path: Path) -> Non
     assert picture.title == "B has led since answer 1 of 3"
 
 
+def test_the_band_of_a_calibration_picture_is_that_of_the_table(log: Any, tmp_path: Path) -> None:
+    """Of the consensus, whose forecasts the picture shows, at each probability that it gave."""
+    path = log("metaculus-2022")
+    picture = plot(path, "calibration", tmp_path / "calibration.svg", contest="plain")
+    table = replay(path).table("corp_band").rows()
+    names = "probability", "band_low", "band_high"
+    mine = [row for row in table if (row["contest"], row["participant"]) == ("plain", "[consensus]")]
+    drawn = picture.specification["vconcat"][0]["layer"][0]["data"]["values"]
+    assert [(row["p"], row["low"], row["high"]) for row in drawn] == [
+        tuple(float(row[name]) for name in names) for row in mine
+    ]
+    assert drawn
+
+
 def test_a_finding_says_how_sure_it_is() -> None:
     """Ranks that are shared, a leader who is seldom first, nobody with a rank."""
 
