@@ -1,12 +1,17 @@
-"""The picture on the front page: python -m tests.pictures draws it again, from the 2025-26 FluSight season.
+"""Pictures that are kept: python -m tests.pictures draws them again.
 
-Forecasts are those of the hub (github.com/cdcepi/FluSight-forecast-hub): the trend of hospital admissions in each state
-and week. The board is the mean Brier score of the last forecast before the deadline of a round, by the hub's clock.
+The specification of each chart is kept of stories that have one, so that a change of a picture is seen, and looked at,
+before it lands. The picture on the front page is drawn from the 2025-26 FluSight season. Forecasts are those of the hub
+(github.com/cdcepi/FluSight-forecast-hub): the trend of hospital admissions in each state and week. The board is the
+mean Brier score of the last forecast before the deadline of a round, by the hub's clock.
 """
 
+import json
 import sys
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.report.charts import CHARTS
@@ -17,6 +22,8 @@ from tests.support.paths import ROOT
 
 FILE = ROOT / "docs" / "pictures" / "flusight.svg"
 CONTEST = "trend-recorded"
+KEPT = Path(__file__).with_suffix(".json")
+DRAWN = {"metaculus-2022": "plain", "autocast-2022": "at-close", "arena-week": "week-1"}  # the contest of each story
 
 
 def season_board(season: Replay) -> Picture:
@@ -26,8 +33,37 @@ def season_board(season: Replay) -> Picture:
     return picture._replace(specification=picture.specification | {"background": "white"})
 
 
+def specifications() -> dict[str, dict[str, Any]]:
+    """Return title, note, columns and specification of every picture of the contests in DRAWN, by story and chart."""
+    found: dict[str, dict[str, Any]] = {}
+    with TemporaryDirectory() as folder:
+        for story, contest in DRAWN.items():
+            log = Path(folder) / f"{story}.db"
+            record(HISTORIES[story](), log)
+            projections = replay(log).projections
+            drawn = {name: chart.draw(projections, contest) for name, chart in CHARTS.items()}
+            found[story] = {name: described(picture) for name, picture in drawn.items() if picture is not None}
+    return found
+
+
+def described(picture: Picture) -> dict[str, Any]:
+    """Return title, note, columns and specification; of its data the first two values, the number, and a digest."""
+    values = picture.specification["data"]["values"]
+    digest = sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    short = {"first": values[:2], "values": len(values), "sha256": digest}
+    parts = picture.specification | {"data": short}
+    return {"title": picture.title, "note": picture.note, "columns": [*picture.columns], "specification": parts}
+
+
+def text(found: dict[str, dict[str, Any]]) -> str:
+    """Return specifications as they are kept: JSON with a line for each value, in the order of names."""
+    return json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
 def main() -> None:
-    """Record the season, and draw its board."""
+    """Draw the stories, record the season, and draw its board."""
+    KEPT.write_text(text(specifications()), encoding="utf-8")
+    sys.stdout.write(f"{KEPT.relative_to(ROOT)}\n")
     if not flusight.SOURCE.exists():
         sys.exit(f"the season is not here: {flusight.SOURCE.name}")
     with TemporaryDirectory() as folder:

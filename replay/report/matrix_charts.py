@@ -88,10 +88,11 @@ def _certain(pair: Row) -> bool:
 
 def coverage(projections: Projections, contest: str) -> Picture | None:
     """How much of the time each participant had a forecast on each question."""
-    scores = rows_of(projections, "scores", contest)
     names = [row["participant"] for row in rows_of(projections, "leaderboard", contest)]
+    on_board = {*names}
+    scores = [row for row in rows_of(projections, "scores", contest) if row["participant"] in on_board]
     questions = in_order(projections, {row["question"] for row in scores})
-    if not scores or not names:
+    if not scores:
         return None
     size = -(-len(questions) // MOST_COLUMNS)
     column = {question: number // size for number, question in enumerate(questions)}
@@ -144,5 +145,4 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
     note = f"{count(len(questions), 'question')}; the darker, the longer a forecast stood." + (
         f" {size} questions a column." * (size > 1)
     )
-    columns = ("participant", "questions", "coverage")
-    return Picture(title, note + left_out(names, first), columns, shown, specification)
+    return Picture(title, note + left_out(names, first), ("participant", "questions", "coverage"), shown, specification)

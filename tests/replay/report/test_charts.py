@@ -1,0 +1,42 @@
+"""Charts: their specifications are those that are kept, which somebody has looked at."""
+
+import json
+
+import pytest
+
+from forecast_ledger.replay.report.charts import CHARTS
+from tests.pictures import KEPT, specifications, text
+
+RENEWAL = "if the change is meant, look at the picture (`forecast-ledger plot`), then run `python -m tests.pictures`"
+
+
+@pytest.fixture(scope="module")
+def drawn() -> str:
+    """What the code draws now."""
+    return text(specifications())
+
+
+@pytest.mark.parametrize("story", json.loads(KEPT.read_text(encoding="utf-8")))
+def test_a_picture_is_the_one_that_is_kept(drawn: str, story: str) -> None:
+    """Title, note, columns and specification, with its data: nothing that a reader sees changes unnoticed."""
+    kept, now = (json.loads(each)[story] for each in (KEPT.read_text(encoding="utf-8"), drawn))
+    assert now.keys() == kept.keys(), RENEWAL
+    for name in kept:
+        assert now[name] == kept[name], f"{name}: {RENEWAL}"
+
+
+def test_every_chart_is_kept_of_a_story() -> None:
+    """A new chart needs a story that has something to show."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    assert {name for pictures in kept.values() for name in pictures} == CHARTS.keys(), RENEWAL
+
+
+def test_participants_that_the_board_hides_are_in_no_average(drawn: str) -> None:
+    """Six are on the board, with six questions each, and one of them missed one; a seventh is hidden: 35 of 36."""
+    title = json.loads(drawn)["autocast-2022"]["coverage"]["title"]
+    assert title == "Participants had a forecast for 97% of the time that counts"
+
+
+def test_specifications_do_not_depend_on_when_they_are_drawn(drawn: str) -> None:
+    """A second drawing gives the same text."""
+    assert text(specifications()) == drawn
