@@ -1,5 +1,6 @@
 """The command that appends a file of commands, or a CSV by a map."""
 
+import io
 import os
 import stat
 import sys
@@ -48,7 +49,9 @@ class _Source(NamedTuple):
 @click.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
 @log_argument
 @click.argument("file", type=click.File("rb"))
-@click.option("--map", "map_", type=click.Path(dir_okay=False), help="Read FILE as a CSV by this map, a TOML file.")
+@click.option(
+    "--map", "map_", type=click.Path(dir_okay=False), help="Read FILE, a CSV or Parquet, by this map in TOML."
+)
 @click.option("--dry-run", is_flag=True, help="Print the outcome of each command, and record nothing.")
 @click.option("--atomic", is_flag=True, help="Record all commands in FILE or, if one is refused, none.")
 @click.option(
@@ -91,8 +94,8 @@ def append(
 ) -> None:
     """Append the commands in FILE to a log.
 
-    FILE has one JSON object per line, or is a CSV if --map is given; - is stdin. If LOG does not exist, it is created.
-    Commands that are already recorded count as duplicates and change nothing. The first three
+    FILE has one JSON object per line, or is a CSV or a Parquet file if --map is given; - is stdin. If LOG does not
+    exist, it is created. Commands that are already recorded count as duplicates and change nothing. The first three
     refusals of each code are printed on stderr, with line, field and remedy, and the number of all; the exit code is
     then 1. With --refused, the header and all refused lines are written to a file.
 
@@ -185,9 +188,12 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool) -> _S
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
     from forecast_ledger.replay.writing.append import read_lines
 
+    is_table = _is_parquet(file)
+    if map_ is None and is_table:
+        fail("FILE is Parquet: name with --map the map that says which columns make the fields of a command", USAGE)
     if map_ is None:
         return _Source(read_lines(file, received), file)
-    from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
+    from forecast_ledger.replay.writing.csv_mapping import map_records, parse_map, read_rows
     from forecast_ledger.replay.writing.csv_reader import with_line_feeds
 
     try:
@@ -197,9 +203,23 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool) -> _S
         fail(f"{map_}: {error.strerror}", USAGE)
     if len(text) > MAP_BYTES:
         fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
+    if is_table:
+        from forecast_ledger.replay.files.parquet_cells import read_parquet
+
+        mapping = parse_map(text)
+        records = read_parquet(file, mapping.columns | {received}, mapping.delimiter, keep=keep)
+        rows = map_records(mapping, records, keep=keep, recorded_at=received)
+        commands = ((place._replace(unit="row"), command) for place, command in rows.commands)
+        return _Source(commands, io.BytesIO(), rows.header, rows.total)
     file = with_line_feeds(file)
     rows = read_rows(parse_map(text), file, keep=keep, recorded_at=received)
     return _Source(rows.commands, file, rows.header, rows.total)
+
+
+def _is_parquet(file: IO[bytes]) -> bool:
+    """Return whether a file begins like Parquet; one that cannot be looked into does not."""
+    look = getattr(file, "peek", None)
+    return look is not None and look(4).startswith(b"PAR1")
 
 
 def _shown(source: _Source, counts: dict[str, int]) -> "AbstractContextManager[Callable[[int], None]]":

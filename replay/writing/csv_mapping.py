@@ -218,7 +218,15 @@ def read_rows(mapping: CsvMapping, file: IO[bytes], *, keep: bool = False, recor
     Refuses, first that applies: bad_csv, unmapped_value, out_of_order. Raises Refused, before anything else is read, if
     the header does not match the map (bad_csv), or the first rows are mostly in falling order (out_of_order).
     """
-    rows = read_sources(file, mapping.delimiter, mapping.encoding)
+    return map_records(
+        mapping, read_sources(file, mapping.delimiter, mapping.encoding), keep=keep, recorded_at=recorded_at
+    )
+
+
+def map_records(
+    mapping: CsvMapping, rows: Iterator[SourceRecord], *, keep: bool = False, recorded_at: str = ""
+) -> MappedCommands:
+    """Return what `read_rows` returns, from records of which the first is the header."""
     _, header, source = next(rows, (1, Refused("bad_csv", "", None, "the file is empty"), b""))
     if isinstance(header, Refused):
         raise header
