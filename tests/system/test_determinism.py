@@ -25,7 +25,7 @@ from tests.support.paths import ROOT
 
 STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
 TRADED = [STORY.parent.parent / name / "commands.jsonl" for name in ("arena-week", "exchange-fees")]
-PEOPLE, QUESTIONS, FORECASTS = 36, 28, 1_300
+PEOPLE, QUESTIONS, FORECASTS = 24, 28, 1_300
 KINDS = ("binary", "multiple_choice", "numeric")
 RED, GREEN, BLUE = "red", "green", "blue"
 LEVELS = ("0.025", "0.25", "0.5", "0.75", "0.975")

@@ -508,6 +508,7 @@ OPTIONS: dict[str, list[Any]] = {
     **{field: list(names) for field, names in CHOSEN.items()},
     **{field: sorted({*limits, max(limits[0], min(1, limits[1]))}) for field, limits in LIMITS.items()},
     **{field: [False, True] for field in FLAGS},
+    "replicates": [19, 39],  # of 3,999, one table of intervals takes as long as all others
     "scored_only_levels": [(), ("hidden",), ("no_prize", "no_rank", "hidden")],
     "reference_rows": [(), ("market",), ("uniform", "always_half", "consensus", "market")],
     "trading": [None, None, Trading(period_days=0), Trading(period_days=0, cohorts="none", legs="all_or_nothing")],

@@ -68,7 +68,8 @@ def positions(log: str, as_of: AsOf) -> int:
 
 def digests(log: str, as_of: AsOf = None) -> list[str]:
     """Return the digest of every projection as of a cut."""
-    return [replay(log, as_of=as_of).projections.table(name).digest() for name in CATALOGUE]
+    projections = replay(log, as_of=as_of).projections
+    return [projections.table(name).digest() for name in CATALOGUE]
 
 
 def test_a_replay_of_the_whole_log_ends_at_its_head(log: str) -> None:
@@ -97,7 +98,8 @@ def test_a_replay_as_of_a_position_is_that_of_the_log_when_it_ended_there(log: s
 def test_a_replay_as_of_0_is_before_everything(log: str) -> None:
     """An empty log."""
     assert replay(log, as_of=0).checkpoint == START
-    assert all(len(replay(log, as_of=0).projections.table(name)) == 0 for name in CATALOGUE)
+    empty = replay(log, as_of=0).projections
+    assert all(len(empty.table(name)) == 0 for name in CATALOGUE)
 
 
 @pytest.mark.parametrize("as_of", [-1, len(SAID) + 1, 10**30])
