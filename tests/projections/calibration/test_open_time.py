@@ -119,7 +119,9 @@ def test_questions_of_other_kinds_do_not_count() -> None:
 
 @settings(max_examples=times(60), deadline=None)
 @given(
-    n=st.integers(1, 30), chance=st.fractions(0, 1, max_denominator=60), share=st.fractions(0, 1, max_denominator=40)
+    n=st.integers(1, 30),
+    chance=st.fractions(0, 1, max_denominator=60),
+    share=st.fractions(Fraction(1, 40), 1, max_denominator=40),
 )
 def test_places_of_the_binomial_distribution_are_those_of_its_definition(
     n: int, chance: Fraction, share: Fraction
