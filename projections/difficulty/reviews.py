@@ -18,7 +18,7 @@ from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
 from forecast_ledger.projections.scores.scored_questions import Questions
 
-_UNCOUNTED = ("mean", "per_coverage")  # totals to which a question without a forecast adds nothing
+_FLOORED = ("per_coverage", "per_question")  # totals divided by least_coverage, if the forecasts come to less
 
 
 class Reviewed(NamedTuple):
@@ -53,8 +53,12 @@ class _Asked(NamedTuple):
     median: int
 
 
-def reviews(rules: RuleSet, scored: ContestScores, participants: Collection[int]) -> Iterator[Reviewed]:
+def reviews(
+    rules: RuleSet, scored: ContestScores, participants: Sequence[int], floored: Collection[int] = ()
+) -> Iterator[Reviewed]:
     """Yield the questions of each participant, given by code, in the order of what they gained.
+
+    floored: those of them whose total is divided by the least coverage, so that a question without a forecast counts.
 
     They are the questions with a weight on which one of the participants has a forecast; medians and ranks are among
     these participants. Questions are in the order of what they gained times their weight, then of their ids; those that
@@ -63,12 +67,13 @@ def reviews(rules: RuleSet, scored: ContestScores, participants: Collection[int]
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
     attainable = [round_to_points(share) for share in coverage.attainable_shares(questions)]
     asked = [*_asked(rules, scored, {*participants})]
-    missing = {one.question: _missing(rules, questions, one.question) for one in asked}
+    worst = {one.question: _worst(rules, questions, one.question) for one in asked}
     for participant in participants:
-        rows = []
+        rows, counts = [], rules.total not in ("mean", *_FLOORED) or participant in floored
         for one in asked:
             score, covered = one.own.get(participant, (None, 0))
-            counted = missing[one.question] if score is None else score
+            missing = worst[one.question] if counts else None
+            counted = missing if score is None else score
             gained = None if counted is None else sign * (counted - one.median)
             rank = None if score is None else _rank(one.ordered, score, sign)
             rows.append(
@@ -121,10 +126,8 @@ def _rank(ordered: list[int], score: int, sign: int) -> int:
     return len(ordered) - worse_or_equal + 1 if sign > 0 else bisect_left(ordered, score) + 1
 
 
-def _missing(rules: RuleSet, questions: Questions, number: int) -> int | None:
-    """Return what a question without a forecast counts for in a total, 1e-9; None if the total leaves it out."""
-    if rules.total in _UNCOUNTED:
-        return None
+def _worst(rules: RuleSet, questions: Questions, number: int) -> int:
+    """Return what a question without a forecast counts for, if it counts: the worst score, 1e-9, in means of kinds."""
     if rules.total in KIND_TOTALS:
         return worst_score(kernel_of(rules, questions.answers[number].question)) * POINTS
     return 0

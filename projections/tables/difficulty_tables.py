@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,19 @@ def _relative_skills(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
                 yield *names, own.compared, scaled(own), scaled(own, baseline), excluded[own.participant]
 
 
+def _floored(analysis: Analysis, contest: str) -> set[int]:
+    """Return the codes of the participants whose total is divided by least_coverage: they have forecast on less."""
+    opened, codes = analysis.facts.contests[contest], analysis.facts.participant_codes.codes
+    own = {"per_coverage": attrgetter("covered"), "per_question": attrgetter("questions")}.get(
+        opened.opened.rules.total
+    )
+    if own is None:
+        return set()
+    every = totals.participant_sums(analysis.facts, opened, analysis.tally(contest))
+    least = opened.opened.rules.least_coverage
+    return {codes[sums.participant] for sums in every if not sums.reference and own(sums) < least}
+
+
 def participant_review_values(analysis: Analysis) -> list[Values]:
     """One row for each participant on a board and each question of the contest that one of them forecast on."""
     analysis.tally_all()
@@ -66,7 +80,8 @@ def participant_review_values(analysis: Analysis) -> list[Values]:
         scored, on_board = analysis.scored(contest), {row.participant for row in analysis.board(contest)}
         shown = [person for person, label in enumerate(facts.participant_codes.labels) if label in on_board]
         shown.sort(key=names.__getitem__)
-        for row in reviews(facts.contests[contest].opened.rules, scored, shown):
+        rules, floored = facts.contests[contest].opened.rules, _floored(analysis, contest)
+        for row in reviews(rules, scored, shown, floored):
             codes.append(code)
             rows.append((row.participant, row.place, int(scored.questions.code[row.question]), *row[3:]))
     participants, places, questions, *numbers = transpose(rows, 11)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.ledger.core.values import format_fixed
+from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.projections.boards import leaderboard
 from forecast_ledger.projections.boards.boards_over_time import tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
@@ -279,11 +279,12 @@ def profit(projections: Projections, contest: str) -> Picture | None:
     """The profit of each account over time, and how far below its peak it is."""
     if contest not in projections.traded:
         return None
-    names = [row["participant"] for row in rows_of(projections, "arena_leaderboard", contest)][:MOST_LINES]
+    board = rows_of(projections, "arena_leaderboard", contest)[:MOST_LINES]
+    names, latest = [row["participant"] for row in board], format_instant(projections.facts.books.clock)
     portfolios = projections.selected_portfolios(Selection(contest)).only("contest", contest)
     columns, shown, values = ("participant", "at", "profit"), list[Row](), list[Row]()
-    for number, name in enumerate(names):
-        rows = [*portfolios.only("participant", name).rows()]
+    for number, last in enumerate(board):  # the board may be later than the last tick
+        rows = [*portfolios.only("participant", last["participant"]).rows(), last | {"at": latest}]
         peak, size = 0.0, -(-len(rows) // MOST_POINTS)
         for place, row in enumerate(rows):
             amount = float(row["profit"])
@@ -315,8 +316,7 @@ def profit(projections: Projections, contest: str) -> Picture | None:
         }
         for field, title, height in (("profit", "profit", 240), ("below", "below its peak", 90))
     ]
-    last = {row["participant"]: row["profit"] for row in shown}
-    best = max(names, key=lambda name: float(last.get(name, "-Infinity")))
-    title = f"{best} has the largest profit, {float(last[best]):,.2f} {currency}".rstrip()
+    best = board[0]  # the largest profit is first
+    title = f"{best['participant']} has the largest profit, {float(best['profit']):,.2f} {currency}".rstrip()
     note = "Profit is cash and the value of positions, less net deposits. The lower part is the distance to the peak."
     return Picture(title, note, columns, shown, specify(values, vconcat=panels))

@@ -112,12 +112,17 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     rules = contest.opened.rules
     scored = len(projections.scored(row["contest"]).questions.answers)
     told = [("Contest", row["contest"]), ("State", row["state"])]
-    told.append(("Questions", f"{len(contest.entries):,}, of which {scored:,} are resolved and counted"))
+    told.append(("Questions", f"{len(contest.entries):,}, {scored:,} of them resolved and counted"))
     if float(row["pool"] or 0):
         told.append(("Pool", f"{float(row['pool']):,.2f} {row['currency']}".rstrip()))
     if row["sealed_at"]:
         told.append(("Sealed", f"at log position {row['sealed_at']}, digest {row['sealed_digest']}"))
     told.append(("Rules", rules.name))
+    if rules.trading is not None:
+        cash = f"{rules.trading.starting_cash / 10**6:,.2f} {row['currency']}".rstrip()
+        told.append(("Accounts", f"start with {cash} and are ranked by profit: cash and positions, less net deposits"))
+        if not scored:
+            return told
     kernels = {"A score is": rules.kernel, "On a range": rules.cdf_kernel, "By quantiles": rules.quantile_kernel}
     told += [(form, describe_score(rules, kernel)) for form, kernel in kernels.items() if kernel != "none"]
     told.append(("The board", describe_board(rules) + (", the least first" if lower_is_better(rules) else "")))

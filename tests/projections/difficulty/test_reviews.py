@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -74,6 +75,16 @@ def test_a_missed_question_costs_what_the_rules_count_for_it(rules: RuleSet, cou
         "0.000000000",
     ]
     assert (missed["counted"], missed["gained"]) == (counted, gained)
+
+
+@pytest.mark.parametrize("total", ["per_question", "per_coverage"])
+@pytest.mark.parametrize(("least", "counted"), [(1, None), (2, "0.000000000")])
+def test_below_the_least_coverage_a_missed_question_counts(total: Any, least: int, counted: Any) -> None:
+    """Ada forecast on one question, all the time: divided by 2, her total counts the other as 0; by 1, it does not."""
+    rules = RuleSet(name="own", kernel="ln", reference="uniform", total=total, least_coverage=least)
+    said = [each if each.at != day(11) else replace(each, at=day(10)) for each in season(rules)]
+    [missed] = [row for row in reviewed(*said) if row["score"] is None]
+    assert (missed["participant"], missed["counted"]) == ("ada", counted)
 
 
 def test_the_order_is_that_of_what_counts() -> None:

@@ -1,10 +1,13 @@
 """Charts: their specifications are those that are kept, which somebody has looked at."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.report.charts import CHARTS
+from tests.kept_digests import HISTORIES, record
 from tests.pictures import KEPT, specifications, text
 
 RENEWAL = "if the change is meant, look at the picture (`forecast-ledger plot`), then run `python -m tests.pictures`"
@@ -35,6 +38,15 @@ def test_participants_that_the_board_hides_are_in_no_average(drawn: str) -> None
     """Six are on the board, with six questions each, and one of them missed one; a seventh is hidden: 35 of 36."""
     title = json.loads(drawn)["autocast-2022"]["coverage"]["title"]
     assert title == "Participants had a forecast for 97% of the time that counts"
+
+
+def test_profits_are_those_of_the_leaderboard(tmp_path: Path) -> None:
+    """The last tick of week 2 is before the last quote: 5,000 shares at 0.50, 10,000 in cash, 10,000 paid in."""
+    record(HISTORIES["arena-week"](), tmp_path / "log.db")
+    picture = CHARTS["profit"].draw(replay(tmp_path / "log.db").projections, "week-2")
+    assert picture is not None
+    assert picture.title == "cy has the largest profit, 2,500.00"
+    assert [row["profit"] for row in picture.rows if row["participant"] == "cy"][-1] == "2500.00"
 
 
 def test_specifications_do_not_depend_on_when_they_are_drawn(drawn: str) -> None:
