@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,16 +87,19 @@ def browser() -> Iterator[Browser]:
     """Start a browser, and end it."""
     assert CHROMIUM is not None
     hears, tells = os.pipe(), os.pipe()  # the browser reads from file descriptor 3, and writes to 4
-    with TemporaryDirectory() as folder:
+    # A process of the browser that is being killed may still write into the folder while it is removed.
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         shell = f'exec "$0" "$@" 3<&{hears[0]} 4>&{tells[1]}'
         command = ["bash", "-c", shell, CHROMIUM, *_QUIET, f"--user-data-dir={folder}"]
-        process = subprocess.Popen(command, pass_fds=(hears[0], tells[1]), stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, pass_fds=(hears[0], tells[1]), stderr=subprocess.DEVNULL, start_new_session=True
+        )
         os.close(hears[0])
         os.close(tells[1])
         try:
             yield Browser(tells[0], hears[1])
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             os.close(tells[0])
             os.close(hears[1])
