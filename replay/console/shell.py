@@ -1,20 +1,19 @@
 """The parts that all commands of the command line share: options, exit codes, printing, errors on one line."""
 
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
 
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.colour import RED, colour_text, has_colour
+from forecast_ledger.replay.console.signals import signal_of, terminable
 from forecast_ledger.replay.console.view import Look, Selected, View
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
             sys.exit(code)
 
         try:
-            with _terminable():
+            with terminable():
                 command(*args, **kwargs)
                 sys.stdout.flush()
         except Refused as error:
@@ -92,7 +91,7 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
             report(failed, str(failed), UNREADABLE)
         except KeyboardInterrupt as stopped:
             sys.unraisablehook = lambda _: None  # objects that a library leaves half made print nothing
-            number = signal.Signals(*stopped.args or [signal.SIGINT])
+            number = signal_of(stopped)
             fail(f"stopped by {number.name}", SIGNALLED + number)
         finally:
             _last_written(sys.stdout)
@@ -168,23 +167,6 @@ def prepare_streams() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         encoding = None if sys.stdout.isatty() else "utf-8"
         sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM end the work as SIGINT does, so that nothing half done is left, unless SIGTERM has a handler."""
-    if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-
-    def end(number: int, _: object) -> None:
-        raise KeyboardInterrupt(number)
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _last_written(stream: IO[str]) -> None:
