@@ -19,6 +19,8 @@ settings.load_profile("any machine")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # not threads in each of hundreds of processes
+
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """How many files run at once: one more than there are processors, because tests of faults wait for others."""

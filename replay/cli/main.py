@@ -4,6 +4,7 @@ Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 l
 recorded, 128 + N stopped by signal N.
 """
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,8 @@ def main() -> None:
     forecast-ledger leaderboard season.db spring-cup
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     prepare_streams()
+    # NumPy would start threads for products of matrices when it is imported, which costs more than they save here.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @main.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")

@@ -12,6 +12,7 @@ from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_int
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch, replay
 from forecast_ledger.replay.reading.version import code_version
+from forecast_ledger.replay.report.chart_parts import count
 from forecast_ledger.replay.report.charts import CHARTS
 from forecast_ledger.replay.report.pictures import VEGA_LITE, Picture, to_png, to_svg
 from forecast_ledger.replay.report.sections import Contest, contest_section
@@ -78,7 +79,7 @@ def _page(season: Replay, sections: Sequence[Contest], log: str, out: str, conte
     command = ["forecast-ledger", "report", log, out, *asked, "--as-of", str(position)]
     return {
         "title": sections[0].title if len(sections) == 1 else f"{log}: {len(sections):,} contests",
-        "state": f"{questions:,} questions, as of log position {position:,}",
+        "state": f"{count(questions, 'question')}, as of log position {position:,}",
         "contests": sections,
         "position": position,
         "digest": season.checkpoint.digest,

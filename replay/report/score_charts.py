@@ -73,10 +73,12 @@ def board(projections: Projections, contest: str) -> Picture | None:
 
 
 def board_finding(rows: Sequence[Row]) -> str:
-    """Say who is first, and how sure that is. rows: of the table `intervals`.
+    """Say who is first, and how sure that is. rows: of the table `intervals`; those of `leaderboard` do not say it.
 
     >>> board_finding([{"rank": 1, "participant": "ada", "first": "0.980000000"}, {"rank": 2, "participant": "bob"}])
     'ada is first, and stays first in 98% of the samples'
+    >>> board_finding([{"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}])
+    'ada is first'
     """
     first = [row for row in rows if row["rank"] == 1]
     if not first:
@@ -85,6 +87,8 @@ def board_finding(rows: Sequence[Row]) -> str:
         return f"{len(first)} participants share the first rank"
     if sum(row["rank"] is not None for row in rows) == 1:
         return f"{first[0]['participant']} is the only one with a rank"
+    if "first" not in first[0]:
+        return f"{first[0]['participant']} is first"
     share = float(first[0]["first"])
     if share == 1:
         return f"{first[0]['participant']} is first, and stays first in every sample"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import floor, log10
 from typing import Any, NamedTuple
 
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.scores.score_policies import lower_is_better
@@ -69,11 +70,12 @@ class Participant(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """What a page says of one contest."""
+    """What a page says of one contest. left_out: what cannot be shown, and why."""
 
     anchor: str
     title: str
     finding: str
+    left_out: list[str]
     facts: list[tuple[str, str]]
     parts: list[Part]
     figures: list[Figure]
@@ -82,13 +84,14 @@ class Contest(NamedTuple):
 
 def contest_section(projections: Projections, name: str, anchor: str) -> tuple[Contest, dict[str, Picture]]:
     """Return the section of a contest, and its pictures by kind. Raises Unavailable: pictures cannot be drawn."""
-    pictures = {
-        kind: picture for kind, chart in CHARTS.items() if (picture := chart.draw(projections, name)) is not None
-    }
+    pictures, left_out = _pictures(projections, name)
     [row] = rows_of(projections, "contests", name)
-    intervals = rows_of(projections, "intervals", name)
+    try:
+        intervals, board = rows_of(projections, "intervals", name), []
+    except Refused:  # `left_out` says why
+        intervals, board = [], rows_of(projections, "leaderboard", name)
     traded = name in projections.traded
-    finding = board_finding(intervals) if intervals else "Nothing has been scored"
+    finding = board_finding(intervals or board) if intervals or board else "Nothing has been scored"
     if traded and "profit" in pictures:
         finding = pictures["profit"].title
     figures = [
@@ -97,12 +100,37 @@ def contest_section(projections: Projections, name: str, anchor: str) -> tuple[C
         if kind not in {"board", "prizes"}  # they are in the board's own rows
     ]
     parts = _trading(projections, name) if traded else []
-    parts += [_board(projections, name, anchor, intervals)] if intervals else []
+    if intervals:
+        parts.append(_board(projections, name, anchor, intervals))
+    elif board:
+        columns = (
+            "participant",
+            "rank",
+            "score",
+            "coverage",
+            *["prize"] * any(float(row["prize"] or 0) for row in board),
+        )
+        cells = _short(projections, "leaderboard", board, columns)
+        parts.append(Part("Leaderboard", "", "Leaderboard, best first", cells))
     section = Contest(
-        anchor, row["title"] or name, finding, contest_facts(projections, row), parts, figures,
+        anchor, row["title"] or name, finding, left_out, contest_facts(projections, row), parts, figures,
         _participants(projections, name, anchor),
     )  # fmt: skip
     return section, pictures
+
+
+def _pictures(projections: Projections, name: str) -> tuple[dict[str, Picture], list[str]]:
+    """Return the pictures of a contest by kind, and why others are left out: a contest is too large for some tables."""
+    pictures: dict[str, Picture] = {}
+    left_out = []
+    for kind, chart in CHARTS.items():
+        try:
+            picture = chart.draw(projections, name)
+        except Refused as error:
+            left_out.append(f"Not shown: {chart.words}. Reason: {error.detail}.")
+        else:
+            pictures |= {} if picture is None else {kind: picture}
+    return pictures, left_out
 
 
 def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:

@@ -11,7 +11,8 @@ from msgspec import json
 
 from forecast_ledger import plot, report
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, Range
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
@@ -36,6 +37,7 @@ HOSTILE = (
     "x" * 120,
 )
 VOID = {"meta", "img", "br", "link", "input", "line", "path", "rect"}
+RANGE = Range(lower=0, upper=4, levels=("0.5",), decimals=3, open_upper=True)
 
 
 class Page(HTMLParser):
@@ -175,6 +177,20 @@ def test_an_empty_contest_says_that_nothing_has_been_scored(log: Any, tmp_path: 
     """No pictures, and no board."""
     report(log([contest()]), tmp_path / "page.html")
     assert "Nothing has been scored" in " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
+
+
+def test_a_forecast_without_bounds_does_not_prevent_the_page(log: Any, tmp_path: Path) -> None:
+    """Ten billion away from the answer, a score is beyond the sums of replicates; everything else is shown."""
+    rules = RuleSet(name="far", quantile_kernel="pinball", total="mean", period="covered")
+    story: list[AnyCommand] = [contest(rules=rules), opened(kind="numeric", range=RANGE), entry()]
+    story += [forecast(participant="ada", quantiles=[10**10]), forecast(participant="bob", quantiles=[3])]
+    report(log([*story, resolution(value=4)]), tmp_path / "page.html")
+    words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
+    assert "bob is first." in words
+    assert "bob 1 1 90%" in words
+    assert "9,999,999,996" in words
+    for kind in ("board", "pairwise"):
+        assert f"Not shown: {CHARTS[kind].words}. Reason: the scores are too large for sums in 64 bits." in words
 
 
 def test_only_the_contests_that_are_named_are_shown(log: Any, tmp_path: Path) -> None:
