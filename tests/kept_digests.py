@@ -32,7 +32,7 @@ from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, given, replication
 from tests.support.seasons import Season as Tournament
-from tests.support.seasons import board_rules, drawn_rules, first_rules, mean_rules, shown_rules
+from tests.support.seasons import board_rules, drawn_rules, first_rules, mean_rules, median_rules, shown_rules
 from tests.support.trading_seasons import Season as Trading
 from tests.system.test_stories import DATA, STORIES, commands
 
@@ -60,6 +60,7 @@ REFERENCES = (
 )  # with reference forecasters
 PAYOUTS = (4_005, 4_006, 4_017)  # seeds of seasons in which some answers are payouts
 MEANS = (5_035, 5_038, 5_040)  # seeds of seasons under the kernel `brier_mean`
+MEDIANS = (6_001, 6_006, 6_007, 6_009, 6_010, 6_020, 6_034)  # seeds of seasons with the reference `median_score`
 MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
 STEPS = 40  # of each of these
 LAG = 977_353  # µs by which the ledger's clock is behind what commands of trading claim
@@ -241,6 +242,12 @@ def means(seed: int) -> Iterator[Batch]:
     return Tournament(random, mean_rules(random), mean_rules(random), paid=0.5).batches()
 
 
+def medians(seed: int) -> Iterator[Batch]:
+    """A season in which some answers are payouts, under two rule sets with the reference `median_score`."""
+    random = Random(seed)
+    return Tournament(random, median_rules(random), median_rules(random), paid=0.2).batches()
+
+
 def trading(seed: int) -> Iterator[Batch]:
     """A season of trading, each command recorded a little after the instant that it claims."""
     for command, _ in Trading(seed, STEPS).attempts:
@@ -265,6 +272,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{f"references {seed}": partial(references, seed) for seed in REFERENCES},
     **{f"payouts {seed}": partial(payouts, seed) for seed in PAYOUTS},
     **{f"means {seed}": partial(means, seed) for seed in MEANS},
+    **{f"medians {seed}": partial(medians, seed) for seed in MEDIANS},
     **{f"trading {seed}": partial(trading, seed) for seed in MARKETS},
 }
 

@@ -17,6 +17,7 @@ from forecast_ledger.projections.references.leave_one_out import LeaveOneOut
 
 # Bits of the fraction in which time against peers is counted, since n / (n - 1) is no integer: a century still fits.
 _FINE_BITS = {"time": 24, "day": 60, "spot": 60}
+HALF_BITS = 1  # of the mean of two middle scores
 _ROOM = 4  # bits less for a kernel without a bound, whose scores are larger than those of any other
 _FRACTION_BITS = 30  # of a fraction, computed at a time
 _HALF_BITS = 32
@@ -157,13 +158,13 @@ def against_consensus(timeline: Steps, reference: Int64Array) -> Against:
 
 
 def fine_bits(rules: RuleSet) -> int:
-    """Return the bits by which numerators are finer than quantum x unit.
+    """Return the bits by which numerators are finer than quantum x unit: a median may be a half.
 
-    >>> fine_bits(RuleSet(name="x", kernel="ln", reference="peers")), fine_bits(RuleSet(name="x", kernel="ln"))
-    (24, 0)
+    >>> [fine_bits(RuleSet(name="x", kernel="ln", reference=name)) for name in ("peers", "median_score", "none")]
+    [24, 1, 0]
     """
     if rules.reference != "peers":
-        return 0
+        return HALF_BITS * (rules.reference == "median_score")
     return _FINE_BITS[rules.sampling] - _ROOM * bool(kernels_of(rules) & {*UNBOUNDED})
 
 

@@ -14,6 +14,7 @@ from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts, Fo
 from forecast_ledger.projections.facts.outcomes import as_counted, changed_as_of
 from forecast_ledger.projections.facts.standing import Intervals, intervals
 from forecast_ledger.projections.references.kinds import Compared, Steps, against_consensus, against_peers, fine_bits
+from forecast_ledger.projections.references.median_scores import against_median, median_scores
 from forecast_ledger.projections.scores.consensus_terms import against_others, consensus
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.reference_rows import code_of, reference_forecasts
@@ -233,6 +234,14 @@ def _with_peers(rules: RuleSet, terms: Terms, timeline: "Timeline", _: tuple[Int
     return Compared(steps, members, outsiders)
 
 
+def _with_median(_: RuleSet, terms: Terms, timeline: "Timeline", __: tuple[Int64Array, Int64Array]) -> Compared:
+    """Compare with the median of the members' kernel scores, a participant's own included."""
+    rows = np.flatnonzero(terms.member)
+    ordered = timeline.changes if len(rows) == len(terms.member) else None
+    against = against_median(timeline.steps, median_scores(timeline.standing.of(rows), terms.own[rows], ordered))
+    return Compared(timeline.steps, against, against)
+
+
 class Reference(NamedTuple):
     """One kind of reference, with which forecasts are compared.
 
@@ -257,6 +266,11 @@ REFERENCES: dict[str, Reference] = {
         "minus the score of the {average} of the standing forecasts{others}",
         _with_consensus,
         'Metaculus, Scores FAQ, "What is the Relative score?"',
+    ),
+    "median_score": Reference(
+        "minus the median score of the members",
+        _with_median,
+        'Good Judgment Open, FAQ, "How are my forecasts scored for accuracy?"',
     ),
 }
 

@@ -130,7 +130,7 @@ def score_parts(first: int, terms: Terms, contest: Contest) -> ScoreParts:
         rows = terms.scored.of(owner)
         earned = compared.earned_between_changes(rows, lower, upper)
         consensus = compared.reference(rows, lower)
-        peers = steps.stand[lower] if rules.reference == "peers" else np.full(len(owner), -1)
+        peers = steps.stand[lower] if rules.reference in {"peers", "median_score"} else np.full(len(owner), -1)
     question = standing.question[owner]
     days, sampling = question_ruler(contest, questions), SAMPLINGS[rules.sampling]
     return ScoreParts(

@@ -51,6 +51,7 @@ _COMPARED = {
     "uniform": "the uniform distribution",
     "peers": "the peers",
     "consensus": "the consensus",
+    "median_score": "the median score",
 }
 
 

@@ -23,7 +23,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("preset", "a rule set that the project provides under a name"),
     ("hidden period", "the time from a question's opening until its community forecast is revealed"),
     ("kernel", "the formula that scores one forecast once the outcome is known"),
-    ("reference", "what a forecast is compared with: nothing, the uniform distribution, the peers or the consensus"),
+    (
+        "reference",
+        "what a forecast is compared with: nothing, the uniform distribution, the peers, a consensus, a median",
+    ),
     (
         "sampling",
         "the choice of the instants at which forecasts are scored: every instant, one a day, or only the *spot*",

@@ -123,6 +123,10 @@ VALUES: dict[str, str] = {
         "`members`"
     ),
     "reference.consensus": "the consensus, a participant's own forecast included",
+    "reference.median_score": (
+        "the median of the members' kernels, a participant's own included. With the kernel `brier_sum` and sampling "
+        "`day`, a score is the accuracy score of Good Judgment Open"
+    ),
     "consensus.median": "the median of the outcome's probabilities",
     "consensus.community": (
         "the medians of the outcomes, normalised to one; for numeric questions the mean of the distributions"

@@ -34,6 +34,13 @@ SOURCES = (
         "`import-from metaculus`; `calibration_time_weighted`: bins, weights and band",
     ),
     Source(
+        "Good Judgment Open, FAQ",
+        'Good Judgment Open, "Frequently Asked Questions (FAQ)", last updated on 3 June 2024, "How are my forecasts '
+        'scored for accuracy?"',
+        "https://www.gjopen.com/faq",
+        "the reference `median_score`",
+    ),
+    Source(
         "Autocast competition of 2022",
         'ML Safety, Autocast forecasting competition, official rules: "Evaluation", "Warm-up Round", "How can I '
         'demonstrate faithful simulation of forecasting?"; and the evaluation notebooks',

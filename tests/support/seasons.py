@@ -92,6 +92,16 @@ def mean_rules(random: Random) -> RuleSet:
             return rules
 
 
+def median_rules(random: Random) -> RuleSet:
+    """Rules that go together, of all fields, with the reference `median_score`, which is drawn nowhere else."""
+    while True:
+        rules = msgspec.structs.replace(drawn_rules(random), reference="median_score", consensus_of="all")
+        if rules.kernel in BRIERS and random.random() < 0.3:
+            rules = msgspec.structs.replace(rules, kernel="brier_mean")
+        if not inconsistency(rules):
+            return rules
+
+
 def shown_rules(random: Random) -> RuleSet:
     """Rules that go together, all of which leave payouts unscored."""
     while True:

@@ -24,6 +24,7 @@ from tests.kept_digests import (
     KEPT,
     MARKETS,
     MEANS,
+    MEDIANS,
     PAYOUTS,
     REFERENCES,
     RENEWAL,
@@ -41,7 +42,11 @@ from tests.kept_digests import (
 from tests.support import seasons, trading_seasons
 from tests.system.test_stories import DATA
 
-DRAWN = [*(f"tournament {seed}" for seed in TOURNAMENTS), *(f"means {seed}" for seed in MEANS)]
+DRAWN = [
+    *(f"tournament {seed}" for seed in TOURNAMENTS),
+    *(f"means {seed}" for seed in MEANS),
+    *(f"medians {seed}" for seed in MEDIANS),
+]
 SMALL = [name for name in HISTORIES if name not in SOURCES]
 
 small = cache(record_and_take)
@@ -124,13 +129,13 @@ def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> N
 
 
 def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes_with() -> None:
-    """Quantiles are compared with nothing or with peers."""
+    """Quantiles are compared with nothing, with peers or with the median score."""
     combinations = {(kernel(rules, kind), rules.reference) for name in DRAWN for rules, kind in scored(name)}
     quantiles = {"pinball", "absolute", "absolute_clipped"}
     assert combinations == {
         (name, reference)
         for name in KERNELS
-        for reference in (("none", "peers") if name in quantiles else seasons.CHOICES["reference"])
+        for reference in (("none", "peers") if name in quantiles else seasons.CHOICES["reference"]) + ("median_score",)
     }, ADDITION
 
 

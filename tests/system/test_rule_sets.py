@@ -23,7 +23,7 @@ from tests.support.effort import times
 from tests.support.given import OPENS, choices, contest, day, entry, forecast, numeric, opened, resolution
 from tests.support.paths import ROOT
 from tests.support.rules_oracle import Case, Score
-from tests.support.seasons import Season, drawn_rules, mean_rules
+from tests.support.seasons import Season, drawn_rules, mean_rules, median_rules
 
 DATA = ROOT / "data"
 NINE = Fraction(1, 10**9)
@@ -215,6 +215,16 @@ def test_every_number_follows_from_the_definition_of_the_mean_brier_score(random
     recorded, projections = recorded_season(random, mean_rules(random))
     check_scores(recorded, projections, "cup0")
     check_board(recorded, projections, "cup0")
+
+
+@settings(max_examples=times(20), deadline=None)
+@given(RANDOMS)
+def test_every_number_follows_from_the_definition_of_the_median_score(random: Random) -> None:
+    """The reference `median_score` under rules drawn field by field, where outcomes change and answers are payouts."""
+    recorded, projections = changing_season(random, median_rules(random))
+    check_scores(recorded, projections, "cup0")
+    check_board(recorded, projections, "cup0")
+    check_parts(recorded, projections)
 
 
 def changing_season(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:
