@@ -32,7 +32,15 @@ from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, given, replication
 from tests.support.seasons import Season as Tournament
-from tests.support.seasons import board_rules, drawn_rules, first_rules, mean_rules, median_rules, shown_rules
+from tests.support.seasons import (
+    board_rules,
+    drawn_rules,
+    first_rules,
+    imputed_rules,
+    mean_rules,
+    median_rules,
+    shown_rules,
+)
 from tests.support.trading_seasons import Season as Trading
 from tests.system.test_stories import DATA, STORIES, commands
 
@@ -61,6 +69,7 @@ REFERENCES = (
 PAYOUTS = (4_005, 4_006, 4_017)  # seeds of seasons in which some answers are payouts
 MEANS = (5_035, 5_038, 5_040)  # seeds of seasons under the kernel `brier_mean`
 MEDIANS = (6_001, 6_006, 6_007, 6_009, 6_010, 6_020, 6_034)  # seeds of seasons with the reference `median_score`
+IMPUTED = (7_005, 7_010, 7_014, 7_019, 7_047)  # seeds of seasons with an imputation
 MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
 STEPS = 40  # of each of these
 LAG = 977_353  # µs by which the ledger's clock is behind what commands of trading claim
@@ -248,6 +257,12 @@ def medians(seed: int) -> Iterator[Batch]:
     return Tournament(random, median_rules(random), median_rules(random), paid=0.2).batches()
 
 
+def imputed(seed: int) -> Iterator[Batch]:
+    """A season under two rule sets with an imputation; markets are quoted."""
+    random = Random(seed)
+    return Tournament(random, imputed_rules(random), imputed_rules(random), quoted=0.7).batches()
+
+
 def trading(seed: int) -> Iterator[Batch]:
     """A season of trading, each command recorded a little after the instant that it claims."""
     for command, _ in Trading(seed, STEPS).attempts:
@@ -273,6 +288,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{f"payouts {seed}": partial(payouts, seed) for seed in PAYOUTS},
     **{f"means {seed}": partial(means, seed) for seed in MEANS},
     **{f"medians {seed}": partial(medians, seed) for seed in MEDIANS},
+    **{f"imputed {seed}": partial(imputed, seed) for seed in IMPUTED},
     **{f"trading {seed}": partial(trading, seed) for seed in MARKETS},
 }
 

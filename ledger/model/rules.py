@@ -11,7 +11,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, structs
 
-from forecast_ledger.ledger.model.trading_rules import Trading, recorded_trading
+from forecast_ledger.ledger.model.trading_rules import Trading, broken_trading_rules, recorded_trading
 
 Level = Literal["no_prize", "no_rank", "hidden"]  # of exclusion; each has the effects of those before it
 Logarithm = Literal["ln", "log2"]
@@ -34,6 +34,7 @@ TransformName = Literal["none", "log_shifted"]
 KindTotal = Literal["kind_means", "kind_means_third"]  # totals of one mean for each kind of question
 TotalName = Literal["sum", "mean", "per_coverage", "per_question", KindTotal]
 ReferenceRow = Literal["consensus", "always_half", "uniform", "market"]
+ImputationName = Literal["none", "worst", ReferenceRow]
 TakeName = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 
 Ppm = Annotated[int, Meta(ge=0, le=500_000)]
@@ -48,6 +49,7 @@ _GAINS = f"{', '.join(GAINS[:-1])} or {GAINS[-1]}"
 BRIERS = ("brier", "brier_sum", "brier_mean", "ordered_brier")  # they score payouts, too: shares of an outcome
 UNBOUNDED: tuple[str, ...] = get_args(Unbounded)
 WITHOUT_WORST = ("brier_mean", *UNBOUNDED)  # losses without one worst score: that of brier_mean is 2 / outcomes
+_OTHERS = ", ".join(WITHOUT_WORST)
 ABSOLUTES: tuple[str, ...] = get_args(Absolute)
 KIND_TOTALS: tuple[str, ...] = get_args(KindTotal)
 
@@ -108,6 +110,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     replicates: Annotated[int, Meta(ge=19, le=3_999)] = 1_999
     level_ppm: Annotated[int, Meta(ge=500_000, le=999_000)] = 950_000
     transform: TransformName = "none"
+    imputation: ImputationName = "none"
 
 
 # Fields that were added later, the newest last. They are left out of the log at their defaults, so that the bytes of
@@ -129,6 +132,7 @@ LATER_FIELDS = (
     "replicates",
     "level_ppm",
     "transform",
+    "imputation",
 )
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
@@ -179,7 +183,7 @@ def inconsistency(rules: RuleSet) -> str:
         _broken_kernel_rules(rules, kernels)
         | _broken_limit_rules(rules, logarithms)
         | _broken_total_rules(rules, losses)
-        | _broken_trading_rules(rules.trading or Trading())
+        | broken_trading_rules(rules.trading or Trading())
     )
     return next((rule for rule, is_broken in broken.items() if is_broken), "")
 
@@ -241,21 +245,16 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
             (rules.replicates + 1) * (10**6 - rules.level_ppm) % (2 * 10**6) != 0
         ),
         "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
-        f"the totals of kind means need reference none, and losses other than {', '.join(WITHOUT_WORST)}": rules.total
-        in KIND_TOTALS
-        and (not losses or rules.reference != "none" or bool(losses & {*WITHOUT_WORST})),
+        f"the totals of kind means, and imputation worst, need reference none, and losses other than {_OTHERS}": (
+            (rules.total in KIND_TOTALS or rules.imputation == "worst")
+            and (not losses or rules.reference != "none" or bool(losses & {*WITHOUT_WORST}))
+        ),
+        "imputation needs total sum or mean": rules.imputation != "none" and rules.total not in {"sum", "mean"},
+        "imputation by a reference forecaster needs it in reference_rows": rules.imputation in REFERENCE_ROWS
+        and rules.imputation not in shown_references(rules),
         "a loss without a reference needs period covered, and a total that is a mean": bool(losses)
         and rules.reference == "none"
         and (rules.period != "covered" or rules.total in {"sum", "per_coverage", "per_question"}),
-    }
-
-
-def _broken_trading_rules(trading: Trading) -> dict[str, bool]:
-    """Return the rules about trading, each with whether it is broken."""
-    fee = (trading.fee_exponent, trading.fee_unit, trading.fee_rounding)
-    return {
-        "fee_exponent, fee_unit and fee_rounding need fee_rate_ppm above 0": not trading.fee_rate_ppm
-        and fee != (1, 1, "up"),
     }
 
 

@@ -148,3 +148,12 @@ def is_stale(trading: Trading, quoted_at: int, at: int) -> bool:
     (False, True)
     """
     return at - quoted_at > trading.stale_after_seconds * _SECOND
+
+
+def broken_trading_rules(trading: Trading) -> dict[str, bool]:
+    """Return the rules about trading, each with whether it is broken."""
+    fee = (trading.fee_exponent, trading.fee_unit, trading.fee_rounding)
+    return {
+        "fee_exponent, fee_unit and fee_rounding need fee_rate_ppm above 0": not trading.fee_rate_ppm
+        and fee != (1, 1, "up"),
+    }

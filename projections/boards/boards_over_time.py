@@ -22,7 +22,7 @@ def tallies_over_time(facts: Facts, contest: Contest, scored: ContestScores) -> 
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     consensus = len(facts.participant_codes.labels)
-    whole = Tally({}, NO_SCORES)
+    whole = Tally({}, NO_SCORES, {})
     each = totals.tallies(contest.opened.rules, scored.questions, scored.rows, consensus, place)
     for question, more in zip(order.tolist(), each, strict=True):
         if scored.questions.weight[question] > 0:

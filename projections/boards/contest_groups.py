@@ -54,7 +54,7 @@ class ScoredGroup(NamedTuple):
 
 def by_contest(names: list[str], tallies: list[totals.Tally]) -> dict[str, totals.Tally]:
     """Return the tally of each contest; the last ones may have no question, and then no tally yet."""
-    without = [totals.Tally({}, totals.NO_SCORES)] * (len(names) - len(tallies))
+    without = [totals.Tally({}, totals.NO_SCORES, {})] * (len(names) - len(tallies))
     return dict(zip(names, [*tallies, *without], strict=True))
 
 

@@ -37,10 +37,11 @@ def counted(questions: Questions, rows: Scores) -> SummedScores:
 def summed(rules: RuleSet, questions: Questions, rows: Scores) -> SummedScores:
     """Return the sums of scores, as few as there can be, without questions of weight 0.
 
-    Nothing is added if each score is divided by its own time, or if a sum might not fit in its words.
+    Nothing is added if each score is divided by its own time, if one may stand in for another, or if a sum might not
+    fit in its words.
     """
     every = counted(questions, rows)
-    if rules.period == "covered" or not len(every.over):
+    if rules.period == "covered" or rules.imputation != "none" or not len(every.over):
         return every
     rows, groups = every.rows, group_questions(questions).group_of
     _, place = distinct(questions.contest * (int(groups.max()) + 1) + groups)

@@ -10,6 +10,7 @@ import numpy as np
 from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
+from forecast_ledger.projections.boards.imputation import imputable_rows, kernel_of_kind, worst_score
 from forecast_ledger.projections.boards.score_sums import SummedScores, counted
 from forecast_ledger.projections.boards.weighted_sums import Rated, sums_by_owner
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
@@ -23,7 +24,6 @@ from forecast_ledger.projections.scores.coverage import (
     divided_by,
     group_questions,
 )
-from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
@@ -53,10 +53,10 @@ class KindMean(NamedTuple):
 class ParticipantSums(NamedTuple):
     """The exact sums of one participant's scores on the questions of a contest.
 
-    score: Σ weight x score. weight: Σ weight of the questions with a forecast. covered: Σ weight x coverage. coverage:
-    covered / Σ weight of all questions that count. reference: for a reference forecaster, its name in REFERENCE_ROWS;
-    else empty. questions: how many have a forecast. kinds: a row for each kind that
-    has a question that counts, if the total of the rule set is by kind; else empty.
+    score: Σ weight x score, imputed scores included. weight: Σ weight of the questions with a score. covered:
+    Σ weight x coverage. coverage: covered / Σ weight of all questions that count. reference: for a reference
+    forecaster, its name in REFERENCE_ROWS; else empty. questions: how many have a forecast. kinds: a row for each kind
+    that has a question that counts, if the total of the rule set is by kind; else empty.
     """
 
     participant: str
@@ -120,11 +120,13 @@ class Tally(NamedTuple):
 
     own: the sums of each participant with a score, by code; reference forecasters have CONSENSUS_CODE and less. every:
     the sums over all the questions, as if a forecast with score 0 stood on each from the opening until scored time
-    ended.
+    ended. imputable: the sums of what would be imputed on the questions on which a participant has a score, by code, if
+    the scores of a reference forecaster are imputed.
     """
 
     own: dict[int, ScoreSums]
     every: ScoreSums
+    imputable: dict[int, ScoreSums]
 
     @property
     def attainable(self) -> Fraction:
@@ -137,33 +139,16 @@ class Tally(NamedTuple):
 
     def plus(self, other: "Tally", sign: int = 1) -> "Tally":
         """Return the tally of these and other questions; with sign -1, of these without some of them."""
-        own = self.own | {code: self.own.get(code, NO_SCORES).plus(more, sign) for code, more in other.own.items()}
-        return Tally({code: sums for code, sums in own.items() if sums.questions}, self.every.plus(other.every, sign))
+        return Tally(
+            _added(self.own, other.own, sign),
+            self.every.plus(other.every, sign),
+            _added(self.imputable, other.imputable, sign),
+        )
 
 
-def worst_score(kernel: str) -> int:
-    """Return the worst score of a kernel, which a missing forecast gets in a total of kind means.
-
-    Raises ValueError if the kernel has no worst score.
-
-    >>> worst_score("brier_sum")
-    2
-    """
-    score = KERNELS[kernel].worst
-    if score is None:
-        raise ValueError(f"the kernel {kernel} has no worst score")
-    return score
-
-
-def kernel_of_kind(rules: RuleSet, kind: str) -> str:
-    """Return the name of the kernel for questions of a kind, of QUESTION_KINDS.
-
-    >>> kernel_of_kind(RuleSet(name="x", kernel="brier", cdf_kernel="crps"), "numeric")
-    'crps'
-    """
-    if kind != "numeric":
-        return rules.kernel
-    return rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel
+def _added(sums: dict[int, ScoreSums], other: dict[int, ScoreSums], sign: int) -> dict[int, ScoreSums]:
+    found = sums | {code: sums.get(code, NO_SCORES).plus(more, sign) for code, more in other.items()}
+    return {code: each for code, each in found.items() if each.questions}
 
 
 def reference_labels(facts: Facts) -> tuple[str, ...]:
@@ -214,11 +199,12 @@ def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[P
     names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
     labels = reference_labels(facts)
     for code, own in sorted(whole.own.items(), key=lambda item: (item[0] < 0, abs(item[0]))):
+        imputed = imputed_sums(rules, whole, code)
         yield ParticipantSums(
             participant=labels[CONSENSUS_CODE - code] if code < 0 else names[code],
             reference=REFERENCE_ROWS[CONSENSUS_CODE - code] if code < 0 else "",
-            score=own.score,
-            weight=Fraction(own.weight, WEIGHT),
+            score=own.score + imputed.score if imputed.questions else own.score,
+            weight=Fraction(own.weight + imputed.weight, WEIGHT),
             coverage=whole.coverage(own),
             covered=own.covered,
             questions=own.questions,
@@ -244,18 +230,35 @@ def tallies_of_sums(
     rows, count = sums
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)
-    scores = _scores(rules, groups, rows, owner, len(keys))
-    covered = _covered(groups, rows, owner, len(keys))
-    sums_by_part = [Tally({}, sums) for sums in _every(questions, groups, part, parts)]
-    weights, counts = _by_kind(_kinds(groups)[rows.question], questions.weight[rows.question], count, owner, len(keys))
-    for i, (place, participant) in enumerate(
-        zip(*(column.tolist() for column in np.divmod(keys, people)), strict=True)
-    ):
-        own = scores[i * len(QUESTION_KINDS) : (i + 1) * len(QUESTION_KINDS)]
-        kinds = (KindSums(*kind) for kind in zip(own, weights[i], counts[i], strict=True))
+    own = _sums(rules, groups, sums, owner, len(keys))
+    also, kept = imputable_rows(rules, rows, consensus)
+    imputable = _sums(rules, groups, SummedScores(rows.rows(also), count[also]), owner[kept], len(keys))
+    found = [Tally({}, every, {}) for every in _every(questions, groups, part, parts)]
+    owners = zip(*(column.tolist() for column in np.divmod(keys, people)), own, imputable, strict=True)
+    for place, participant, mine, imputed in owners:
         code = participant if participant < consensus else CONSENSUS_CODE - (participant - consensus)
-        sums_by_part[place].own[code] = ScoreSums(tuple(kinds), covered[i])
-    return sums_by_part
+        found[place].own[code] = mine
+        if imputed.questions:
+            found[place].imputable[code] = imputed
+    return found
+
+
+def _sums(
+    rules: RuleSet, groups: QuestionGroups, sums: SummedScores, owner: Int64Array, owners: int
+) -> list[ScoreSums]:
+    """Return the sums of each owner. owner: of each of the scores that are added up, shape (n,)."""
+    rows, count = sums
+    if not len(count):
+        return [NO_SCORES] * owners
+    scores = _scores(rules, groups, rows, owner, owners)
+    covered = _covered(groups, rows, owner, owners)
+    weight = int64_array([group.weight for group in groups.groups])[groups.group_of[rows.question]]
+    weights, counts = _by_kind(_kinds(groups)[rows.question], weight, count, owner, owners)
+    slots = len(QUESTION_KINDS)
+    return [
+        ScoreSums(tuple(map(KindSums, scores[number * slots : (number + 1) * slots], *each)), whole)
+        for number, (*each, whole) in enumerate(zip(weights, counts, covered, strict=True))
+    ]
 
 
 def _scores(rules: RuleSet, groups: QuestionGroups, rows: Scores, owner: Int64Array, owners: int) -> list[Fraction]:
@@ -324,11 +327,32 @@ def _every(questions: Questions, groups: QuestionGroups, part: Int64Array, parts
         yield ScoreSums(tuple(KindSums(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[place]))
 
 
+def imputed_sums(rules: RuleSet, whole: Tally, code: int) -> ScoreSums:
+    """Return the sums of the scores that are imputed where a participant has no forecast. code: of the participant.
+
+    A reference forecaster gets none, and stands in only where it has a score. Coverages are not imputed.
+    """
+    if rules.imputation == "none" or code < 0:
+        return NO_SCORES
+    if rules.imputation == "worst":
+        kinds = zip(QUESTION_KINDS, whole.own[code].kinds, whole.every.kinds, strict=True)
+        return ScoreSums(tuple(_worst_of_missing(rules, *each) for each in kinds), Fraction(0))
+    reference = whole.own.get(CONSENSUS_CODE - REFERENCE_ROWS.index(rules.imputation), NO_SCORES)
+    return reference.plus(whole.imputable.get(code, NO_SCORES), -1)
+
+
+def _worst_of_missing(rules: RuleSet, kind: str, own: KindSums, every: KindSums) -> KindSums:
+    """Return the sums of the worst score on each question of a kind without a forecast."""
+    weight, questions = every.weight - own.weight, every.questions - own.questions
+    score = worst_score(kernel_of_kind(rules, kind)) * weight if questions else 0
+    return KindSums(Fraction(score, WEIGHT), weight, questions)
+
+
 def _with_missing(rules: RuleSet, own: ScoreSums, every: ScoreSums) -> Iterator[KindMean]:
     """Yield the sums of each kind, with the worst score for every question without a forecast."""
     if rules.total not in KIND_TOTALS:
         return
     for kind, mine, total in zip(QUESTION_KINDS, own.kinds, every.kinds, strict=True):
         if total.questions:
-            missing = Fraction(worst_score(kernel_of_kind(rules, kind)) * (total.weight - mine.weight), WEIGHT)
-            yield KindMean(kind, mine.score + missing, Fraction(total.weight, WEIGHT), mine.questions, total.questions)
+            score = mine.score + _worst_of_missing(rules, kind, mine, total).score
+            yield KindMean(kind, score, Fraction(total.weight, WEIGHT), mine.questions, total.questions)

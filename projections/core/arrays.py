@@ -44,6 +44,17 @@ def round_half_even(quotients: Int64Array, remainders: Int64Array, denominators:
     return rounded
 
 
+def product_quotients(numbers: Int64Array, factors: Int64Array | int, over: Int64Array | int) -> Int64Array:
+    """Return numbers x factors / over, rounded half-even; only the results and factors x over must be below 2^62.
+
+    >>> product_quotients(np.array([3 * 10**18, -5]), 10**6, 2 * 10**6).tolist()
+    [1500000000000000000, -2]
+    """
+    further, left = np.divmod(numbers % over * factors, over)
+    quotients: Int64Array = numbers // over * factors + further
+    return round_half_even(quotients, left, over)
+
+
 def sums_of_squares(rows: Int64Array) -> list[int]:
     """Return the sum of the squares of each row, shape (p, n); numbers are below 2^49.
 

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.boards.totals import worst_score
-from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.boards.imputation import missing_scores
+from forecast_ledger.projections.core.column_values import round_to_points
 from forecast_ledger.projections.scores import coverage
-from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
+from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.scores.scored_questions import Questions
 
 _FLOORED = ("per_coverage", "per_question")  # totals divided by least_coverage, if the forecasts come to less
@@ -54,11 +54,12 @@ class _Asked(NamedTuple):
 
 
 def reviews(
-    rules: RuleSet, scored: ContestScores, participants: Sequence[int], floored: Collection[int] = ()
+    rules: RuleSet, scored: ContestScores, participants: Sequence[int], consensus: int, floored: Collection[int] = ()
 ) -> Iterator[Reviewed]:
     """Yield the questions of each participant, given by code, in the order of what they gained.
 
-    floored: those of them whose total is divided by the least coverage, so that a question without a forecast counts.
+    consensus: the participant code of the consensus. floored: those of them whose total is divided by the least
+    coverage, so that a question without a forecast counts.
 
     They are the questions with a weight on which one of the participants has a forecast; medians and ranks are among
     these participants. Questions are in the order of what they gained times their weight, then of their ids; those that
@@ -67,12 +68,13 @@ def reviews(
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
     attainable = [round_to_points(share) for share in coverage.attainable_shares(questions)]
     asked = [*_asked(rules, scored, {*participants})]
-    worst = {one.question: _worst(rules, questions, one.question) for one in asked}
+    stand_ins = missing_scores(rules, questions, scored.rows, consensus)
+    imputed = {question: round_to_points(score) for question, score in stand_ins.items()}
     for participant in participants:
         rows, counts = [], rules.total not in ("mean", *_FLOORED) or participant in floored
         for one in asked:
             score, covered = one.own.get(participant, (None, 0))
-            missing = worst[one.question] if counts else None
+            missing = imputed.get(one.question, 0 if counts else None)
             counted = missing if score is None else score
             gained = None if counted is None else sign * (counted - one.median)
             rank = None if score is None else _rank(one.ordered, score, sign)
@@ -124,10 +126,3 @@ def _rank(ordered: list[int], score: int, sign: int) -> int:
     """Return the rank of a score among scores in rising order. sign: 1 if the highest is the best, else -1."""
     worse_or_equal = bisect_left(ordered, score + 1)
     return len(ordered) - worse_or_equal + 1 if sign > 0 else bisect_left(ordered, score) + 1
-
-
-def _worst(rules: RuleSet, questions: Questions, number: int) -> int:
-    """Return what a question without a forecast counts for, if it counts: the worst score, 1e-9, in means of kinds."""
-    if rules.total in KIND_TOTALS:
-        return worst_score(kernel_of(rules, questions.answers[number].question)) * POINTS
-    return 0

@@ -81,7 +81,7 @@ def participant_review_values(analysis: Analysis) -> list[Values]:
         shown = [person for person, label in enumerate(facts.participant_codes.labels) if label in on_board]
         shown.sort(key=names.__getitem__)
         rules, floored = facts.contests[contest].opened.rules, _floored(analysis, contest)
-        for row in reviews(rules, scored, shown, floored):
+        for row in reviews(rules, scored, shown, len(facts.participant_codes.labels), floored):
             codes.append(code)
             rows.append((row.participant, row.place, int(scored.questions.code[row.question]), *row[3:]))
     participants, places, questions, *numbers = transpose(rows, 11)

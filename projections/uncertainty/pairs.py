@@ -14,7 +14,7 @@ from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many, sums_of_squares
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, product_quotients, sums_of_squares
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.core.estimates import matrix_product
 from forecast_ledger.projections.core.sorting import stable_order
@@ -175,7 +175,7 @@ def _compared(season: _Season, first: Int64Array, second: Int64Array) -> Iterato
     by_unit = np.add.reduceat(difference[:, season.units], season.begins, axis=1)
     weights = both * season.weight
     sums, over = difference.sum(axis=1), weights.sum(axis=1)
-    means = half_even_many(_scaled(season, sums), over)
+    means = _means(season, sums, over)
     intervals = _intervals(season, by_unit, np.add.reduceat(weights[:, season.units], season.begins, axis=1))
     turned = np.abs(matrix_product(by_unit, season.flips)) >= np.abs(sums)[:, None]
     p_values = 1 + turned.sum(axis=1)
@@ -196,16 +196,16 @@ def _compared(season: _Season, first: Int64Array, second: Int64Array) -> Iterato
     )
 
 
-def _scaled(season: _Season, sums: Int64Array) -> Int64Array:
-    """Return sums of weight x score in the unit in which weights are divided."""
+def _means(season: _Season, sums: Int64Array, over: Int64Array) -> Int64Array:
+    """Return sums of weight x score / sums of weights, rounded half-even. over: above 0, in the unit of weights."""
     factor = WEIGHT // season.unit
-    check_range(int(np.abs(sums).max(initial=0)) * factor)
-    return sums * factor
+    check_range(int(over.max(initial=0)) * factor)
+    return product_quotients(sums, factor, over)
 
 
 def _intervals(season: _Season, by_unit: Int64Array, weights: Int64Array) -> list[tuple[int, int] | None]:
     over = matrix_product(weights, season.times)
-    means = half_even_many(_scaled(season, matrix_product(by_unit, season.times)), np.maximum(over, 1))
+    means = _means(season, matrix_product(by_unit, season.times), np.maximum(over, 1))
     return ends(means, over > 0, season.rules.level_ppm)
 
 

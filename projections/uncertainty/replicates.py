@@ -7,11 +7,17 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT
-from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.boards.totals import kernel_of_kind, worst_score
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many, int64_array, round_half_even
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.boards.imputation import kernel_of_kind, missing_scores, worst_score
+from forecast_ledger.projections.core.arrays import (
+    BoolArray,
+    Int64Array,
+    int64_array,
+    product_quotients,
+    round_half_even,
+)
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.core.estimates import matrix_product
 from forecast_ledger.projections.core.sorting import index_where
 from forecast_ledger.projections.scores import coverage
@@ -120,9 +126,28 @@ def rows_of(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Arr
         weighted(numbers.published(), weight)
         for numbers in (coverage.points(rules, questions, rows), coverage.coverages(questions, rows))
     )
-    return Rows(
+    own = Rows(
         place[rows.participant], units.unit[rows.question], _kinds(scored)[rows.question], score, covered, weight
     )
+    return own if rules.imputation == "none" else _with_imputed(rules, scored, units, place, own)
+
+
+def _with_imputed(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Array, own: Rows) -> Rows:
+    """Return these scores, and those that are imputed to the participants of the board, without a coverage."""
+    questions, rows, consensus = scored.questions, scored.rows, len(place) - len(REFERENCE_ROWS)
+    scores = missing_scores(rules, questions, rows, consensus)
+    missing = np.zeros((int(place.max()) + 1, len(questions.weight)), bool)
+    missing[np.ix_(place[:consensus][place[:consensus] >= 0], int64_array([*scores]))] = True
+    missing[:, units.unit < 0] = False
+    shown = np.flatnonzero(place[rows.participant] >= 0)
+    missing[place[rows.participant[shown]], rows.question[shown]] = False
+    owner, question = np.nonzero(missing)
+    published = np.zeros(len(questions.weight), object)
+    published[[*scores]] = [*map(round_to_points, scores.values())]
+    weight = questions.weight[question]
+    score = weighted(published[question].tolist(), weight)
+    more = Rows(owner, units.unit[question], _kinds(scored)[question], score, np.zeros_like(owner), weight)
+    return Rows(*map(np.concatenate, zip(own, more, strict=True)))
 
 
 def _kinds(scored: ContestScores) -> Int64Array:
@@ -133,8 +158,8 @@ def weighted(published: Int64Array | list[int], weight: Int64Array) -> Int64Arra
     """Return published numbers x weight in the same unit, rounded half-even. Raises Refused(out_of_range)."""
     numbers = np.array(published, object) if isinstance(published, list) else published
     shared = int(np.gcd.reduce(weight, initial=WEIGHT))  # WEIGHT if every question counts once
-    check_range(int(abs(numbers).max(initial=0)) * int(weight.max(initial=0)) // shared)
-    return half_even_many(numbers.astype(np.int64) * (weight // shared), WEIGHT // shared)
+    check_range(int(abs(numbers).max(initial=0)) * max(int(weight.max(initial=0)), WEIGHT) // WEIGHT)
+    return product_quotients(numbers.astype(np.int64), weight // shared, WEIGHT // shared)
 
 
 def check_range(largest: int) -> None:

@@ -11,20 +11,20 @@ from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import MONEY, WEIGHT, format_fixed
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import KIND_TOTALS
+from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.boards import leaderboard, totals
-from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS, BoardRow
+from forecast_ledger.projections.boards.imputation import missing_scores
+from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow
 from forecast_ledger.projections.boards.prizes import PASSES
-from forecast_ledger.projections.boards.totals import worst_score
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.coverage import mean_kind
-from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
+from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, LogSource, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.descriptions import describe_board, describe_rules
+from forecast_ledger.replay.reading.descriptions import describe_board, describe_rules, describe_total
 
 NEIGHBOURS = 3  # rows on either side of a rank
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
@@ -34,7 +34,8 @@ _SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.Resolution
 def take(source: LogSource, contest: str, participant: str) -> Explanation:
     """Explain a take: the total and the coverage that it is computed from, by question.
 
-    A question without a forecast adds nothing, or the worst score if the total is of kind means. Raises, first that
+    A question without a forecast adds nothing, the worst score if the total is of kind means, or what the rules impute.
+    Raises, first that
     applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = read_contest(source, contest, participant)
@@ -60,7 +61,7 @@ def take(source: LogSource, contest: str, participant: str) -> Explanation:
         "numerator": str(int(numerator)),
         "denominator": str(common),
     }
-    words = f"{TOTALS[rules.total].words}; {TAKES[rules.take].words}"
+    words = f"{describe_total(rules)}; {TAKES[rules.take].words}"
     return explanation(reading, opened, number, parts, words)
 
 
@@ -250,6 +251,7 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     """Yield each question that counts: its score, and the exact amounts that it adds to the total and the coverage."""
     facts, opened = projections.facts, projections.facts.contests[contest]
     (questions, rows), rules = projections.scored(contest), opened.opened.rules
+    imputed = scores_without_forecast(projections, contest, participant)
     rows = rows.of(totals.score_labels(facts).index(participant))
     places = rows.question.tolist()
     scores = dict(zip(places, coverage.points(rules, questions, rows).exact(), strict=True))
@@ -260,7 +262,7 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     settled = {row.question: row.position for row in facts.settlements if row.position <= opened.as_of(facts)}
     for i, code in enumerate(questions.code.tolist()):
         score, question = scores.get(i), questions.answers[i].question
-        missing = Fraction(worst_score(kernel_of(rules, question))) if rules.total in KIND_TOTALS else Fraction(0)
+        missing = imputed.get(i, Fraction(0))
         covering = coverages.get(i, Fraction(0))
         yield {
             "question": question.question,
@@ -268,10 +270,25 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
             "resolved": settled[code],
             "weight": format_fixed(int(questions.weight[i]), WEIGHT),
             "score": None if score is None else nine(score),
+            **imputed_column(rules, None if score is not None else imputed.get(i)),
             "coverage": nine(covering),
             "exact": (missing if score is None else score) * factors[i],
             "covering": covering * weights[i] / every,
         }
+
+
+def scores_without_forecast(projections: Projections, contest: str, participant: str) -> dict[int, Fraction]:
+    """Return what counts for somebody on the board where there is no forecast, by the index of the question."""
+    facts, (questions, rows) = projections.facts, projections.scored(contest)
+    rules, people = facts.contests[contest].opened.rules, facts.participant_codes
+    if participant not in people.codes and rules.total not in KIND_TOTALS:
+        return {}
+    return missing_scores(rules, questions, rows, len(people.labels))
+
+
+def imputed_column(rules: RuleSet, score: Fraction | None) -> dict[str, str | None]:
+    """Return the column that says what is imputed on a question, if the rules impute anything."""
+    return {} if rules.imputation == "none" else {"imputed": None if score is None else nine(score)}
 
 
 def _factors(projections: Projections, contest: str, participant: str, weights: list[Fraction]) -> list[Fraction]:

@@ -10,7 +10,6 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.column_values import POINTS
@@ -21,8 +20,18 @@ from forecast_ledger.projections.uncertainty.draws import multiplicities
 from forecast_ledger.projections.uncertainty.intervals import Limits, board_places, contest_seed, limits
 from forecast_ledger.projections.uncertainty.replicates import Units, units_of
 from forecast_ledger.projections.uncertainty.resampled_board import resample
-from forecast_ledger.replay.explain.explain_boards import board_row, explanation, money, nine, number_key, read_contest
+from forecast_ledger.replay.explain.explain_boards import (
+    board_row,
+    explanation,
+    imputed_column,
+    money,
+    nine,
+    number_key,
+    read_contest,
+    scores_without_forecast,
+)
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource
+from forecast_ledger.replay.reading.descriptions import describe_total
 
 
 def interval(source: LogSource, contest: str, participant: str) -> Explanation:
@@ -46,7 +55,11 @@ def interval(source: LogSource, contest: str, participant: str) -> Explanation:
     times = multiplicities(seed, rules.replicates, units.strata)
     limiting = [] if score is None else [times[score.low], times[score.high]]
     scores = _scores(reading.facts, scored, rules, participant)
-    parts = list(_parts(scored, units, scores, limiting))
+    imputed = scores_without_forecast(projections, contest, participant)
+    parts = [
+        part | imputed_column(rules, None if index in scores else imputed.get(index))
+        for index, part in _parts(scored, units, scores, limiting)
+    ]
     described = {
         **number_key("interval", contest, place),
         "score": nine(place.score),
@@ -60,9 +73,7 @@ def interval(source: LogSource, contest: str, participant: str) -> Explanation:
         "digest": digest,
         "seed": seed.hex(),
     }
-    words = (
-        f"percentile bootstrap over questions within kinds, one draw for all participants; {TOTALS[rules.total].words}"
-    )
+    words = f"percentile bootstrap over questions within kinds, one draw for all participants; {describe_total(rules)}"
     return explanation(reading, opened, described, parts, words)
 
 
@@ -123,12 +134,12 @@ def _described(name: str, found: Limits | None, text: Callable[[int], object]) -
 
 def _parts(
     scored: ContestScores, units: Units, scores: dict[int, Fraction], times: list[Int64Array]
-) -> Iterator[dict[str, Any]]:
-    """Yield the questions that count. times: how often each unit is drawn in two replicates; empty without limits."""
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the questions that count, by index. times: how often each unit is drawn in two replicates, if there are."""
     for number, unit in enumerate(units.unit.tolist()):
         if unit >= 0:
             opened = scored.questions.answers[number].question
-            yield {
+            part = {
                 "question": opened.question,
                 "group": opened.group or "",
                 "kind": opened.kind,
@@ -136,3 +147,4 @@ def _parts(
                 "score": nine(scores[number]) if number in scores else None,
                 **dict(zip(("drawn_in_low", "drawn_in_high"), (int(drawn[unit]) for drawn in times), strict=False)),
             }
+            yield number, part

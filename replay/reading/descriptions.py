@@ -74,13 +74,26 @@ def describe_board(rules: RuleSet) -> str:
     >>> describe_board(PRESETS["relative-2022-04"])
     'total: the sum of weight x score; take: coverage x e^total; ranked by take'
     """
-    words = f"total: {TOTALS[rules.total].words}; take: {TAKES[rules.take].words}; ranked by {rules.rank_by}"
+    words = f"total: {describe_total(rules)}; take: {TAKES[rules.take].words}; ranked by {rules.rank_by}"
     if rules.least_questions:
         words += f", with forecasts on at least {rules.least_questions:,} questions"
     if rules.least_share_ppm:
         share = format_fixed(rules.least_share_ppm, 10**4)
         words += f", {'and ' if rules.least_questions else ''}with forecasts on at least {share}% of the questions"
     return words
+
+
+def describe_total(rules: RuleSet) -> str:
+    """Describe what scores add up to.
+
+    >>> describe_total(PRESETS["baseline"]), describe_total(RuleSet(name="x", imputation="always_half"))[27:]
+    ('the sum of weight x score', 'without a forecast, the score of [always-half])')
+    """
+    words = TOTALS[rules.total].words
+    if rules.imputation == "none":
+        return words
+    label = "worst score" if rules.imputation == "worst" else f"score of [{rules.imputation.replace('_', '-')}]"
+    return f"{words} (without a forecast, the {label})"
 
 
 def _changed_fields(rules: RuleSet) -> dict[str, Any]:

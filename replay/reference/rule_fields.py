@@ -65,6 +65,11 @@ RULES: dict[str, str] = {
         "interval on each side must be a whole number, so that its ends are replicates: with 1999 and 950000, the 50th "
         "and the 1950th"
     ),
+    "imputation": (
+        "the score that counts in a total for a participant without a forecast on a question; only with the totals "
+        "`sum` and `mean`. A reference forecaster must be in `reference_rows`; where it has no score, nothing counts. "
+        "An imputed score covers no time, and is no forecast for `least_questions` and `least_share_ppm`"
+    ),
     "transform": (
         "what quantiles and the answer are turned into before they are scored; only with the quantile_kernel `pinball`"
     ),
@@ -210,6 +215,12 @@ VALUES: dict[str, str] = {
         "the last quote of each outcome that is known, from when it is known; only on questions with named outcomes. "
         "The prices of three or more outcomes are divided by their sum"
     ),
+    "imputation.none": "none: such a question adds nothing to a sum, and is left out of a mean",
+    "imputation.worst": "the worst score of the kernel; only with reference `none` and a loss that has one",
+    "imputation.consensus": "the score of `[consensus]`",
+    "imputation.always_half": "the score of `[always-half]`",
+    "imputation.uniform": "the score of `[uniform]`",
+    "imputation.market": "the score of `[market]`",
     "transform.none": "nothing: they are scored as they are",
     "transform.log_shifted": (
         "ln(x + 1), in 1e-12 nat, rounded half-even once, as in Bosse et al. (2023); on ranges that are closed below, "

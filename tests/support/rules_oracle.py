@@ -840,6 +840,17 @@ def total(rules: RuleSet, by_name: Mapping[str, Case], own: Shares) -> Fraction:
     return summed
 
 
+def imputed(rules: RuleSet, by_name: Mapping[str, Case], found: Mapping[tuple[str, str], Any], who: str) -> Shares:
+    """What counts for a participant on each question: the worst score, or that of a reference forecaster."""
+    labels = {"consensus": CONSENSUS, "always_half": HALF, "uniform": UNIFORM, "market": MARKET}
+    if who in labels.values():
+        return {}
+    if rules.imputation == "worst":
+        return {name: (Fraction(WORST[case.kernel]), Fraction(0)) for name, case in by_name.items()}
+    keys = {name: (name, labels.get(rules.imputation, "")) for name in by_name}
+    return {name: found[key] for name, key in keys.items() if key in found}
+
+
 def take(rules: RuleSet, score: Fraction, coverage: Fraction) -> Fraction | None:
     """The weight by which prizes are shared; powers to 60 digits, whole powers of 2 exact."""
     if rules.take == "none":
@@ -881,7 +892,7 @@ def board(
             rules.least_share_ppm, PPM
         )
         level = "too_few_questions" if level in {"", "no_prize"} and not enough else level
-        score = total(rules, of, own)
+        score = total(rules, of, {**imputed(rules, of, found, who), **own})
         covered = sum((weights[name] * share for name, (_, share) in own.items()), Fraction(0)) / every
         most = sum((weights[name] * attainable(case) for name, case in of.items()), Fraction(0)) / every
         count, many = f"{len(own)}/{len(of)}", sum(each == entrants[who] for each in entrants.values())

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -98,6 +98,19 @@ def median_rules(random: Random) -> RuleSet:
         rules = msgspec.structs.replace(drawn_rules(random), reference="median_score", consensus_of="all")
         if rules.kernel in BRIERS and random.random() < 0.3:
             rules = msgspec.structs.replace(rules, kernel="brier_mean")
+        if not inconsistency(rules):
+            return rules
+
+
+def imputed_rules(random: Random) -> RuleSet:
+    """Rules that go together, of all fields, with an imputation, which is drawn nowhere else."""
+    while True:
+        name = random.choice(("worst", *get_args(ReferenceRow)))
+        rules = msgspec.structs.replace(drawn_rules(random), imputation=name)
+        if name != "worst":
+            rules = msgspec.structs.replace(rules, reference_rows=tuple(dict.fromkeys((*rules.reference_rows, name))))
+        if rules.total not in {"sum", "mean"}:
+            rules = msgspec.structs.replace(rules, total=random.choice(("sum", "mean")))
         if not inconsistency(rules):
             return rules
 

@@ -23,7 +23,7 @@ from tests.support.effort import times
 from tests.support.given import OPENS, choices, contest, day, entry, forecast, numeric, opened, resolution
 from tests.support.paths import ROOT
 from tests.support.rules_oracle import Case, Score
-from tests.support.seasons import Season, drawn_rules, mean_rules, median_rules
+from tests.support.seasons import Season, drawn_rules, imputed_rules, mean_rules, median_rules
 
 DATA = ROOT / "data"
 NINE = Fraction(1, 10**9)
@@ -262,6 +262,16 @@ def test_every_number_follows_from_the_definition_where_outcomes_change(rules: R
 def test_every_number_follows_from_the_definition_where_outcomes_change_under_any_rules(random: Random) -> None:
     """The same under rules drawn field by field, of two contests over the same questions."""
     recorded, projections = changing_season(random, drawn_rules(random), drawn_rules(random))
+    for name in ("cup0", "cup1"):
+        check_scores(recorded, projections, name)
+        check_board(recorded, projections, name)
+
+
+@settings(max_examples=times(20), deadline=None)
+@given(RANDOMS)
+def test_every_number_follows_from_the_definition_of_imputation(random: Random) -> None:
+    """The worst score, or that of a reference forecaster, counts where a participant has no forecast."""
+    recorded, projections = changing_season(random, imputed_rules(random), imputed_rules(random))
     for name in ("cup0", "cup1"):
         check_scores(recorded, projections, name)
         check_board(recorded, projections, name)

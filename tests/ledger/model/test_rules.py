@@ -15,7 +15,12 @@ from forecast_ledger.ledger.model.commands import OpenQuestion, ResolveQuestion
 from forecast_ledger.ledger.model.events import Attestation, NumericRange
 from forecast_ledger.ledger.model.rules import LATER_FIELDS, PRESETS, RuleSet, inconsistency, recorded_fields
 from forecast_ledger.ledger.model.scorability import why_unscorable
-from forecast_ledger.ledger.model.trading_rules import LATER_TRADING_FIELDS, Trading, recorded_trading
+from forecast_ledger.ledger.model.trading_rules import (
+    LATER_TRADING_FIELDS,
+    Trading,
+    broken_trading_rules,
+    recorded_trading,
+)
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.facts.from_log import facts
@@ -241,6 +246,30 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("least_prize needs", LOSS | {"least_prize": 50_000_000}, {"least_prize": 0}),
     ("rank_by take needs", {"kernel": "ln", "rank_by": "take"}, {"take": "coverage_exp"}),
     ("rank_by take needs", LOSS | {"rank_by": "take"}, {"rank_by": "total"}),
+    ("the totals of kind means, and imputation worst", {"kernel": "ln", "imputation": "worst"}, {"imputation": "none"}),
+    (
+        "the totals of kind means, and imputation worst",
+        LOSS | {"kernel": "brier_mean", "imputation": "worst"},
+        {"kernel": "brier"},
+    ),
+    (
+        "the totals of kind means, and imputation worst",
+        LOSS | {"reference": "peers", "imputation": "worst"},
+        {"reference": "none"},
+    ),
+    (
+        "imputation needs total sum or mean",
+        {"kernel": "ln", "total": "per_coverage", "least_coverage": 1, "imputation": "uniform"}
+        | {"reference_rows": ("uniform",)},
+        {"total": "sum"},
+    ),
+    ("imputation needs total sum or mean", LOSS | {"total": "kind_means", "imputation": "worst"}, {"total": "mean"}),
+    (
+        "imputation by a reference forecaster",
+        LOSS | {"imputation": "market", "reference_rows": ("uniform",)},
+        {"reference_rows": ("market",)},
+    ),
+    ("imputation by a reference forecaster", LOSS | {"imputation": "consensus"}, {"score_consensus": True}),
     *[
         contradiction
         for total in ("kind_means", "kind_means_third")
@@ -310,7 +339,8 @@ def test_a_rule_set_that_contradicts_itself_in_one_thing_is_found(
 
 def test_every_contradiction_is_tested_above() -> None:
     """The tables in the code have the same rows as the table here."""
-    tables = [node for node in ast.walk(ast.parse(inspect.getsource(rules_module))) if isinstance(node, ast.Return)]
+    sources = inspect.getsource(rules_module) + inspect.getsource(broken_trading_rules)
+    tables = [node for node in ast.walk(ast.parse(sources)) if isinstance(node, ast.Return)]
     keys = [key for statement in tables if isinstance(statement.value, ast.Dict) for key in statement.value.keys if key]
     rows = [eval(ast.unparse(key), vars(rules_module)) for key in keys]  # noqa: S307 - some name kernels of the module
     messages = {inconsistency(RuleSet(name="x", **fields)) for _, fields, _ in CONTRADICTIONS}
@@ -436,7 +466,7 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
     limits |= {"least_questions": 3, "least_share_ppm": 950_000}
     later |= {"coverage_period": "actual", "day_edges": "opening"}
-    later |= {"bot_level": "no_rank", "payouts": "scored", "transform": "log_shifted"}
+    later |= {"bot_level": "no_rank", "payouts": "scored", "transform": "log_shifted", "imputation": "worst"}
     limits |= {"replicates": 999, "level_ppm": 900_000}
     rows = {"reference_rows": ("market",)}
     assert set(LATER_FIELDS) == {*later, *limits, *rows, "trading"}

@@ -70,7 +70,7 @@ def test_contests_sealed_at_different_positions_keep_their_answers() -> None:
     assert outcomes == [[0], [], [1], [1]]
     projections.tally_all()
     assert [len(projections.cached.tallies[name].own) for name in NAMES] == [2, 0, 2, 2]
-    assert projections.cached.tallies["two"] == Tally({}, NO_SCORES)
+    assert projections.cached.tallies["two"] == Tally({}, NO_SCORES, {})
 
 
 def test_contests_have_members_of_their_own() -> None:

@@ -14,7 +14,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.boards.totals import ParticipantSums, worst_score
+from forecast_ledger.projections.boards.imputation import worst_score
+from forecast_ledger.projections.boards.totals import ParticipantSums
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import coverage
@@ -297,12 +298,12 @@ def test_tallies_of_questions_can_be_added_and_subtracted(commands: list[AnyComm
         apart = np.arange(len(questions.code))
         tallies = totals.tallies(held.opened.rules, questions, rows, len(people), apart)
         mixed = data.draw(st.permutations(tallies))
-        whole = totals.Tally({}, totals.NO_SCORES)
+        whole = totals.Tally({}, totals.NO_SCORES, {})
         for tally in mixed:
             whole = whole.plus(tally)
         assert whole == projections.tally(name)
         upto = data.draw(st.integers(0, len(mixed)))
-        first = totals.Tally({}, totals.NO_SCORES)
+        first = totals.Tally({}, totals.NO_SCORES, {})
         for tally in mixed[:upto]:
             first = first.plus(tally)
         for tally in mixed[upto:]:

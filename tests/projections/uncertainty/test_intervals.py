@@ -56,6 +56,11 @@ RULES: dict[str, RuleSet] = {
     "per_question": structs.replace(PRESETS["peer-average-2023"], least_coverage=3),
     "kind_means": RuleSet(name="kinds", total="kind_means", **BRIER),
     "kind_means_third": RuleSet(name="thirds", total="kind_means_third", **BRIER),
+    "worst imputed": RuleSet(name="worst", total="mean", imputation="worst", **BRIER),
+    "half imputed": RuleSet(
+        name="half", total="mean", imputation="always_half", reference_rows=("always_half",), **BRIER
+    ),
+    "consensus imputed": structs.replace(PRESETS["baseline"], imputation="consensus", score_consensus=True),
 }
 
 
@@ -130,10 +135,12 @@ def replicate_board(
     places: dict[str, Place | None] = {}
     for place in board:
         own = {f"{n}#{copy}": found[n, place.participant] for n, copy in copies if (n, place.participant) in found}
-        if rules.total == "mean" and not own:
+        copied = {(f"{n}#{copy}", who): shares for (n, who), shares in found.items() for copy in range(times[n])}
+        counted = {**rules_oracle.imputed(rules, by_name, copied, place.participant), **own}
+        if rules.total == "mean" and not counted:
             places[place.participant] = None
             continue
-        score = Fraction(oracle.nine(rules_oracle.total(rules, by_name, own)))
+        score = Fraction(oracle.nine(rules_oracle.total(rules, by_name, counted)))
         shares = (Fraction(by_name[name].entry.weight, 10**6) * share for name, (_, share) in own.items())
         covered = Fraction(oracle.nine(sum(shares, Fraction(0)) / every))
         take = rules_oracle.take(rules, score, covered)

@@ -12,7 +12,8 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion
+from forecast_ledger.ledger.model.commands import AnyCommand, Range, ResolveQuestion
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.uncertainty import pairs as module
 from forecast_ledger.projections.uncertainty.confidence_sequences import empirical_bernstein, normal_mixture
@@ -185,6 +186,22 @@ def test_a_contest_with_too_many_pairs_is_refused(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(Refused) as refused:
         list(Projections(oracle.facts_in(oracle.history(*told("sum", 0)))).table("pairwise").rows())
     assert refused.value.code == "out_of_range"
+
+
+def test_weights_with_many_digits_leave_room_for_large_scores() -> None:
+    """Scores of up to 900,000 points with weights of a third: the mean difference is that of its definition."""
+    rules = RuleSet(name="x", quantile_kernel="pinball", period="covered", total="mean")
+    story: list[AnyCommand] = [contest(rules=rules)]
+    span = Range(lower=0, upper=10**6, levels=("0.5",), decimals=0)
+    for number in range(60):
+        name, weight = f"q{number}", "0.333333" if number % 2 else "1"
+        story += [opened(name, kind="numeric", range=span), entry(question=name, weight=weight)]
+        story += [forecast(name, who, quantiles=[at]) for who, at in (("ada", 9 * 10**5), ("bob", 10**5 + number))]
+        story.append(resolution(name, value=10**6))
+    [row] = oracle.projected(*story).table("pairwise").rows()
+    weights = [Fraction(333_333, 10**6) if number % 2 else Fraction(1) for number in range(60)]
+    summed = sum((weight * (800_000 - number) for number, weight in enumerate(weights)), Fraction(0))
+    assert abs(Fraction(row["difference"])) == Fraction(oracle.nine(summed / sum(weights, Fraction(0))))
 
 
 def test_pairs_divided_into_chunks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

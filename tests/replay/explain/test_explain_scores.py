@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_boards as boards
+from forecast_ledger.replay.explain import explain_intervals
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource, rounded_parts, score
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
@@ -292,6 +293,24 @@ def test_a_cut_before_the_answer_has_no_score(log: Log) -> None:
     with pytest.raises(Refused) as refused:
         score(LogSource(log(METACULUS), as_of=31), "plain", "olympics-2021", "A")
     assert refused.value.code == "not_resolved"
+
+
+def test_a_question_without_a_forecast_shows_what_is_imputed(tmp_path: Path) -> None:
+    """A quarter for even odds: (0.01 + 0.25) / 2."""
+    rules = RuleSet(name="x", kernel="brier", period="covered", total="mean", imputation="always_half",
+                    reference_rows=("always_half",))  # fmt: skip
+    story: list[Any] = [contest(rules=rules), opened(), opened("snow"), entry(), entry(question="snow")]
+    story += [forecast(probability="0.9"), forecast("snow", "bob"), resolution(), resolution("snow")]
+    with Ledger.open(str(tmp_path / "log.db")) as ledger:
+        ledger.handle_many(oracle.with_ids(story))
+    source = LogSource(str(tmp_path / "log.db"))
+    found = boards.take(source, "cup", "ada")
+    sure = explain_intervals.interval(source, "cup", "ada")
+    assert [(part["score"], part["imputed"]) for part in sure.parts] == [("0.010000000", None), (None, "0.250000000")]
+    assert [part["imputed"] for part in found.parts] == [None, "0.250000000"]
+    assert [part["points"] for part in found.parts] == ["0.005000000", "0.125000000"]
+    assert found.number["total"] == "0.130000000"
+    assert "(without a forecast, the score of [always-half])" in str(found.rule)
 
 
 @pytest.mark.parametrize("number", ["take", "prize", "rank"])
