@@ -6,7 +6,7 @@ It uses Python integers and `decimal` only, no binary floating point.
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from math import floor
+from math import floor, isqrt
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.between import Number
@@ -21,6 +21,17 @@ LN_2 = WIDE.ln(Decimal(2))
 _PLACES = 144  # binary places of a logarithm before it is rounded
 _TOP_BITS = 7  # the highest bits of a number, which choose a factor that brings it near 1
 _FACTOR_BITS = 8
+
+
+def root_half_even(square: Fraction) -> int:
+    """Return the root of a number that is not negative, rounded half-even once.
+
+    >>> [root_half_even(Fraction(square)) for square in (0, 2, 9, "0.25", "2.25", "6.25")]
+    [0, 1, 3, 0, 2, 2]
+    """
+    doubled = isqrt(4 * square.numerator // square.denominator)  # the floor of twice the root
+    exact = doubled**2 * square.denominator == 4 * square.numerator
+    return half_even(doubled, 2) if exact else (doubled + 1) // 2
 
 
 def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:

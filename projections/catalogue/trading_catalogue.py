@@ -18,7 +18,6 @@ _SIDE_WON = Column("side_won", "share", "payout of a share of the outcome traded
 _BSS_EVEN = Column("skill_against_even_odds", "points", "1 - brier / 0.25")
 _BSS_MARKET = Column("skill_against_market", "points", "1 - brier / mean Brier score of the purchase prices")
 _WIN_RATE = Column("win_rate", "share", "purchases whose outcome happened / n")
-
 _RETURN_WORDS = Column("interpretation", "text", "the return in words; empty unless the net deposits are positive")
 
 _GROUPED = (
@@ -215,7 +214,7 @@ TRADING: dict[str, Projection] = {
         division="account_entries",
     ),
     "arena_leaderboard": Projection(
-        3,
+        4,
         "the leaderboard of each trading contest, largest profit first",
         ("contest", "participant"),
         (
@@ -237,6 +236,7 @@ TRADING: dict[str, Projection] = {
             _WIN_RATE,
             Column("turnover", "points", "(amounts bought + sold) / starting cash"),
             Column("drawdown", "share", "largest fall from a peak / the peak; deposits and withdrawals do not count"),
+            Column("sharpe_ratio", "points", "mean return of the ended positions / its deviation; empty if undefined"),
             Column("decided", "count", "number of decisions taken"),
             Column("defaulted", "count", "number of decisions that are HOLD because no reply was valid"),
             Column("state", "text", "active, debt or ruined"),

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.core.exact import root_half_even
 from forecast_ledger.ledger.core.lazy_fractions import half_even
 from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
@@ -216,9 +216,4 @@ def brier_index(score: Fraction) -> int | None:
     """
     if score < 0:
         return None
-    square = score * _INDEX_UNITS**2
-    doubled = isqrt(4 * square.numerator // square.denominator)  # the floor of twice the root
-    tie = doubled**2 * square.denominator == 4 * square.numerator
-    half, odd = divmod(doubled, 2)
-    up = odd and (not tie or half % 2)
-    return _INDEX_UNITS - half - up
+    return _INDEX_UNITS - root_half_even(score * _INDEX_UNITS**2)

@@ -7,12 +7,11 @@ once. The row of a kernel names the source of its formula.
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate
-from math import isqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed
+from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed, root_half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
@@ -199,10 +198,7 @@ def _lengths(numbers: Numbers) -> Int64Array:
 
 def _root_share(part: int, squares: int) -> int:
     """Return part / √squares in 1/QUANTUM, rounded half-even once."""
-    doubled: int = isqrt(4 * (part * QUANTUM) ** 2 // squares)
-    exact = doubled * doubled * squares == 4 * (part * QUANTUM) ** 2
-    rounded: int = half_even(doubled, 2) if exact else (doubled + 1) // 2
-    return rounded
+    return root_half_even(Fraction((part * QUANTUM) ** 2, squares))
 
 
 def _joined(blocks: list[Int64Array]) -> Int64Array:

@@ -45,7 +45,7 @@ def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
             ranks = (None, None) if level == "no_rank" else (by_profit, by_brier)
             rows.append([contest, ranks[0], *_row(record, ranks[1]), level])
     kinds = "id count id id id money money money points text count points count points points share"
-    return columns_of_rows(rows, f"{kinds} points share count count text text")
+    return columns_of_rows(rows, f"{kinds} points share points count count text text")
 
 
 def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
@@ -70,6 +70,7 @@ def _row(record: TradingRecord, by_brier: int | None) -> list[Any]:
         *record.scores[2:],
         round_to_points(record.turnover),
         record.drawdown,
+        record.sharpe_ratio,
         record.decided,
         record.defaulted,
         record.state,

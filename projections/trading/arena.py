@@ -10,15 +10,17 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from forecast_ledger.ledger.core.exact import root_half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.boards.brier import EVEN_ODDS_BRIER
-from forecast_ledger.projections.core.column_values import round_to_points
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, Account, AccountKey, Trade
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.mark_prices import Marks
 
+_ENDED = ("closed", "settled")  # positions with a return: of a refunded or voided one, everything is given back
 _WORST_POOR = -20
 _RETURNS = (  # above how many percent
     (50, "Exceptional"),
@@ -66,6 +68,12 @@ class TradingRecord:
     def brier(self) -> Fraction | None:
         """The mean Brier score of the stakes, exact."""
         return mean_of([stake.brier for stake in self.stakes])
+
+    @property
+    def sharpe_ratio(self) -> int | None:
+        """The Sharpe ratio of the positions that have ended, in 1e-9; see `sharpe_ratio`."""
+        holdings = self.account.holdings.values()
+        return sharpe_ratio([Fraction(each.realised, each.paid) for each in holdings if each.status in _ENDED])
 
     @property
     def decided(self) -> int:
@@ -179,6 +187,25 @@ def mean_of(numbers: list[Fraction]) -> Fraction | None:
     (None, Fraction(1, 2))
     """
     return Fraction(sum(numbers, Fraction(0)), len(numbers)) if numbers else None
+
+
+def sharpe_ratio(returns: list[Fraction]) -> int | None:
+    """Return the mean of some returns over their sample standard deviation, in 1e-9, rounded half-even once.
+
+    None if there are fewer than two, or if all are equal. It is the ratio of bets, not of periods of a year; what the
+    cash would have earned elsewhere is not taken off.
+
+    Source: Sharpe (1994), The Journal of Portfolio Management 21(1):49-58, doi:10.3905/jpm.1994.409501.
+
+    >>> sharpe_ratio([Fraction(1, 2), Fraction(-1, 10), Fraction(1, 5)])  # 0.2 / 0.3
+    666666667
+    """
+    n, total = len(returns), sum(returns, Fraction(0))
+    spread = n * sum(each**2 for each in returns) - total**2  # n (n - 1) x the sample variance
+    if not spread:
+        return None
+    root = root_half_even(Fraction(total**2 * (n - 1) * POINTS**2, n * spread))
+    return root if total > 0 else -root
 
 
 def skill(brier: Fraction | None, reference: Fraction | None) -> Fraction | None:

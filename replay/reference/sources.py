@@ -243,6 +243,12 @@ SOURCES = (
         "`difficulty`: the fit in two ways",
     ),
     Source(
+        "Sharpe (1994)",
+        'W. F. Sharpe, "The Sharpe Ratio", The Journal of Portfolio Management 21(1):49-58',
+        "doi:10.3905/jpm.1994.409501",
+        "`sharpe_ratio` of `arena_leaderboard`",
+    ),
+    Source(
         "Karger et al. (2025)",
         'E. Karger et al., "ForecastBench: A Dynamic Benchmark of AI Forecasting Capabilities"',
         "arXiv:2409.19839",

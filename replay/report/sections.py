@@ -208,7 +208,17 @@ def _span(sure: Row, low: float, high: float, digits: int) -> Cell:
 
 def _trading(projections: Projections, name: str) -> list[Part]:
     """Return the board of a trading contest, and its open positions."""
-    board = ("participant", "rank", "total", "profit", "return_percent", "drawdown", "turnover", "win_rate")
+    board = (
+        "participant",
+        "rank",
+        "total",
+        "profit",
+        "return_percent",
+        "sharpe_ratio",
+        "drawdown",
+        "turnover",
+        "win_rate",
+    )
     held = ("participant", "question", "outcome", "shares", "average_entry", "cost", "value", "unrealised")
     accounts = _short(projections, "arena_leaderboard", rows_of(projections, "arena_leaderboard", name), board)
     still = [row for row in rows_of(projections, "positions", name) if row["status"] == "open"]

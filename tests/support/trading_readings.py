@@ -3,9 +3,12 @@
 Sources: Forecaster Arena, Scoring Methodology, sections 1 to 3; Forecaster Arena, Methodology v1, sections 11 and 12.
 """
 
+import statistics
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -279,11 +282,29 @@ def figures(book: Book, contest: str, participant: str) -> dict[str, Any]:
         "skill_against_market": 1 - score / market if score is not None and market else None,
         "win_rate": mean([Fraction(row.side_won == 1) for row in rows]),
         "turnover": Fraction(account.bought + account.sold, rules["starting_cash"]) if rules["starting_cash"] else None,
+        "sharpe_ratio": sharpe_ratio(account),
         "drawdown": drawdown(snapshots(book, contest, participant)),
         "decided": len(keys),
         "defaulted": sum((each["contest"], each["participant"]) == (contest, participant) for each in events),
         "state": state(account, rules),
     }
+
+
+def sharpe_ratio(account: Account) -> Fraction | None:
+    """The mean return of what has been closed or settled over its sample standard deviation, to nine decimals."""
+    spent: Counter[int] = Counter()
+    for event in account.trades:
+        beyond = max(event["fee"] - event["proceeds"], 0) if "proceeds" in event else event["amount"] + event["fee"]
+        spent[event["position"]] += beyond
+    ended = [position for position in account.positions if position.status in {"closed", "settled"}]
+    returns = [Fraction(position.realised, spent[position.number]) for position in ended]
+    if len({*returns}) < 2:
+        return None
+    average, variance = statistics.mean(returns), statistics.variance(returns)
+    with localcontext(prec=60):
+        deviation = (Decimal(variance.numerator) / variance.denominator).sqrt()
+        ratio = Decimal(average.numerator) / average.denominator / deviation
+        return Fraction(ratio.quantize(Decimal("1e-9")))
 
 
 def fee_postings(book: Book, contest: str, participant: str) -> Iterator[int]:

@@ -35,7 +35,7 @@ NAMES: tuple[str, ...] = (
     "skill_against_even_odds",
     "skill_against_market",
 )
-NAMES += ("fees", "interpretation", "win_rate", "turnover", "drawdown", "decided", "defaulted", "state")
+NAMES += ("fees", "interpretation", "win_rate", "turnover", "drawdown", "sharpe_ratio", "decided", "defaulted", "state")
 Row = dict[str, Any]
 
 

@@ -111,7 +111,7 @@ PROMISED = {  # at least these columns
     "mean_implied_returns": ("contest", "participant", "n", "left_out", "all_in", "proportional", "kelly", "alpha"),
     "arena_leaderboard": (
         "rank", "return_percent", "profit", "brier", "skill_against_even_odds", "skill_against_market", "win_rate",
-        "turnover", "drawdown",
+        "turnover", "drawdown", "sharpe_ratio",
     ),
     "arena_series": ("series", "by", "name", "rank", "contests", "participants", "profit", "interpretation"),
     "arena_overall": ("by", "name", "interpretation", "pooled_brier", "mean_of_contest_means", "stake_weighted_brier"),
@@ -176,7 +176,15 @@ OPTIONAL = {  # columns that may be empty in a row
     "trades": {"realised", "cap", "confidence", "f_yes", "o_yes", "side_won"},
     "bet_brier": {"f_yes", "o_yes"},
     "model_calls": {"attempt", "input_tokens", "output_tokens", "cost", "latency"},
-    "arena_leaderboard": {"rank", "brier", "brier_rank", "skill_against_even_odds", "skill_against_market", "win_rate"},
+    "arena_leaderboard": {
+        "rank",
+        "brier",
+        "brier_rank",
+        "skill_against_even_odds",
+        "skill_against_market",
+        "win_rate",
+        "sharpe_ratio",
+    },
     "arena_series": {
         "pooled_brier",
         "mean_of_contest_means",
