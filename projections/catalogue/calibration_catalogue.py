@@ -65,14 +65,19 @@ CALIBRATION: dict[str, Projection] = {
         on_request=True,
     ),
     "interval_coverage": Projection(
-        1,
-        "how often answers fell within the central intervals of forecasts by quantiles; as often as their probability "
-        "says, if forecasts are calibrated",
+        2,
+        "how often answers fell within the central intervals of numeric forecasts; as often as their probability says, "
+        "if forecasts are calibrated",
         ("contest", "participant", "probability"),
         (
             CONTEST,
             PARTICIPANT,
-            Column("probability", "share", "of the interval: 0.5 for that from the quantile of 0.25 to that of 0.75"),
+            Column(
+                "probability",
+                "share",
+                "of the interval: 0.5 for that from the quantile of 0.25 to that of 0.75; a cdf has those of 0.5, 0.8, "
+                "0.9 and 0.95",
+            ),
             Column("n", "count", "number of forecasts with such an interval"),
             Column("covered", "count", "number of these whose interval holds the answer, ends included"),
             Column("coverage", "share", "covered / n"),

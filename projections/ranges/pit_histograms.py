@@ -118,15 +118,30 @@ def _of_quantiles(made: Numbers) -> Int64Array:
 
 def _of_cdf(made: Numbers) -> Int64Array:
     """Return the tenth that has F at each answer, F being linear in each bin."""
+    return int64_array([max(-(-BINS * height // one) - 1, 0) for height, one in heights_at_answers(made)])
+
+
+def heights_at_answers(made: Numbers) -> list[tuple[int, int]]:
+    """Return F at the answer of each forecast by cdf, exactly, as numerator and denominator; F is linear in each bin.
+
+    An answer beyond the range counts as the nearer end.
+
+    >>> from fractions import Fraction
+    >>> from forecast_ledger.ledger.model.events import NumericRange
+    >>> span, cdf = NumericRange(lower="0", upper="4", bins=2), np.array([0, 3 * 10**9, 10**10])
+    >>> made = Numbers(cdf, *(np.array([each]) for each in (0, 3, 1, 0)), [span], ["3"])
+    >>> [Fraction(*height) for height in heights_at_answers(made)]
+    [Fraction(13, 20)]
+    """
     at: dict[int, tuple[int, int, int]] = {}
     for number, span in made.numeric_questions():
-        place = place_of(made.values[number], span) * span.bins
-        within = min(int(place // 1), span.bins - 1)
-        at[number] = within, *(place - within).as_integer_ratio()
+        if not span.levels:
+            place = place_of(made.values[number], span) * span.bins
+            within = min(int(place // 1), span.bins - 1)
+            at[number] = within, *(place - within).as_integer_ratio()
     found = []
     for start, question in zip(made.start.tolist(), made.question.tolist(), strict=True):
         within, share, over = at[question]
         low, high = (int(height) for height in made.flat[start + within : start + within + 2])
-        upto = BINS * (low * over + (high - low) * share)  # ten times F(y), over CUMULATIVE x over
-        found.append(max(-(-upto // (CUMULATIVE * over)) - 1, 0))
-    return int64_array(found)
+        found.append((low * over + (high - low) * share, CUMULATIVE * over))
+    return found

@@ -62,7 +62,7 @@ def pit_counts_values(analysis: Analysis) -> list[Values]:
 
 
 def interval_coverage_values(analysis: Analysis) -> list[Values]:
-    """One row for each central interval, for each participant of a contest with a forecast by quantiles that counts."""
+    """One row for each central interval, for each participant of a contest with a numeric forecast that counts."""
     names: list[int] = []
     pages = [(_NONE,) * 4]
     for group in contests_by_rules(analysis.facts, analysis.contests):

@@ -141,7 +141,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         FEES: {"arena_leaderboard", "cash", "fees", "journal", "positions"},
         SIDES: {"accounts", "portfolio_snapshots", "positions", "quotes", "refused_legs", "trades"},
         CHANGED: {"consensus", "score_parts", "scores"},
-        GROUPS: {"leaderboard", "leaderboard_by_group", "questions", "scores"},
+        GROUPS: {"interval_coverage", "leaderboard", "leaderboard_by_group", "questions", "scores"},
         BOARDS: {"leaderboard", "scores"},
         HUB: {"interval_coverage", "wis_parts"},
     }

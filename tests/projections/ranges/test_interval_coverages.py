@@ -1,6 +1,7 @@
 """Coverages of central intervals, compared with counts in fractions."""
 
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -13,11 +14,13 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from tests.projections.boards.test_brier_sample import instant, standing
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import contest, day, entry, forecast, quartiles, resolution, withdrawal
+from tests.support.given import contest, day, entry, forecast, numeric, quartiles, resolution, withdrawal
 from tests.support.seasons import Season
 
 WIS = RuleSet(name="wis", quantile_kernel="pinball", period="covered", total="mean")
 SPOT = RuleSet(name="spot", quantile_kernel="pinball", period="covered", total="mean", sampling="spot")
+BOTH = RuleSet(name="both", cdf_kernel="crps", quantile_kernel="pinball", period="covered", total="mean")
+CDF_INTERVALS = (Fraction(1, 2), Fraction(4, 5), Fraction(9, 10), Fraction(19, 20))
 
 
 def counted(projections: Projections, contest: str = "cup") -> list[tuple[str, str, int, int]]:
@@ -71,6 +74,88 @@ def test_one_forecast_counts_for_a_question() -> None:
         end = withdrawal("flow", "bob"), resolution("flow", value=2)
         rows = counted(oracle.projected(*start, *said, *end))
         assert rows == [("ada", "0.50", 1, covered)] + [("bob", "0.50", 1, 1)] * (under is SPOT)
+
+
+UNIFORM = ("0", "0.25", "0.5", "0.75", "1")
+SHOWN = ("0.50", "0.80", "0.90", "0.95")
+
+
+@pytest.mark.parametrize(
+    ("cdf", "answer", "covered"),
+    [
+        (UNIFORM, "2", (1, 1, 1, 1)),  # F = 0.5
+        (UNIFORM, "1", (1, 1, 1, 1)),  # F = 0.25, an end of the interval of one half
+        (UNIFORM, "0.9999", (0, 1, 1, 1)),
+        (UNIFORM, "3.0001", (0, 1, 1, 1)),
+        (UNIFORM, "0.4", (0, 1, 1, 1)),  # F = 0.1
+        (UNIFORM, "0.3999", (0, 0, 1, 1)),
+        (UNIFORM, "3.8", (0, 0, 1, 1)),  # F = 0.95
+        (UNIFORM, "3.8001", (0, 0, 0, 1)),
+        (UNIFORM, "3.9", (0, 0, 0, 1)),  # F = 0.975
+        (UNIFORM, "3.9001", (0, 0, 0, 0)),
+        (UNIFORM, "0.0999", (0, 0, 0, 0)),
+        (("0", "0.5", "0.5", "0.5", "1"), "3", (1, 1, 1, 1)),
+        (("0", "0", "0", "0.02", "1"), "2.5", (0, 0, 0, 0)),  # F = 0.01
+        (("0", "0", "0", "0.02", "1"), "3.04", (0, 0, 1, 1)),  # F = 0.02 + 0.98 x 0.04 = 0.0592
+    ],
+)
+def test_an_interval_of_a_cdf_holds_an_answer_of_middling_height(
+    cdf: tuple[str, ...], answer: str, covered: tuple[int, ...]
+) -> None:
+    """That of probability 1 - a holds y if a/2 <= F(y) <= 1 - a/2; in each of the four bins, F is linear."""
+    start = numeric(), contest(rules=BOTH), entry(question="depth")
+    found = counted(oracle.projected(*start, forecast("depth", cdf=cdf), resolution("depth", value=answer)))
+    assert found == [("ada", share, 1, held) for share, held in zip(SHOWN, covered, strict=True)]
+
+
+@pytest.mark.parametrize(("answer", "covered"), [("-9", (0, 0, 1, 1)), ("1000", (1, 1, 1, 1))])
+def test_an_answer_beyond_an_open_end_counts_as_that_end(answer: str, covered: tuple[int, ...]) -> None:
+    """The cdf is 0.05 at the lower end of the range, the lower limit of the interval of 0.9, and 0.7 at the upper."""
+    start = numeric(open_lower=True, open_upper=True), contest(rules=BOTH), entry(question="depth")
+    made = forecast("depth", cdf=("0.05", "0.3", "0.5", "0.6", "0.7"))
+    found = counted(oracle.projected(*start, made, resolution("depth", value=answer)))
+    assert found == [("ada", share, 1, held) for share, held in zip(SHOWN, covered, strict=True)]
+
+
+def test_cdfs_and_quantiles_count_together_where_they_have_the_same_interval() -> None:
+    """Quartiles make the interval of 0.5, which cdfs have too; only the cdf has the wider ones."""
+    start = numeric(), quartiles(), contest(rules=BOTH), entry(question="depth"), entry(question="flow")
+    made = forecast("depth", cdf=UNIFORM), forecast("flow", quantiles=(1, 2, 3))
+    rows = counted(oracle.projected(*start, *made, resolution("depth", value="0.5"), resolution("flow", value=2)))
+    assert rows == [("ada", "0.50", 2, 1), ("ada", "0.80", 1, 1), ("ada", "0.90", 1, 1), ("ada", "0.95", 1, 1)]
+
+
+def height(cdf: tuple[int, ...], answer: Fraction) -> Fraction:
+    """Return F at an answer, from the bin that holds it; the bins from 0 to 4 are equal."""
+    steps = min(max(answer, Fraction(0)), Fraction(4)) * (len(cdf) - 1) / 4
+    points = [(Fraction(place), Fraction(each, 10**10)) for place, each in enumerate(cdf)]
+    for (left, low), (right, high) in pairwise(points):
+        if left <= steps <= right:
+            return low + (high - low) * (steps - left)
+    raise AssertionError(steps)
+
+
+@pytest.mark.parametrize("seed", range(times(40)))
+def test_coverages_of_cdfs_are_counts_in_fractions(seed: int) -> None:
+    """Of random forecasts on three questions, one with open ends, whose answers are often at an end of an interval."""
+    random = Random(seed)
+    commands: list[AnyCommand] = [contest(rules=BOTH)]
+    expected: dict[tuple[str, str], list[bool]] = {}
+    for question, beyond in (("a", 0), ("b", 0), ("c", 3)):
+        bins = random.choice([2, 4, 5])
+        opened = numeric(question, bins=bins, open_lower=beyond > 0, open_upper=beyond > 0)
+        answer = Fraction(random.randrange(-beyond * 40, (4 + beyond) * 40 + 1), 40)
+        commands += [opened, entry(question=question)]
+        for who in ("ada", "bob"):
+            inner = sorted(random.choice([50, 100, 250, 500, 750, 900, 975]) for _ in range(bins - 1))
+            whole = [25, *inner, 975] if beyond else [0, *inner, 1000]
+            cdf = tuple(each * 10**7 for each in sorted(whole))
+            commands.append(forecast(question, who, cdf=tuple(f"{each / 10**10:.3f}" for each in cdf)))
+            at = height(cdf, answer)
+            for share, name in zip(CDF_INTERVALS, SHOWN, strict=True):
+                expected.setdefault((who, name), []).append((1 - share) / 2 <= at <= (1 + share) / 2)
+        commands.append(resolution(question, value=f"{float(answer):.3f}"))
+    assert counted(oracle.projected(*commands)) == [(*key, 3, sum(held)) for key, held in sorted(expected.items())]
 
 
 @pytest.mark.parametrize("seed", range(times(40)))
