@@ -12,6 +12,11 @@ from forecast_ledger.projections.core.sorting import run_starts
 from forecast_ledger.projections.uncertainty.draws import chances
 from forecast_ledger.projections.uncertainty.intervals import ends
 
+MOST_DRAWS = (
+    40_000_000  # forecasts x replicates of a contest with more replicates than the fewest: about twenty seconds
+)
+FEWEST_REPLICATES = 199  # ends at 95% are the 5th and the 195th of them
+MOST_FORECASTS = 2_000_000  # of a contest in a table: some minutes, and as many rows
 _AT_ONCE = 1 << 20  # draws held at once
 
 
@@ -26,6 +31,18 @@ class Place(NamedTuple):
     recalibrated: int
     low: int
     high: int
+
+
+def affordable(forecasts: int, replicates: int) -> int:
+    """Return the replicates for the bands of a contest: fewer than its rules say if there are very many forecasts.
+
+    They are the most for which there are at most `MOST_DRAWS` draws, but at least `FEWEST_REPLICATES`; never more than
+    the rules say. forecasts: of all participants together.
+
+    >>> affordable(20_000, 1_999), affordable(50_000, 1_999), affordable(200_000, 1_999), affordable(200_000, 99)
+    (1999, 800, 200, 99)
+    """
+    return min(replicates, max(MOST_DRAWS // max(forecasts, 1), FEWEST_REPLICATES))
 
 
 def consistency_band(

@@ -146,7 +146,7 @@ CALIBRATION: dict[str, Projection] = {
         on_request=True,
     ),
     "corp_band": Projection(
-        1,
+        2,
         "where recalibrated probabilities would be if forecasts were calibrated, by drawing what happens again",
         ("contest", "participant", "probability"),
         (
@@ -157,7 +157,12 @@ CALIBRATION: dict[str, Projection] = {
             Column("recalibrated", "share", "what these forecasts should have been; as in `corp_blocks`"),
             Column("band_low", "share", "lower end of the band, at the level_ppm of the rules"),
             Column("band_high", "share", "upper end; calibrated forecasts are seldom outside"),
-            Column("replicates", "count", "number of replicates; in each, p comes true with probability p"),
+            Column(
+                "replicates",
+                "count",
+                "number of replicates; in each, p comes true with probability p. As in the rules; in a contest of very "
+                "many forecasts the most for which forecasts x replicates is at most 40,000,000, but at least 199",
+            ),
             Column("seed", "text", "seed of the draws: SHA-256 of digest, `corp_band`, contest and participant"),
         ),
         analytics_tables.corp_band_values,

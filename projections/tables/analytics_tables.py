@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.ledger.model import publication_stamps
@@ -14,7 +15,7 @@ from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import admission, brier, corp, leaderboard, totals
 from forecast_ledger.projections.boards.boards_over_time import answered_at, tallies_over_time
 from forecast_ledger.projections.boards.contest_groups import contests_by_rules
-from forecast_ledger.projections.calibration.consistency import Place, consistency_band
+from forecast_ledger.projections.calibration.consistency import MOST_FORECASTS, Place, affordable, consistency_band
 from forecast_ledger.projections.calibration.murphy import PARTS, murphy_curves
 from forecast_ledger.projections.calibration.open_time import agreeing_counts, edges_in_nanos, timed_bins
 from forecast_ledger.projections.calibration.options import option_bins
@@ -201,12 +202,16 @@ def _recalibrated(
 
 
 def corp_band_values(analysis: Analysis) -> list[Values]:
-    """One row for each probability that a participant of a contest has forecast."""
+    """One row for each probability that a participant of a contest has forecast. Raises Refused(out_of_range)."""
     analysis.sample_all()
     codes, owners, rows = [], [], []
     for code, name in enumerate(analysis.contests):
-        replicates = analysis.facts.contests[name].opened.rules.replicates
-        for owner in np.unique(analysis.brier_sample(name).sample.owner).tolist():
+        sampled = analysis.brier_sample(name).sample.owner
+        if len(sampled) > MOST_FORECASTS:
+            detail = f"{name} has {len(sampled):,} forecasts that count; the limit is {MOST_FORECASTS:,}"
+            raise Refused("out_of_range", "corp_band", None, detail)
+        replicates = affordable(len(sampled), analysis.facts.contests[name].opened.rules.replicates)
+        for owner in np.unique(sampled).tolist():
             seed, band = owner_band(analysis, name, owner)
             codes += [code] * len(band)
             owners += [owner] * len(band)
@@ -223,7 +228,8 @@ def owner_band(analysis: Analysis, contest: str, owner: int) -> tuple[bytes, lis
     digest, _ = contest_seed(analysis.facts, contest)
     seed = seed_for(digest, "corp_band", contest, totals.score_labels(analysis.facts)[owner])
     made, happened = sample.probability[mine], sample.happened[mine]
-    return seed, consistency_band(made, happened, seed, rules.replicates, rules.level_ppm)
+    replicates = affordable(len(sample.owner), rules.replicates)
+    return seed, consistency_band(made, happened, seed, replicates, rules.level_ppm)
 
 
 def murphy_curve_values(analysis: Analysis) -> list[Values]:

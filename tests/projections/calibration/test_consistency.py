@@ -7,10 +7,13 @@ from random import Random
 import numpy as np
 import pytest
 
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.calibration.consistency import consistency_band
+from forecast_ledger.projections.calibration import consistency
+from forecast_ledger.projections.calibration.consistency import affordable, consistency_band
 from forecast_ledger.projections.calibration.open_time import binomial_place
+from forecast_ledger.projections.tables import analytics_tables
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
@@ -89,3 +92,41 @@ def test_the_table_names_its_seed_and_gives_each_participant_draws_of_their_own(
         text = "\n".join([projections.facts.digest, "corp_band", "cup", who])
         assert rows[who]["seed"] == sha256(text.encode()).hexdigest()
         assert (rows[who]["replicates"], rows[who]["n"], rows[who]["recalibrated"]) == (39, 1, "1.000000000")
+
+
+@pytest.mark.parametrize(
+    ("forecasts", "replicates"), [(0, 1_999), (20_010, 1_999), (20_011, 1_998), (201_005, 199), (10**9, 199)]
+)
+def test_a_contest_of_very_many_forecasts_has_fewer_replicates(forecasts: int, replicates: int) -> None:
+    """40,000,000 / 20,010 is 1,999.0005; 40,000,000 / 201,005 is 199.0000498. There are never fewer than 199."""
+    assert affordable(forecasts, 1_999) == replicates
+
+
+@pytest.mark.parametrize("forecasts", [20_011, 10**9])
+def test_no_contest_has_more_replicates_than_its_rules_say(forecasts: int) -> None:
+    """Not even where they say fewer than 199."""
+    assert affordable(forecasts, 39) == 39
+
+
+def test_the_table_and_its_bands_have_the_replicates_that_are_affordable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 90 draws of three or more forecasts are at most 30 replicates, where the rules say 39."""
+    commands: list[AnyCommand] = [opened(), contest(rules=FEW), entry(), forecast(), forecast(participant="bob")]
+    commands += [forecast(participant="cy"), resolution()]
+    monkeypatch.setattr(consistency, "MOST_DRAWS", 90)
+    monkeypatch.setattr(consistency, "FEWEST_REPLICATES", 9)
+    rows = list(oracle.projected(*commands).table("corp_band").rows())
+    assert {row["replicates"] for row in rows} == {90 // len(rows)}
+    for row in rows:
+        seed = bytes.fromhex(row["seed"])
+        made, came = np.array([7 * ONE // 10]), np.array([True])
+        [found] = consistency_band(made, came, seed, 90 // len(rows), FEW.level_ppm)
+        assert [int(Fraction(row[end]) * ONE) for end in ("band_low", "band_high")] == [found.low, found.high]
+
+
+def test_a_table_of_too_many_bands_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is drawn, with the contest, the number of forecasts and the limit."""
+    commands: list[AnyCommand] = [opened(), contest(rules=FEW), entry(), forecast(), forecast(participant="bob")]
+    projections = oracle.projected(*commands, resolution())
+    monkeypatch.setattr(analytics_tables, "MOST_FORECASTS", 1)
+    with pytest.raises(Refused, match=r"cup has \d forecasts that count; the limit is 1"):
+        projections.table("corp_band")
