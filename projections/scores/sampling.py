@@ -164,7 +164,7 @@ def _weight_upto(periods: Ruler) -> Int64Array:
 
 SAMPLINGS: dict[str, Sampling] = {
     "time": Sampling(
-        "weighted by the time in µs that each forecast stands",
+        "weighted by the time that each forecast stands",
         _micros,
         _micros_at,
         'Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?"',

@@ -184,12 +184,19 @@ def _board(projections: Projections, name: str, anchor: str, intervals: Sequence
             ends = [None if sure[end] is None else f"{float(sure[end]):,.2f}" for end in ("prize_low", "prize_high")]
             cells += [Cell(f"{float(row['prize'] or 0):,.2f}"), Cell(_range(*ends))]
         rows.append(cells)
-    level = percent(projections.facts.contests[name].opened.rules.level_ppm, 10**6)
+    rules = projections.facts.contests[name].opened.rules
+    level = percent(rules.level_ppm, 10**6)
     draws, seed = intervals[0]["replicates"], intervals[0]["seed"]
     note = (
         f"The questions are drawn again {draws:,} times: a line covers {level} of the scores, and “first” is the share "
-        f"of these draws in which a participant has rank 1. The draws follow from the seed {seed}."
+        "of these draws in which a participant has rank 1. “Possible ranks” are those that the questions leave open, "
+        f"for all participants at once. The draws follow from the seed {seed}."
     )
+    if rules.total == "mean" and rules.imputation == "none" and len({row["coverage"] for row in board}) > 1:
+        note += (
+            " Coverages differ: a score is the mean over the questions that a participant forecast on, and some are "
+            "easier than others. The table adjusted_scores allows for this."
+        )
     counted = sum(1 for weight in projections.scored(name).questions.weight.tolist() if weight)
     if counted < FEW:
         note = f"With {count(counted, 'question')}, intervals are too narrow, and say little. {note}"

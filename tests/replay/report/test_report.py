@@ -278,6 +278,15 @@ def test_the_band_of_a_calibration_picture_is_that_of_the_table(log: Any, tmp_pa
     assert drawn
 
 
+@pytest.mark.parametrize(("story", "differ"), [("question-groups", True), ("metaculus-2022", False)])
+def test_a_board_of_means_over_different_questions_says_so(story: str, differ: bool, log: Any, tmp_path: Path) -> None:
+    """Bo left out questions, and totals are means. Coverages differ in the other story too, but its totals are sums."""
+    report(log(story), tmp_path / "page.html")
+    words = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert ("Coverages differ: a score is the mean over the questions" in words) == differ
+    assert "“Possible ranks” are those that the questions leave open" in words
+
+
 def test_a_finding_says_how_sure_it_is() -> None:
     """Ranks that are shared, a leader who is seldom first, nobody with a rank."""
 
