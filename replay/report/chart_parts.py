@@ -4,12 +4,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.report.pictures import Row
 
 MOST_ROWS = 40  # of a picture
 STEP = 19  # pixels of a row
 LEVEL = 0.05  # of a test
 HALF = 0.5
+
+
+class KnownTables(Projections):
+    """Projections that compute each table once, for a page that shows every contest of it."""
+
+    def __init__(self, projections: Projections) -> None:
+        super().__init__(projections.facts, projections.chunk, projections.cached)
+        self._tables: dict[str, Table] = {}
+
+    def table(self, name: str) -> Table:
+        """Return the table of a projection."""
+        if name not in self._tables:
+            self._tables[name] = super().table(name)
+        return self._tables[name]
 
 
 def rows_of(projections: Projections, table: str, contest: str) -> list[Row]:

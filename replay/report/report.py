@@ -12,7 +12,7 @@ from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_int
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch, replay
 from forecast_ledger.replay.reading.version import code_version
-from forecast_ledger.replay.report.chart_parts import count
+from forecast_ledger.replay.report.chart_parts import KnownTables, count
 from forecast_ledger.replay.report.charts import CHARTS
 from forecast_ledger.replay.report.pictures import VEGA_LITE, Picture, to_png, to_svg
 from forecast_ledger.replay.report.sections import Contest, contest_section
@@ -58,9 +58,9 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     names = [*contests] or sorted(facts.contests)
     for each in names:
         lookup.find_contest(facts, each)
-    sections, pictures = [], dict[str, Picture]()
+    sections, pictures, projections = [], dict[str, Picture](), KnownTables(season.projections)
     for number, each in enumerate(names):
-        section, own = contest_section(season.projections, each, f"contest-{number + 1}")
+        section, own = contest_section(projections, each, f"contest-{number + 1}")
         sections.append(section)
         pictures |= {f"contest-{number + 1}-{kind}": picture for kind, picture in own.items()}
     page = _page(season, sections, Path(fspath(log)).name, Path(out).name, contests)

@@ -16,6 +16,7 @@ from forecast_ledger.replay.report.score_charts import board_finding
 
 BEST = 3  # questions of a participant, at either end
 FEW = 20  # questions
+LEAST_FORECASTS = 5  # of a picture of calibration
 MOST_PARTICIPANTS = 500
 
 
@@ -98,6 +99,7 @@ def contest_section(projections: Projections, name: str, anchor: str) -> tuple[C
         Figure(picture.title, picture.note, to_svg(picture), _table(picture.columns, picture.rows))
         for kind, picture in pictures.items()
         if kind not in {"board", "prizes"}  # they are in the board's own rows
+        and not _says_little(kind, picture)
     ]
     parts = _trading(projections, name) if traded else []
     if intervals:
@@ -131,6 +133,13 @@ def _pictures(projections: Projections, name: str) -> tuple[dict[str, Picture], 
         else:
             pictures |= {} if picture is None else {kind: picture}
     return pictures, left_out
+
+
+def _says_little(kind: str, picture: Picture) -> bool:
+    """Return whether a page is better without a picture, because it is drawn from few numbers."""
+    if kind == "calibration":
+        return sum(int(row["n"]) for row in picture.rows) < LEAST_FORECASTS
+    return kind == "coverage" and len(picture.rows) == 1
 
 
 def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
@@ -254,36 +263,53 @@ def _short(projections: Projections, table: str, rows: Sequence[Row], columns: I
 
 
 def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
-    """Return a section for each participant on the board: best and worst questions, coverage against attainable."""
-    by_participant: dict[str, list[Row]] = {}
-    for row in rows_of(projections, "scores", name):
-        by_participant.setdefault(row["participant"], []).append(row)
-    rules = projections.facts.contests[name].opened.rules
+    """Return a section for each row of the board: the questions on which most was gained and lost, and the coverage."""
+    reviewed = _by_participant(projections, "participant_review", name)
+    scored = _by_participant(projections, "scores", name)
+    sign = 1 if lower_is_better(projections.facts.contests[name].opened.rules) else -1
     titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
-    sign = 1 if lower_is_better(rules) else -1
     found = []
     for number, row in enumerate(rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]):
-        own = sorted(by_participant.get(row["participant"], []), key=lambda each: sign * float(each["score"]))
-        ends = own if len(own) <= 2 * BEST else own[:BEST] + own[-BEST:]
-        digits = _digits([float(each["score"]) for each in own])
+        who, of_scores = row["participant"], scored.get(row["participant"], [])
+        own = reviewed.get(who) or sorted(of_scores, key=lambda each: sign * float(each["score"]))
+        digits = _digits([float(each["score"]) for each in of_scores])
         rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
         words = (
-            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on {count(len(own), 'question')}, "
-            f"coverage {percent(float(row['coverage']))} of {percent(float(row['attainable']))} attainable"
+            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on "
+            f"{count(len(of_scores), 'question')}, coverage {percent(float(row['coverage']))} of "
+            f"{percent(float(row['attainable']))} attainable"
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
-        rows = [
-            [
-                Cell(": ".join(filter(None, (each["question"], titles.get(each["question"]))))),
-                Cell(f"{float(each['score']):,.{digits}f}"),
-                Cell(percent(float(each["coverage"]))),
-            ]
-            for each in ends
-        ]  # fmt: skip
-        table = Cells([Heading("question", text=True), Heading("score"), Heading("coverage")], rows)
+        ends = own if len(own) <= 2 * BEST else own[:BEST] + own[-BEST:]
+        table = _questions(ends, titles, digits, who in reviewed)
         caption = "All questions, the best first" if ends is own else f"The best {BEST} and the worst {BEST} questions"
-        found.append(Participant(_anchor(anchor, number), row["participant"], words, caption, table))
+        found.append(Participant(_anchor(anchor, number), who, words, caption, table))
     return found
+
+
+def _by_participant(projections: Projections, table: str, contest: str) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows_of(projections, table, contest):
+        found.setdefault(row["participant"], []).append(row)
+    return found
+
+
+def _questions(rows: Sequence[Row], titles: dict[str, str], digits: int, reviewed: bool) -> Cells:
+    """Return questions of a participant. reviewed: whether the rows are of `participant_review`, not of `scores`."""
+
+    def number(value: str | None) -> Cell:
+        return Cell("-" if value is None else f"{float(value):,.{digits}f}")
+
+    cells = []
+    for row in rows:
+        name = Cell(": ".join(filter(None, (row["question"], titles.get(row["question"])))))
+        line = [name, number(row["score"]), Cell(percent(float(row["coverage"])))]
+        if reviewed:
+            place = Cell("no forecast" if row["rank"] is None else f"{row['rank']} of {row['forecasters']}")
+            line[2:2] = [place, number(row["median"]), number(row["gained"])]
+        cells.append(line)
+    names = ["score", *(["rank", "median", "gained"] if reviewed else []), "coverage"]
+    return Cells([Heading("question", text=True), *map(Heading, names)], cells)
 
 
 def _anchor(contest: str, number: int) -> str:

@@ -1,6 +1,7 @@
 """Reports: pages that say what the tables say, whatever names a log has, and ask for nothing."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +15,8 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.reading.replay import replay
@@ -177,6 +180,23 @@ def test_an_empty_contest_says_that_nothing_has_been_scored(log: Any, tmp_path: 
     """No pictures, and no board."""
     report(log([contest()]), tmp_path / "page.html")
     assert "Nothing has been scored" in " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
+
+
+def test_a_page_of_many_contests_computes_each_table_once(
+    log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A season of thirteen contests would take thirteen times as long otherwise."""
+    asked: Counter[str] = Counter()
+    plain = Projections.table
+
+    def table(projections: Projections, name: str) -> Table:
+        asked[name] += 1
+        return plain(projections, name)
+
+    monkeypatch.setattr(Projections, "table", table)
+    report(log("metaculus-2022"), tmp_path / "page.html")
+    assert {"pairwise", "participant_review", "scores"} <= asked.keys()
+    assert {*asked.values()} == {1}
 
 
 def test_a_forecast_without_bounds_does_not_prevent_the_page(log: Any, tmp_path: Path) -> None:
