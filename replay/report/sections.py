@@ -271,7 +271,8 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
     found = []
     for number, row in enumerate(rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]):
         who, of_scores = row["participant"], scored.get(row["participant"], [])
-        own = reviewed.get(who) or sorted(of_scores, key=lambda each: sign * float(each["score"]))
+        counted = [each for each in reviewed.get(who, []) if each["gained"] is not None]
+        own = counted or sorted(of_scores, key=lambda each: sign * float(each["score"]))
         digits = _digits([float(each["score"]) for each in of_scores])
         rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
         words = (
@@ -281,7 +282,7 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
         ends = own if len(own) <= 2 * BEST else own[:BEST] + own[-BEST:]
-        table = _questions(ends, titles, digits, who in reviewed)
+        table = _questions(ends, titles, digits, bool(counted))
         caption = "All questions, the best first" if ends is own else f"The best {BEST} and the worst {BEST} questions"
         found.append(Participant(_anchor(anchor, number), who, words, caption, table))
     return found

@@ -182,6 +182,17 @@ def test_an_empty_contest_says_that_nothing_has_been_scored(log: Any, tmp_path: 
     assert "Nothing has been scored" in " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
 
 
+def test_a_participant_sees_what_each_question_gained(log: Any, tmp_path: Path) -> None:
+    """Of Brier scores .01 and .49 the median is .25: .24 is gained, and lost. A mean leaves out what was missed."""
+    story: list[AnyCommand] = [contest(rules=RuleSet(name="x", kernel="brier", period="covered", total="mean"))]
+    story += [opened(), opened("snow"), entry(), entry(question="snow"), forecast(probability="0.9")]
+    story += [forecast(participant="bob", probability="0.3"), forecast("snow", "bob", probability="0.5")]
+    report(log([*story, resolution(), resolution("snow")]), tmp_path / "page.html")
+    words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
+    assert "question score rank median gained coverage rain 0.01000 1 of 2 0.25000 0.24000 90% bob" in words
+    assert "snow 0.2500 1 of 1 0.2500 0.0000 90% rain 0.4900 2 of 2 0.2500 -0.2400 90%" in words
+
+
 def test_a_page_of_many_contests_computes_each_table_once(
     log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
