@@ -1,4 +1,4 @@
-"""The median of the members' scores as a reference, as Good Judgment Open and INFER print it.
+"""The median of the members' scores as a reference, as Good Judgment Open prints it.
 
 Source: Good Judgment Open, FAQ, "How are my forecasts scored for accuracy?": the accuracy score is the mean daily Brier
 score minus the mean of the medians of each day, times the share of days with a forecast. The page does not say on which

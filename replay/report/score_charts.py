@@ -17,7 +17,6 @@ from forecast_ledger.projections.tables.analytics_tables import owner_band
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.report.chart_parts import (
     HALF,
-    LEVEL,
     MOST_ROWS,
     STEP,
     chosen,
@@ -68,7 +67,7 @@ def board(projections: Projections, contest: str) -> Picture | None:
         ],
     )
     level = percent(projections.facts.contests[contest].opened.rules.level_ppm, 10**6)
-    note = f"Points are scores; lines are the {level} intervals of scores if the questions are drawn again."
+    note = f"Points are scores; lines are the {level} intervals of scores if the questions are sampled again."
     return Picture(board_finding(rows), note + left_out(rows, shown), columns, shown, specification)
 
 
@@ -92,8 +91,8 @@ def board_finding(rows: Sequence[Row]) -> str:
     share = float(first[0]["first"])
     if share == 1:
         return f"{first[0]['participant']} is first, and stays first in every sample"
-    sure = "and stays first" if share >= 1 - LEVEL else "but is first"
-    return f"{first[0]['participant']} is first, {sure} in {'only ' * (share < HALF)}{percent(share)} of the samples"
+    only = "only " * (share < HALF)
+    return f"{first[0]['participant']} is first, and stays first in {only}{percent(share)} of the samples"
 
 
 def score_over_time(projections: Projections, contest: str) -> Picture | None:

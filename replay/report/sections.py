@@ -18,6 +18,11 @@ BEST = 3  # questions of a participant, at either end
 FEW = 20  # questions
 LEAST_FORECASTS = 5  # of a picture of calibration
 MOST_PARTICIPANTS = 500
+_OF_ACCOUNTS = (
+    "The total is cash and the value of open positions. The Sharpe ratio is the mean return of the positions that have "
+    "ended over its standard deviation. A drawdown is the largest fall from a peak, above 100% in debt; the turnover "
+    "is the amounts bought and sold over the starting cash."
+)
 
 
 class Cell(NamedTuple):
@@ -197,9 +202,9 @@ def _board(projections: Projections, name: str, anchor: str, intervals: Sequence
     level = percent(rules.level_ppm, 10**6)
     draws, seed = intervals[0]["replicates"], intervals[0]["seed"]
     note = (
-        f"The questions are drawn again {draws:,} times: a line covers {level} of the scores, and “first” is the share "
-        "of these draws in which a participant has rank 1. “Possible ranks” are those that the questions leave open, "
-        f"for all participants at once. The draws follow from the seed {seed}."
+        f"The questions are sampled {draws:,} times: a line covers {level} of the scores, and “first” is the share "
+        "of these samples in which a participant has rank 1. “Possible ranks” are those that the questions leave open, "
+        f"for all participants at once. The samples follow from the seed {seed}."
     )
     if rules.total == "mean" and rules.imputation == "none" and len({row["coverage"] for row in board}) > 1:
         note += (
@@ -238,7 +243,7 @@ def _trading(projections: Projections, name: str) -> list[Part]:
     held = ("participant", "question", "outcome", "shares", "average_entry", "cost", "value", "unrealised")
     accounts = _short(projections, "arena_leaderboard", rows_of(projections, "arena_leaderboard", name), board)
     still = [row for row in rows_of(projections, "positions", name) if row["status"] == "open"]
-    parts = [Part("Trading", "", "Accounts, the largest profit first", accounts)]
+    parts = [Part("Trading", _OF_ACCOUNTS, "Accounts, the largest profit first", accounts)]
     if still:
         parts.append(Part("Open positions", "", "Open positions", _short(projections, "positions", still, held)))
     return parts

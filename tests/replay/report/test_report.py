@@ -325,8 +325,8 @@ def test_a_finding_says_how_sure_it_is() -> None:
         return {"participant": name, "rank": rank, "first": first}
 
     second = row("b", 2, "0.1")
-    assert board_finding([row("a", 1, "0.4"), second]) == "a is first, but is first in only 40% of the samples"
-    assert board_finding([row("a", 1, "0.9"), second]) == "a is first, but is first in 90% of the samples"
+    assert board_finding([row("a", 1, "0.4"), second]) == "a is first, and stays first in only 40% of the samples"
+    assert board_finding([row("a", 1, "0.9"), second]) == "a is first, and stays first in 90% of the samples"
     assert board_finding([row("a", 1, "1.000000000"), second]) == "a is first, and stays first in every sample"
     assert board_finding([row("a", 1, "0.5"), row("b", 1, "0.5")]) == "2 participants share the first rank"
     assert board_finding([row("a", None, None)]) == "Nobody has a rank"
