@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import Instant, read_instant
-from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import Values
 from forecast_ledger.projections.core.table import Table
@@ -37,16 +36,32 @@ class Projections(Analysis):
         columns = self.cached.columns.get(name)
         return self._table(name, CATALOGUE[name].build(self) if columns is None else columns)
 
-    def score_parts(self, participant: str) -> Table:
-        """Return the rows of `score_parts` of a participant or the consensus.
+    def score_parts(
+        self, participant: str | None = None, *, contest: str | None = None, question: str | None = None
+    ) -> Table:
+        """Return the rows of `score_parts` of a participant or reference forecaster, a contest, and a question.
 
-        Raises ValueError: there is no such participant; its message lists some that there are.
+        Only the forecasts on that question, or on questions of that contest, are scored. Raises, first that applies:
+        ValueError (no such contest, question or participant; its message lists some that there are),
+        Refused(out_of_range): too many rows.
+
+        >>> from pathlib import Path
+        >>> from forecast_ledger import append, open, replay
+        >>> with open(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        ...     counts = append(ledger, file)
+        ...     projections = replay(ledger).projections
+        >>> len(projections.score_parts()), len(projections.score_parts("A", question="olympics-2021"))
+        (81, 2)
         """
-        names = [*totals.score_labels(self.facts)]
-        if participant not in names:
-            raise ValueError(f"no participant named {participant!r}; there are {listed(participant, names)}")
-        owner = names.index(participant)
-        return self._table("score_parts", score_tables.score_parts_values(self, owner))
+        names = score_tables.names_in_parts(self.facts)
+        for kind, name in (("contest", contest), ("question", question), ("participant", participant)):
+            if name is not None and name not in names[kind]:
+                raise ValueError(f"no {kind} named {name!r}; there are {listed(name, names[kind])}")
+        owner = None if participant is None else names["participant"].index(participant)
+        own: Analysis = self
+        if contest is not None or question is not None:
+            own = Analysis(score_tables.facts_on(self.facts, contest, question), self.chunk)
+        return self._table("score_parts", score_tables.score_parts_values(own, owner))
 
     def portfolio_snapshots(
         self,

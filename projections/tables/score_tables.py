@@ -1,6 +1,7 @@
 """Builders of the tables of forecasts and scores: the values of each table, column by column."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -107,10 +108,30 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
     ]
 
 
+def names_in_parts(facts: Facts) -> dict[str, list[str]]:
+    """Return the names of contests, questions and participants, reference forecasters included."""
+    labels = {"contest": sorted(facts.contests), "question": facts.question_codes.labels}
+    return labels | {"participant": totals.score_labels(facts)}
+
+
+def facts_on(facts: Facts, contest: str | None, question: str | None) -> Facts:
+    """Return facts in which only this contest has questions, and only this one."""
+    chosen = {*range(len(facts.questions))} if question is None else {facts.question_codes.codes[question]}
+    contests = {
+        name: replace(each, entries={code: entry for code, entry in each.entries.items() if code in own})
+        for name, each in facts.contests.items()
+        for own in [chosen if contest in {None, name} else set[int]()]
+    }
+    return replace(facts, contests=contests)
+
+
 def _terms(analysis: Analysis, group: ScoredGroup, owner: int | None) -> Iterator[tuple[int, Terms]]:
     """Yield the terms of a group of contests, of all participants or of one."""
     for first, terms in score_terms.terms_in_chunks(analysis.facts, group.contests, group.questions, analysis.chunk):
         yield first, terms if owner is None else terms.of(np.flatnonzero(terms.standing.participant == owner))
+
+
+_PART_BYTES = 250  # of a row, at the most while the table is made
 
 
 def _check_parts(analysis: Analysis, owner: int | None) -> None:
@@ -120,8 +141,12 @@ def _check_parts(analysis: Analysis, owner: int | None) -> None:
         for _, terms in _terms(analysis, group, owner)
     )
     if count > time_weighted.MOST_PARTS:
-        detail = f"the table would have {count:,} rows; the limit is {time_weighted.MOST_PARTS:,}"
-        remedy = "print the parts of one score with `explain LOG score CONTEST QUESTION PARTICIPANT --parts`"
+        size = f"{count:,} rows, about {count * _PART_BYTES >> 20:,} MiB in memory"
+        detail = f"the table would have {size}; the limit is {time_weighted.MOST_PARTS:,}"
+        remedy = (
+            "ask for a question or a participant: `table LOG score_parts --where question=…`, or in Python "
+            "`score_parts(question=…)`"
+        )
         raise Refused("out_of_range", "score_parts", None, detail, remedy=remedy)
 
 

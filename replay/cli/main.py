@@ -142,7 +142,8 @@ def table(
 
     `forecast-ledger columns` lists the projections, and explains their columns. --from and --until select rows by their
     column `at`. For portfolio_snapshots, --from, --until, --where contest=… and --where participant=… select which
-    portfolios are computed.
+    portfolios are computed; for score_parts, --where contest=…, --where question=… and --where participant=… select
+    which parts.
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.plain_dates import read_span
@@ -155,6 +156,8 @@ def table(
     season = replay_log(log, name, as_of)
     if projection == "portfolio_snapshots":
         built, view = _portfolios(season.projections, view, first, end)
+    elif projection == "score_parts":
+        built, view = _score_parts(season.projections, view)
     else:
         built = season.projections.table(projection)
         if since is not None or until is not None:
@@ -167,18 +170,35 @@ def _portfolios(projections: "Projections", view: View, since: int | None, until
     """Return the portfolios that a view and a span select, and the view with the conditions that are left to test."""
     from forecast_ledger.projections.trading.account_histories import Selection
 
-    chosen: dict[str, str] = {}
-    left = []
-    for condition in view.where:
-        if condition.column in {"contest", "participant"} and not (condition.negated or condition.column in chosen):
-            chosen[condition.column] = condition.value
-        else:
-            left.append(condition)
+    chosen, view = _chosen(view, {"contest", "participant"})
     names = {"contest": projections.traded, "participant": projections.traders}
     for column, label in chosen.items():
         require_name(f"{column} with accounts", label, names[column])
     selection = Selection(chosen.get("contest"), chosen.get("participant"), since, until)
-    return projections.selected_portfolios(selection), view._replace(where=tuple(left))
+    return projections.selected_portfolios(selection), view
+
+
+def _score_parts(projections: "Projections", view: View) -> "tuple[Table, View]":
+    """Return the parts of scores that a view selects, and the view with the conditions that are left to test."""
+    from forecast_ledger.projections.tables.score_tables import names_in_parts
+
+    names = names_in_parts(projections.facts)
+    chosen, view = _chosen(view, {*names})
+    for column, label in chosen.items():
+        require_name(column, label, names[column])
+    return projections.score_parts(**chosen), view
+
+
+def _chosen(view: View, columns: set[str]) -> tuple[dict[str, str], View]:
+    """Return the one value that a view asks for in each of some columns, and the view with its other conditions."""
+    chosen: dict[str, str] = {}
+    left = []
+    for condition in view.where:
+        if condition.column in columns and not (condition.negated or condition.column in chosen):
+            chosen[condition.column] = condition.value
+        else:
+            left.append(condition)
+    return chosen, view._replace(where=tuple(left))
 
 
 @main.command(epilog="Example: forecast-ledger columns leaderboard")

@@ -236,9 +236,10 @@ TABLES = _paragraphs("""
 but a few. `forecasts` has a row for each number of each forecast in the log, and `quotes` one for each outcome of each
 quote; every export has these two. Two others can be far larger than the log: `score_parts`, with a row for each
 forecast and each change of its reference, and `portfolio_snapshots`. If `score_parts` would have more than 3,000,000
-rows, it is refused before it is built; `explain LOG score … --parts` prints the parts of one score. `forecast-ledger
-table LOG portfolio_snapshots --where contest=… --where participant=… --from 2026-03-01 --until 2026-03-31` computes
-only the portfolios that it prints. If the table would need more than 50,000,000 snapshots, it is refused.
+rows, it is refused before it is built, with its size; `table LOG score_parts --where question=…` computes the parts of
+one question, and `explain LOG score … --parts` prints those of one score. `forecast-ledger table LOG
+portfolio_snapshots --where contest=… --where participant=… --from 2026-03-01 --until 2026-03-31` computes only the
+portfolios that it prints. If the table would need more than 50,000,000 snapshots, it is refused.
 
 `brier`, `brier_overall` and `calibration` are about binary questions. They use the forecast at the spot, or, if the
 rule set has no spot, the forecast that stood when scored time ended. A mean Brier score of 0 is called Perfect, below

@@ -44,6 +44,8 @@ from tests.support.given import (
     revocation,
     withdrawal,
 )
+from tests.system import test_stories as stories
+from tests.system.test_stories import STORIES
 
 PERIOD = 10 * DAY  # the scheduled period of the questions in tests/support/given.py, µs
 HALF, EIGHTH_TENTHS, FIFTH = -693_147_180_560, -223_143_551_314, -1_609_437_912_434  # ln 0.5, ln 0.8, ln 0.2 in 1e-12
@@ -571,9 +573,50 @@ def test_too_many_parts_are_refused_before_they_are_computed(monkeypatch: pytest
     monkeypatch.setattr(module, "MOST_PARTS", count - 1)
     monkeypatch.setattr(module, "score_parts", None)
     with pytest.raises(
-        Refused, match=rf"score_parts: the table would have {count:,} rows; the limit is {count - 1:,}; .* `explain"
+        Refused,
+        match=rf"score_parts: the table would have {count:,} rows, .* MiB .*; the limit is {count - 1:,}; .*question=",
     ):
         projections.table("score_parts")
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_the_parts_of_one_question_are_those_of_the_whole_table(story: str) -> None:
+    """And so are those of a contest, of a participant, and of all three; nobody else's forecasts are scored."""
+    projections = oracle.projected(*stories.commands(story))
+    whole = [*projections.table("score_parts").rows()]
+    names = {column: {str(row[column]) for row in whole} for column in ("contest", "question", "participant")}
+    asked = [{column: name} for column, each in names.items() for name in each]
+    asked += [{column: row[column] for column in names} for row in whole[:: max(len(whole) // 5, 1)]]
+    for key in asked:
+        expected = [row for row in whole if key.items() <= row.items()]
+        assert [*projections.score_parts(**key).rows()] == expected
+    assert [*projections.score_parts().rows()] == whole
+
+
+def test_parts_of_what_does_not_exist_are_refused() -> None:
+    """The message lists what there is."""
+    projections = oracle.projected(opened(), contest(rules="peer-2024-03"), entry(), forecast(), resolution())
+    for column in ("contest", "question", "participant"):
+        with pytest.raises(ValueError, match=f"no {column} named 'nobody'; there are"):
+            projections.score_parts(**{column: "nobody"})
+
+
+def test_a_question_has_parts_where_the_whole_log_has_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own parts are counted alone."""
+    commands = [forecast(participant=f"p{number}", at=day(11, number), probability="0.6") for number in range(12)]
+    story: list[AnyCommand] = [
+        opened(),
+        opened("snow"),
+        contest(rules="peer-2024-03"),
+        entry(),
+        entry(question="snow"),
+        *commands,
+    ]
+    projections = oracle.projected(*story, forecast("snow"), forecast("snow", "bob"), resolution(), resolution("snow"))
+    monkeypatch.setattr(module, "MOST_PARTS", 5)
+    assert len(projections.score_parts(question="snow")) == 2
+    with pytest.raises(Refused, match="question="):
+        projections.score_parts()
 
 
 def test_the_parts_of_one_participant_are_counted_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -513,3 +513,14 @@ def test_progress_is_shown_on_a_terminal_only(log: str) -> None:
     assert b"34 verified" in shown
     assert b"verified" not in done.stdout
     assert "verified" not in run("verify", log).stderr
+
+
+def test_parts_of_scores_are_computed_for_what_is_asked(log: str) -> None:
+    """The rows are those of the whole table; a name that the log does not have is refused with the nearest."""
+    whole = json.loads(run("table", log, "score_parts", "--format", "json").stdout)
+    asked = ("--where", "question=olympics-2021", "--where", "participant=A")
+    some = json.loads(run("table", log, "score_parts", "--format", "json", *asked).stdout)
+    assert some == [row for row in whole if (row["question"], row["participant"]) == ("olympics-2021", "A")] != []
+    wrong = run("table", log, "score_parts", "--where", "question=olympics")
+    assert wrong.exit_code == USAGE
+    assert "the nearest is olympics-2021" in wrong.stderr
