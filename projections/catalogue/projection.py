@@ -50,8 +50,8 @@ class Projections(Analysis):
         >>> with open(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
         ...     counts = append(ledger, file)
         ...     projections = replay(ledger).projections
-        >>> len(projections.score_parts()), len(projections.score_parts("A", question="olympics-2021"))
-        (81, 2)
+        >>> [row["reference"] for row in projections.score_parts("A", contest="plain", question="olympics-2021").rows()]
+        ['0.15', '0.25', '0.55']
         """
         names = score_tables.names_in_parts(self.facts)
         for kind, name in (("contest", contest), ("question", question), ("participant", participant)):
