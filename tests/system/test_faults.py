@@ -35,8 +35,9 @@ from tests.support import oracle
 from tests.support.exports import DATA, FORMS, commands_of, contents, exported, resealed, rows, written
 from tests.support.given import DAY, MARCH, contest, entry, forecast, opened
 from tests.support.paths import ROOT
+from tests.support.processes import Command
 
-Process = subprocess.Popen[str]
+Process = subprocess.Popen[str] | Command
 Done = subprocess.CompletedProcess[str]
 COMMAND = [sys.executable, "-c", "from forecast_ledger.__main__ import main; main()"]
 HERE = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -52,8 +53,14 @@ STARTED: list[Process] = []
 
 def start(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Process:
     """Start the command line in a process of its own."""
-    given = [*command, *map(str, arguments)]
-    process = subprocess.Popen(given, env=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    given = [*map(str, arguments)]
+    process: Process
+    if command is COMMAND:
+        process = Command(*given)
+    else:
+        process = subprocess.Popen(
+            [*command, *given], env=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
     STARTED.append(process)
     return process
 

@@ -32,6 +32,7 @@ from forecast_ledger.replay.reading.text_tables import as_json, as_table, as_ter
 from forecast_ledger.replay.writing.csv_mapping import parse_map
 from tests.support.exports import FORMS, resealed, rows, written
 from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.processes import Command
 
 SECONDS, MEMORY = 60, 2**31  # that an attack may take: far more than a refusal needs
 GIGANTIC = 2**40  # bytes: a file with nothing in it, which takes no room on a disk
@@ -60,10 +61,7 @@ def made(log: str, tmp_path: Path) -> Callable[[str], Path]:
 
 def ran(*args: object, memory: int = MEMORY) -> "subprocess.CompletedProcess[str]":
     """Run the command line in a process with a time limit and a memory limit."""
-    script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({memory},) * 2); "
-    script += "from forecast_ledger.__main__ import main; main()"
-    call = [sys.executable, "-c", script, *map(str, args)]
-    return subprocess.run(call, capture_output=True, text=True, check=False, timeout=SECONDS)
+    return Command(*map(str, args), memory=memory).ended(SECONDS)
 
 
 @contextmanager

@@ -2,21 +2,19 @@
 
 import os
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.cli.main import FINE, USAGE
+from forecast_ledger.replay.cli.main import FINE, USAGE, main
 from tests.replay.cli.test_main import opened, run, said
 from tests.support.exports import commands_of, written
-
-SCRIPT = "import sys; sys.argv[0] = 'forecast-ledger'; from forecast_ledger.replay.cli.main import main; main()"
+from tests.support.processes import Command
 
 
 @pytest.fixture
@@ -27,11 +25,21 @@ def log(tmp_path: Path) -> str:
 
 def completed(*words: str) -> list[str]:
     """Return what bash is offered for the last of these words; stderr stays empty."""
-    typed = {"COMP_WORDS": " ".join(["forecast-ledger", *words]), "COMP_CWORD": str(len(words))}
-    environment = {**os.environ, **typed, "_FORECAST_LEDGER_COMPLETE": "bash_complete"}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    done = CliRunner().invoke(main, [], env=asked(*words), prog_name="forecast-ledger")
+    assert (done.exit_code, done.stderr) == (FINE, ""), done.exception
     return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+def asked(*words: str) -> dict[str, str]:
+    """Return the variables by which bash asks how to complete the last of these words."""
+    typed = {"COMP_WORDS": " ".join(["forecast-ledger", *words]), "COMP_CWORD": str(len(words))}
+    return {**typed, "_FORECAST_LEDGER_COMPLETE": "bash_complete"}
+
+
+def test_a_process_that_a_shell_starts_completes(log: str) -> None:
+    """It prints what is offered, each with its kind, and nothing else."""
+    done = Command(environment=asked("leaderboard", log, "pl")).ended(timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (FINE, "plain,plain\n", "")
 
 
 @pytest.mark.parametrize(
