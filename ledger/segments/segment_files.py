@@ -4,8 +4,9 @@ import os
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import UNSET
@@ -22,6 +23,8 @@ _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "
 _NUMBERS = "numbers.list.element"
 _LOOK_AT = 1 << 14  # numbers
 _OFTEN_ONE = frozenset({"imported", "made", "form", "until", "attestation", "digest"})  # see `_one_value`
+_FOOTERS = 1 << 10  # files whose footers are kept
+Ends = tuple[str, str] | None  # the least and the greatest id; None if a file does not say
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
 
 
@@ -29,20 +32,33 @@ def write_table(path: Path, table: Any) -> None:
     """Write a table to a new Parquet file, and synchronise it. Raises OSError."""
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
-    names = [field.name for field in table.schema if str(field.type).startswith("dictionary")]
+    names = _dictionaries(table.schema)
     encodings = _ENCODINGS | ({_NUMBERS: _DELTA} if "numbers" in table.schema.names and _differ(table) else {})
+    options = {
+        "compression": "zstd",
+        "compression_level": _LEVEL,
+        "use_dictionary": names,
+        "column_encoding": encodings,
+    }
     with path.open("xb") as file:
-        parquet.write_table(
-            table,
-            file,
-            compression="zstd",
-            compression_level=_LEVEL,
-            use_dictionary=names,
-            column_encoding=encodings,
-            row_group_size=_GROUP,
-        )
+        with parquet.ParquetWriter(file, table.schema, **options) as writer:
+            for begin in range(0, len(table), _GROUP) or [0]:
+                writer.write_table(_with_own_labels(table.slice(begin, _GROUP), names))
         file.flush()
         os.fsync(file.fileno())
+
+
+def _dictionaries(schema: Any) -> list[str]:
+    """Return the names of the columns of ids, whose labels are in a dictionary."""
+    return [field.name for field in schema if pyarrow().types.is_dictionary(field.type)]
+
+
+def _with_own_labels(rows: Any, names: Sequence[str]) -> Any:
+    """Return rows whose columns of ids have the labels of these rows alone: a row group has a copy of all labels."""
+    for name in names:
+        place, kind = rows.schema.get_field_index(name), rows.schema.field(name).type
+        rows = rows.set_column(place, rows.schema.field(name), rows[name].cast(kind.value_type).dictionary_encode())
+    return rows
 
 
 def _differ(forecasts: Any) -> bool:
@@ -65,7 +81,7 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
         if entry is UNSET:
             tables.append(schema.empty_table())
             continue
-        with _opened(folder, entry, schema, segment.first) as file:
+        with _opened(folder, entry, schema, segment.first) as (file, _):
             tables.append(_read(file, schema, without, range(file.num_row_groups)))
     return SegmentColumns(*tables)
 
@@ -76,8 +92,8 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
     Only row groups that can have such forecasts are read. Raises Corrupt: see `read_columns`.
     """
     schema, *_ = schemas()
-    with _opened(folder, segment.forecasts, schema, segment.first) as file:
-        groups = [n for n in range(file.num_row_groups) if _may_have(file.metadata.row_group(n), schema, questions)]
+    with _opened(folder, segment.forecasts, schema, segment.first) as (file, ranges):
+        groups = [number for number, ends in enumerate(ranges) if _may_have(ends, questions)]
         table = _read(file, schema, without, groups)
     if not groups:
         return table
@@ -88,25 +104,55 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
 
 
 @contextmanager
-def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Iterator[Any]:
+def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Iterator[tuple[Any, list[Ends]]]:
     """Open a file of a segment as Parquet, and check that it has these columns and the rows that the manifest states.
 
-    Raises Corrupt at a log position, also for what is wrong while it is open.
+    Return it with the ends of the ids of questions in each row group, if it has them. Raises Corrupt at a log position,
+    also for what is wrong while it is open.
     """
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
-    path, names = folder / entry.name, [field.name for field in schema if pyarrow().types.is_dictionary(field.type)]
+    path = folder / entry.name
     try:
-        with open_regular(path) as opened, parquet.ParquetFile(opened, read_dictionary=names) as file:
-            if file.metadata.num_rows != entry.rows:
-                raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
-            if file.schema_arrow.names != schema.names:
-                raise ValueError(f"its columns are {', '.join(file.schema_arrow.names)}")
-            check_packed(file.metadata)
-            yield file
+        with open_regular(path) as opened:
+            status = os.fstat(opened.fileno())
+            footer = _footer(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+            names = _dictionaries(schema)
+            with parquet.ParquetFile(opened, metadata=footer.metadata, read_dictionary=names) as file:
+                if file.metadata.num_rows != entry.rows:
+                    raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
+                if file.schema_arrow.names != schema.names:
+                    raise ValueError(f"its columns are {', '.join(file.schema_arrow.names)}")
+                yield file, footer.questions
     except _READ_ERRORS as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Corrupt(position, f"{path}: {reason}; {RESTORE}", "store") from None
+
+
+class _Footer(NamedTuple):
+    """The metadata of a file, and the ends of the ids of questions in each row group; none if it has no questions."""
+
+    metadata: Any
+    questions: list[Ends]
+
+
+@lru_cache(_FOOTERS)
+def _footer(path: Path, status: tuple[int, ...]) -> _Footer:  # noqa: ARG001 - a part of the key
+    """Read the footer of a Parquet file, and check it; each of many tasks reads a few rows of the same files.
+
+    status: tells the file from another one in its place.
+    """
+    from pyarrow import parquet  # noqa: PLC0415 - late: optional
+
+    with open_regular(path) as opened:
+        metadata = parquet.read_metadata(opened)
+    check_packed(metadata)
+    names = metadata.schema.names
+    if "question" not in names:
+        return _Footer(metadata, [])
+    columns = [metadata.row_group(number).column(names.index("question")) for number in range(metadata.num_row_groups)]
+    found = [column.statistics for column in columns]
+    return _Footer(metadata, [(each.min, each.max) if each and each.has_min_max else None for each in found])
 
 
 def _read(file: Any, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
@@ -148,10 +194,10 @@ def _one_value(file: Any, field: Any, size: int, groups: Sequence[int]) -> Any:
     return pa.chunked_array([array])
 
 
-def _may_have(group: Any, schema: Any, questions: Sequence[str]) -> bool:
+def _may_have(ends: Ends, questions: Sequence[str]) -> bool:
     """Return whether a row group can have forecasts on some questions, by the least and greatest id in it."""
-    statistics = group.column(schema.names.index("question")).statistics
-    if statistics is None or not statistics.has_min_max:
+    if ends is None:
         return True
-    place = bisect_left(questions, statistics.min)
-    return place < len(questions) and questions[place] <= statistics.max
+    least, greatest = ends
+    place = bisect_left(questions, least)
+    return place < len(questions) and questions[place] <= greatest

@@ -111,8 +111,9 @@ def forecasts_on(facts: Facts, segments: Iterable[Any], rest: Iterable[ForecastC
     facts: of a `FactsFrame`. segments: all forecasts on these questions in each segment, as a pyarrow.Table, in log
     order. rest: as of `FactsFrame.rest_on`. Raises Corrupt at one that does not fit its question.
     """
-    columns = [_forecast_columns(facts, table) for table in segments if len(table)]
-    return laid_out(facts, gather_forecasts(facts, [*columns, *rest]))
+    tables = [table for table in segments if len(table)]
+    joined = [pyarrow().concat_tables(tables).unify_dictionaries()] if tables else []
+    return laid_out(facts, gather_forecasts(facts, [*(_forecast_columns(facts, table) for table in joined), *rest]))
 
 
 def segment_events(columns: SegmentColumns, question: str | None = "") -> list[Recorded]:
