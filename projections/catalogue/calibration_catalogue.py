@@ -62,6 +62,7 @@ CALIBRATION: dict[str, Projection] = {
         ),
         range_tables.wis_parts_values,
         reads=("resolutions", "scored_forecasts", "scored_questions", "reference_names"),
+        division="scores",
         on_request=True,
     ),
     "interval_coverage": Projection(

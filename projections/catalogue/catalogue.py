@@ -91,6 +91,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         forecast_tables.forecasts_values,
         reads=("own_forecasts",),
+        division="forecasts",
         final=True,
         on_request=True,
         exported=True,
@@ -150,6 +151,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         score_tables.score_parts_values,
         reads=SCORED,
+        division="scores",
         on_request=True,
     ),
     "scores": Projection(

@@ -6,7 +6,7 @@ from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import Instant, read_instant
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import Values
-from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.tables import account_tables, score_tables
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.trading.account_histories import Selection
@@ -34,7 +34,20 @@ class Projections(Analysis):
         if name not in CATALOGUE:
             raise KeyError(f"no table named {name!r}; there are {listed(name, CATALOGUE, len(CATALOGUE))}")
         columns = self.cached.columns.get(name)
-        return self._table(name, CATALOGUE[name].build(self) if columns is None else columns)
+        return self.as_table(name, CATALOGUE[name].build(self) if columns is None else columns)
+
+    def parts(self, name: str) -> TableParts:
+        """Return the table of a projection in parts, in order of its key.
+
+        Raises KeyError: there is no such projection; its message lists those that there are.
+
+        >>> from forecast_ledger import open, replay
+        >>> with open(":memory:") as ledger:
+        ...     parts = replay(ledger).projections.parts("scores")
+        >>> [len(table) for table in parts], parts.rows
+        ([0], 0)
+        """
+        return TableParts([self.table(name)])
 
     def score_parts(
         self, participant: str | None = None, *, contest: str | None = None, question: str | None = None
@@ -61,7 +74,7 @@ class Projections(Analysis):
         own: Analysis = self
         if contest is not None or question is not None:
             own = Analysis(score_tables.facts_on(self.facts, contest, question), self.chunk)
-        return self._table("score_parts", score_tables.score_parts_values(own, owner))
+        return self.as_table("score_parts", score_tables.score_parts_values(own, owner))
 
     def portfolio_snapshots(
         self,
@@ -99,9 +112,10 @@ class Projections(Analysis):
 
     def selected_portfolios(self, selection: Selection) -> Table:
         """Return the selected rows of `portfolio_snapshots`, perhaps none. Raises Refused: too many ticks."""
-        return self._table("portfolio_snapshots", account_tables.snapshots_values(self, selection))
+        return self.as_table("portfolio_snapshots", account_tables.snapshots_values(self, selection))
 
-    def _table(self, name: str, values: Iterable[Values]) -> Table:
+    def as_table(self, name: str, values: Iterable[Values]) -> Table:
+        """Return the table of a projection with these values of its columns, in order of its key."""
         projection = CATALOGUE[name]
         table = Table(name, projection.version, projection.columns, tuple(values))
         return table if projection.as_built else table.sorted_by(*projection.key)

@@ -14,7 +14,7 @@ from forecast_ledger.projections.boards.totals import Tally, tallies_of_sums
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.column_values import Ids, Values, concatenate, join_ids, used_ids
+from forecast_ledger.projections.core.column_values import Ids, Values, join_values, used_ids
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
@@ -23,6 +23,7 @@ from forecast_ledger.projections.tables.analysis import CachedResults
 
 SUMS, SAMPLES = "sums", "samples"  # of scores; of Brier scores
 _BY_QUESTION = frozenset({"forecasts", "receipts", "scores"})  # divisions of tables whose rows are of one question each
+ACCOUNTS = "portfolios"  # the division of tables whose rows are of one account each
 _MADE_OF = {"boards": SUMS, "brier_scores": SAMPLES, "brier_overall": SAMPLES}  # by the division of a table
 
 
@@ -32,12 +33,18 @@ def needed(tables: Iterable[str]) -> frozenset[str]:
     >>> sorted(needed(["leaderboard", "prizes", "scores", "contests"]))
     ['scores', 'sums']
     """
-    found = set()
-    for name in tables:
-        division, whole = CATALOGUE[name].division, CATALOGUE[name].whole
-        if (division in _BY_QUESTION and not whole) or division in _MADE_OF:
-            found.add(_MADE_OF.get(division, name))
-    return frozenset(found)
+    made = {name: _MADE_OF.get(CATALOGUE[name].division) for name in tables}
+    by_question = (name for name in made if is_by_question(name) and not CATALOGUE[name].on_request)
+    return frozenset([*filter(None, made.values()), *by_question])
+
+
+def is_by_question(table: str) -> bool:
+    """Return whether each row of a table rests on the forecasts on its own question alone.
+
+    >>> is_by_question("standing"), is_by_question("leaderboard")
+    (True, False)
+    """
+    return CATALOGUE[table].division in _BY_QUESTION and not CATALOGUE[table].whole
 
 
 class SumRows(NamedTuple):
@@ -157,11 +164,4 @@ def _sampled(facts: Facts, names: list[str], parts: Sequence[SampledGroup]) -> S
 
 def _joined(parts: Sequence[list[Values]]) -> list[Values]:
     """Return the columns of parts of one table as those of the whole; its rows are not in order."""
-    return [_column(pages) for pages in zip(*parts, strict=True)]
-
-
-def _column(pages: Sequence[Values]) -> Values:
-    found = [page for page in pages if isinstance(page, Ids)]
-    if len(found) == len(pages):
-        return join_ids(found)
-    return concatenate([page for page in pages if not isinstance(page, Ids)])
+    return [*map(join_values, zip(*parts, strict=True))]

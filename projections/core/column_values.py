@@ -117,6 +117,18 @@ def join_ids(pages: Sequence[Ids]) -> Ids:
     return Ids(np.concatenate(joined), codes.labels)
 
 
+def join_values(pages: Sequence[Values]) -> Values:
+    """Return the pages of a column joined, whether of ids or of others.
+
+    >>> join_values([int64_array([1]), [None]])
+    [1, None]
+    """
+    found = [page for page in pages if isinstance(page, Ids)]
+    if len(found) == len(pages):
+        return join_ids(found)
+    return concatenate([page for page in pages if not isinstance(page, Ids)])
+
+
 def none_where_negative(numbers: Int64Array) -> Values:
     """Return the numbers with None in place of negative ones."""
     if len(numbers) and int(numbers.min()) < 0:

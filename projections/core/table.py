@@ -1,6 +1,6 @@
 """Published tables: a schema, columns with their rows in a fixed order, and a digest that depends on nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -14,6 +14,7 @@ from forecast_ledger.projections.core.column_values import (
     Column,
     Ids,
     Values,
+    join_values,
     plain_values,
     printed_values,
     row_count,
@@ -24,6 +25,7 @@ from forecast_ledger.projections.core.html import MOST_CHARTED, SHOWN_ROWS, Char
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 
+PART_ROWS = 1 << 18  # of a part of a large table, which has a digest of its own
 _AT_ONCE = 4_096  # rows printed together
 _encode = msgspec.json.Encoder().encode
 
@@ -58,13 +60,31 @@ class Table:
         return row_count(self.values[0])
 
     def digest(self) -> str:
-        """Return the SHA-256 of the schema and the values; tables with the same rows have the same digest."""
-        schema = [self.name, self.version, [(column.name, column.kind) for column in self.columns], len(self)]
-        digest = sha256(_encode(schema))
-        for values in self.values:
-            for part in _canonical(values):
+        """Return the SHA-256 of the schema and the values; tables with the same rows have the same digest.
+
+        That of a table with more than `PART_ROWS` rows is made of the digests of its parts; see `TableParts`.
+        """
+        if len(self) <= PART_ROWS:
+            return self._digest(self.values)
+        parts = TableParts([self])
+        for _ in parts:
+            pass
+        return parts.digest
+
+    def _digest(self, values: Iterable[Values]) -> str:
+        digest = sha256(_encode([*self._schema(), len(self)]))
+        for column in values:
+            for part in _canonical(column):
                 digest.update(part)
         return digest.hexdigest()
+
+    def _part_digest(self) -> str:
+        return self._digest(
+            _one_form(values, each.kind) for values, each in zip(self.values, self.columns, strict=True)
+        )
+
+    def _schema(self) -> list[Any]:
+        return [self.name, self.version, [(column.name, column.kind) for column in self.columns]]
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield each row as printed: decimals, instants and ids are text, counts integers, missing values None."""
@@ -192,9 +212,66 @@ class Table:
             raise TypeError(f"{column} is not a column of ids")
         return ids
 
+    @staticmethod
+    def joined(tables: "Sequence[Table]") -> "Table":
+        """Return the rows of one or more tables with the same columns, one table after the other."""
+        if len(tables) == 1:
+            return tables[0]
+        return replace(tables[0], values=tuple(map(join_values, zip(*(each.values for each in tables), strict=True))))
+
+    def slice(self, begin: int, end: int) -> "Table":
+        """Return the rows from `begin` up to `end`; they are shared, not copied."""
+        return replace(self, values=tuple(slice_rows(values, slice(begin, end)) for values in self.values))
+
     def rows_at(self, index: Int64Array) -> "Table":
         """Return the rows at these indices."""
         return replace(self, values=tuple(take_rows(values, index) for values in self.values))
+
+
+class TableParts:
+    """A table, of which only a part has to be in memory at a time.
+
+    Iterating over it yields tables of `PART_ROWS` rows, the last with fewer; there is at least one. Afterwards, `rows`
+    and `digest` are those of the whole table, however it was divided. The digest of a table of several parts is the
+    SHA-256 of its schema, its number of rows, and the digests of its parts.
+
+    >>> from forecast_ledger.projections.core.column_values import Column
+    >>> numbers = [Table("numbers", 1, (Column("n", "count", ""),), (np.arange(n, n + 3),)) for n in (0, 3)]
+    >>> parts = TableParts(numbers)
+    >>> [len(part) for part in parts], parts.rows, parts.digest == Table.joined(numbers).digest()
+    ([6], 6, True)
+    """
+
+    def __init__(self, tables: Iterable[Table]) -> None:
+        """tables: at least one, all with the same columns; their rows follow one another."""
+        self._tables = tables
+        self.rows = 0
+        self.digest = ""
+
+    def __iter__(self) -> Iterator[Table]:
+        digests: list[str] = []
+        self.rows = 0
+        for part in self._parts():
+            self.rows += len(part)
+            yield part
+            whole = self.rows == len(part) < PART_ROWS  # else another part may follow, and this digest is of no use
+            digests.append("" if whole else part._part_digest())
+        if len(digests) == 1:
+            self.digest = part._digest(part.values)
+        else:
+            self.digest = sha256(_encode([*part._schema(), self.rows, digests])).hexdigest()
+
+    def _parts(self) -> Iterator[Table]:
+        waiting: list[Table] = []
+        for table in self._tables:
+            waiting.append(table)
+            if sum(map(len, waiting)) > PART_ROWS:  # more rows than one part has, so that the last part is not empty
+                whole, begin = Table.joined(waiting), 0
+                while len(whole) - begin > PART_ROWS:
+                    yield whole.slice(begin, begin + PART_ROWS)
+                    begin += PART_ROWS
+                waiting = [whole.slice(begin, len(whole))]
+        yield Table.joined(waiting)
 
 
 def _order(keys: list[Values]) -> Int64Array:
@@ -237,6 +314,16 @@ def _canonical(values: Values) -> Iterator[bytes | memoryview]:
         yield _little_endian(ranks[values.codes])
     else:
         yield _little_endian(values)
+
+
+def _one_form(values: Values, kind: str) -> Values:
+    """Return values in the form that depends on them alone: whole numbers in an array if they fit in 64 bits."""
+    if isinstance(values, Ids | np.ndarray) or kind == "text":
+        return values
+    numbers = plain_values(values)
+    if all(type(number) is int and -(1 << 63) <= number < 1 << 63 for number in numbers):
+        return np.array(numbers, np.int64)
+    return numbers
 
 
 def _little_endian(numbers: Int64Array) -> memoryview:

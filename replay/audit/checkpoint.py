@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, read_facts, summarize_tables
+from forecast_ledger.projections.core.table import PART_ROWS
+from forecast_ledger.replay.reading.replay import AsOf, Cut, TableSummary, Watch, read_facts, summarize_tables
 from forecast_ledger.replay.reading.version import code_version
 
 LARGEST_CHECKPOINT = 2**20  # bytes of a checkpoint
@@ -17,12 +18,16 @@ _HEAD = "# `forecast-ledger verify LOG --checkpoint FILE` checks a log against t
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
-class SavedTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The version of a projection, and the rows and digest of its table."""
+class SavedTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The version of a projection, and the rows and digest of its table.
+
+    part_rows: if the digest is made of those of parts, the rows of each part; else 0.
+    """
 
     version: int
     rows: int
     digest: Digest
+    part_rows: int = 0
 
 
 class SavedCheckpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -59,8 +64,12 @@ def take_checkpoint(
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
         code=code_version(),
-        projections={name: SavedTable(**summary._asdict()) for name, summary in summarize_tables(facts).items()},
+        projections={name: _saved(summary) for name, summary in summarize_tables(facts).items()},
     )
+
+
+def _saved(table: TableSummary) -> SavedTable:
+    return SavedTable(**table._asdict(), part_rows=PART_ROWS if table.rows > PART_ROWS else 0)
 
 
 def checkpoint_text(checkpoint: SavedCheckpoint) -> str:
@@ -106,8 +115,10 @@ def compare_with_checkpoint(
     skipped = []
     for projection, was in checkpoint.projections.items():
         here = now.projections.get(projection)
-        if here is None or here.version != was.version:
+        if here is None or (here.version, here.part_rows) != (was.version, was.part_rows):
             what = "none" if here is None else f"version {here.version}"
+            if here is not None and here.version == was.version:
+                what = "another digest of tables with as many rows"
             skipped.append(
                 f"{projection}: the checkpoint has version {was.version}, this code has {what}; "
                 f"code {checkpoint.code} can compare"

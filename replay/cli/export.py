@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from forecast_ledger.replay.console.replaying import Location, segments_options
+from forecast_ledger.replay.console.replaying import Location, memory_option, segments_options
 from forecast_ledger.replay.console.shell import (
     UNREADABLE,
     USAGE,
@@ -43,12 +43,21 @@ _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB]
 )
 @click.option("--force", is_flag=True, help="Replace an existing export at OUT.")
 @click.option("--wide", is_flag=True, help="Print digests in full on a terminal too.")
+@memory_option
 @as_of_option
 @segments_options(found=False)
 @name_option
 @report_errors
 def export(
-    log: Location, out: Path, form: str, tables: str | None, force: bool, wide: bool, as_of: str | None, name: str
+    log: Location,
+    out: Path,
+    form: str,
+    tables: str | None,
+    force: bool,
+    wide: bool,
+    memory: int | None,
+    as_of: str | None,
+    name: str,
 ) -> None:
     """Write the events and all tables to OUT.
 
@@ -62,6 +71,8 @@ def export(
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.export import export as exported
 
+    if form in {_HUB, SEGMENTS} and memory is not None:
+        fail(f"--format {form} has no large tables: leave --memory out", USAGE)
     if form in {_HUB, SEGMENTS} and not isinstance(log, str):
         fail(f"--format {form} reads every row of the log: leave --segments and --trust out", USAGE)
     if form == _HUB:
@@ -72,7 +83,8 @@ def export(
     names = None if tables is None else _table_names(tables)
     try:
         with progress("read") as watch:
-            manifest = exported(log, out, form, name, parse_cut(as_of), tables=names, force=force, watch=watch)
+            cut = parse_cut(as_of)
+            manifest = exported(log, out, form, name, cut, tables=names, force=force, memory=memory, watch=watch)
     except FileExistsError as error:
         fail(str(error), USAGE)
     except OSError as error:

@@ -24,7 +24,7 @@ from forecast_ledger.replay.cli import (
 )
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.menu import WIDTH, Menu
-from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
+from forecast_ledger.replay.console.replaying import Location, memory_option, replay_log, segments_options
 from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
@@ -239,6 +239,7 @@ def columns(projection: str | None, view: View) -> None:
     shell_complete=completion.tables,
     help="Rebuild only this projection; repeatable. What no other needs is not computed.",
 )
+@memory_option
 @as_of_option
 @segments_options(found=False)
 @name_option
@@ -249,6 +250,7 @@ def replay(
     compare: str | None,
     engine: "Choice | None",
     only: tuple[str, ...],
+    memory: int | None,
     as_of: str | None,
     name: str,
     view: View,
@@ -263,21 +265,24 @@ def replay(
     if compare is not None:
         if not isinstance(log, str):
             fail("--compare reads every row of both logs: leave --segments and --trust out", USAGE)
-        if engine is not None or only:
-            fail("--compare builds all projections at once: leave --engine and --only out", USAGE)
+        if engine is not None or only or memory is not None:
+            fail("--compare builds all projections at once: leave --engine, --only and --memory out", USAGE)
         audit.compare(log, compare, as_of, name, view)
         return
     from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
     from forecast_ledger.projections.catalogue.question_parts import SUMS, needed
-    from forecast_ledger.replay.reading.replay import summarize_tables
+    from forecast_ledger.replay.reading.replay import summarize_parts, summarize_tables
 
     chosen = {require_projection(each) for each in only} or BUILT
     names = [each for each in CATALOGUE if each in chosen]
     if engine is None and needed(chosen) == {SUMS}:
         engine = "auto"
-    projections = (season := replay_log(log, name, as_of, engine, names)).projections
-    tables = summarize_tables(projections.facts, projections.cached, names).items()
-    rows = ({"projection": table, "rows": size.rows, "digest": size.digest} for table, size in tables)
+    projections = (season := replay_log(log, name, as_of, engine, names, memory)).projections
+    if memory is None:
+        tables = summarize_tables(projections.facts, projections.cached, names)
+    else:
+        tables = summarize_parts(projections, names)
+    rows = ({"projection": table, "rows": size.rows, "digest": size.digest} for table, size in tables.items())
     emit(["projection", "rows", "digest"], rows, view)
     say_as_of(season.checkpoint)
 

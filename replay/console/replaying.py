@@ -1,5 +1,6 @@
 """Replaying a log for a command, with or without the segments of its beginning."""
 
+import re
 from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
@@ -67,15 +68,39 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
     return WithSegments(log)
 
 
+class _Bytes(click.ParamType[int]):
+    """A number of bytes with a unit."""
+
+    name = "size"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number of bytes. Fails: it has another form."""
+        found = re.fullmatch(r"([0-9]{1,6})(MiB|GiB|MB|GB)", str(value).strip(), re.IGNORECASE | re.ASCII)
+        if found is None:
+            self.fail(f"{value!r} is not a size: write it like 2GiB or 500MB", param, ctx)
+        return int(found[1]) * _UNITS[found[2].lower()]
+
+
+_UNITS = {"mib": 1 << 20, "gib": 1 << 30, "mb": 10**6, "gb": 10**9}
+memory_option = click.option(
+    "--memory",
+    type=_Bytes(),
+    metavar="SIZE",
+    help="Compute large tables in parts, in about so much memory, such as 2GiB; they are the same. Forecasts in "
+    "segments are read in parts with --trust files.",
+)
+
+
 def replay_log(
     log: Location,
     name: str,
     as_of: str | None,
     engine: "Choice | None" = None,
     tables: Collection[str] = (),
+    memory: int | None = None,
 ) -> "Replay":
-    """Replay a log as of a cut, showing progress. engine, tables: see `reading.replay.replay`."""
+    """Replay a log as of a cut, showing progress. engine, tables, memory: see `reading.replay.replay`."""
     from forecast_ledger.replay.reading.replay import replay
 
     with progress("read") as watch:
-        return replay(log, name, parse_cut(as_of), watch, engine=engine, tables=tables)
+        return replay(log, name, parse_cut(as_of), watch, engine=engine, tables=tables, memory=memory)

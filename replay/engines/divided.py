@@ -1,15 +1,20 @@
 """All tables of a log whose questions are scored in parts, by one of the engines."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from forecast_ledger.projections.catalogue.catalogue import BUILT
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.catalogue.question_parts import finish, needed
-from forecast_ledger.replay.engines.engines import ENGINES, Engine, processors
+from forecast_ledger.projections.catalogue.question_parts import ACCOUNTS, finish, is_by_question, needed, score
+from forecast_ledger.projections.core.table import Table, TableParts
+from forecast_ledger.projections.scores.time_weighted import MOST_PARTS
+from forecast_ledger.projections.tables.score_tables import facts_on
+from forecast_ledger.projections.trading.account_histories import Selection
+from forecast_ledger.replay.engines.engines import ENGINES, Choice, Engine, processors
 from forecast_ledger.replay.engines.log_frame import LogFrame, UnreadForecasts
 from forecast_ledger.replay.engines.tasks import FORECASTS, Shared, divide, tasks
 
@@ -19,6 +24,14 @@ MANY = 1 << 22  # forecasts from which on it is worth starting processes
 def engine_for(frame: LogFrame) -> Engine:
     """Return the engine for a log: processes, if there are many forecasts, and processors for more than one."""
     return "processes" if processors() > 1 and frame.frame.counts.sum() >= MANY else "local"
+
+
+def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int | None = None) -> Projections:
+    """Return the projections of a log, as `replay` describes it. Raises Refused, Corrupt, Unavailable."""
+    chosen = engine_for(frame) if engine == "auto" else engine
+    if memory is None:
+        return divided(frame, chosen, tables)
+    return InParts(frame, chosen, tables, forecasts_within(memory, chosen))
 
 
 def divided(
@@ -35,3 +48,61 @@ def divided(
     facts = replace(shared.facts, forecasts=UnreadForecasts.of(partial(frame.forecasts_on, every)))
     parts = ENGINES[engine](shared, tasks(frame, divide(frame, forecasts))) if wanted else ()
     return Projections(facts, cached=finish(facts, parts, wanted))
+
+
+class InParts(Projections):
+    """The projections of a log whose large tables are never whole in memory: each is computed again in parts.
+
+    Tables with a row for a question or an account are large. The others rest on sums that an engine computes once.
+    """
+
+    def __init__(self, frame: LogFrame, engine: Engine, tables: Collection[str], forecasts: int) -> None:
+        """forecasts: of the questions that are scored together, about. Raises Corrupt, Unavailable."""
+        small = [name for name in tables if not is_by_question(name)]
+        whole = divided(frame, engine, small, forecasts)
+        super().__init__(whole.facts, cached=whole.cached)
+        self._frame, self._engine, self._forecasts = frame, engine, forecasts
+
+    def parts(self, name: str) -> TableParts:
+        """Return the table of a projection in parts, which raise Corrupt, Unavailable, Refused."""
+        if is_by_question(name):
+            return TableParts(self._by_question(name))
+        if CATALOGUE[name].division == ACCOUNTS:
+            return TableParts(self._by_account())
+        return super().parts(name)
+
+    def _by_question(self, name: str) -> Iterator[Table]:
+        """Yield a table some questions at a time; if its key begins with the contest, contest after contest."""
+        facts, wanted = self._frame.frame.facts, frozenset({name})
+        yield self.as_table(name, score(facts, np.zeros(0, np.int64), wanted).tables[name])
+        # The parts of a score on a question are fewer than its forecasts squared.
+        size, power = (MOST_PARTS, 2) if name == "score_parts" else (self._forecasts, 1)
+        for contest in sorted(facts.contests) if CATALOGUE[name].key[0] == "contest" else [None]:
+            own = None if contest is None else facts.contests[contest].entries
+            shared = Shared(facts_on(facts, contest, None), self._frame.sealed, wanted)
+            for part in ENGINES[self._engine](shared, tasks(self._frame, divide(self._frame, size, own, power))):
+                yield self.as_table(name, part.tables[name])
+
+    def _by_account(self) -> Iterator[Table]:
+        yield self.selected_portfolios(Selection(""))
+        for contest, participant in sorted(self.facts.books.accounts):
+            yield self.selected_portfolios(Selection(contest, participant))
+
+
+def forecasts_within(memory: int, engine: Engine) -> int:
+    """Return how many forecasts are scored together in about this much memory, in bytes, of all processes.
+
+    Raises Refused(out_of_range): it is too little.
+    """
+    count = processors() + 1 if engine == "processes" else 1  # this process has the results
+    own = memory // count - _PROCESS
+    if own < _LEAST * _FORECAST:
+        least = -(-(_PROCESS + _LEAST * _FORECAST) * count >> 20)
+        detail = f"{memory >> 20} MiB is too little for the engine {engine}"
+        raise Refused("out_of_range", "memory", None, detail, remedy=f"give {least} MiB or more")
+    return min(own // _FORECAST, FORECASTS)
+
+
+_PROCESS = 200 << 20  # bytes that a process needs for itself, about
+_FORECAST = 2_000  # bytes for each forecast that is scored, about
+_LEAST = 1 << 12  # forecasts

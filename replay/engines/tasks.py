@@ -1,6 +1,6 @@
 """Tasks: questions whose forecasts are read and scored together, by any process that has the frame of the log."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -39,25 +39,29 @@ class Shared(NamedTuple):
         return score(replace(self.facts, forecasts=forecasts), task.questions, self.wanted)
 
 
-def divide(frame: LogFrame, forecasts: int = FORECASTS) -> list[Int64Array]:
-    """Return the questions of a log, by code, in parts of about so many forecasts.
+def divide(
+    frame: LogFrame, size: int = FORECASTS, of: Collection[int] | None = None, power: int = 1
+) -> list[Int64Array]:
+    """Return the questions of a log, by code, in parts of about one size, or of one question that is larger.
 
-    The questions of a part are neighbours in the order of ids, as in segments.
+    The questions of a part are neighbours in the order of ids, as in segments. size: the sum over its questions of the
+    number of their forecasts to this power. of: some questions, if not all.
     """
     labels = frame.frame.facts.question_codes.labels
-    order = np.array(sorted(range(len(labels)), key=labels.__getitem__), np.int64)
-    before = np.cumsum(frame.frame.counts[order]) - frame.frame.counts[order]
-    return np.split(order, np.flatnonzero(np.diff(before // forecasts)) + 1) if len(order) else []
+    order = np.array(sorted(range(len(labels)) if of is None else of, key=labels.__getitem__), np.int64)
+    sizes = frame.frame.counts[order] ** power
+    before = np.cumsum(sizes) - sizes
+    return np.split(order, np.flatnonzero(np.diff(before // size)) + 1) if len(order) else []
 
 
 def tasks(frame: LogFrame, parts: list[Int64Array]) -> Iterator[Task]:
-    """Yield a task for each part of the questions of a log."""
+    """Yield a task for each part of questions of a log."""
     rest = frame.frame.rest
     if not rest:
         yield from (Task(part, []) for part in parts)
         return
     *columns, lengths, numbers = map(np.concatenate, zip(*rest, strict=True))
-    task_of = np.zeros(len(frame.frame.counts), np.int64)
+    task_of = np.full(len(frame.frame.counts), -1)  # a question of no part
     for number, part in enumerate(parts):
         task_of[part] = number
     own = task_of[columns[3]]

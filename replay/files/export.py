@@ -52,12 +52,14 @@ def export(  # noqa: PLR0913 - what has a default is named
     *,
     tables: Sequence[str] | None = None,
     force: bool = False,
+    memory: int | None = None,
     watch: Watch = lambda _: None,
 ) -> Manifest:
     """Export a log to a folder, or to one SQLite file with its metadata beside it; the same log gives the same bytes.
 
     log, name, as_of: as in `replay`. form: csv, jsonl, parquet, arrow, sqlite, or segments, which has the log alone, as
-    `seal` writes it. tables: projections by name; if None, the default ones. force: replace an existing export.
+    `seal` writes it. tables: projections by name; if None, the default ones. force: replace an existing export. memory:
+    as in `replay`; the files are the same.
 
     The output gets its name only when it is complete; what interrupted exports to the same path left is removed.
     Raises, first that applies: ValueError (segments have no tables), KeyError (no such format or projection),
@@ -84,24 +86,20 @@ def export(  # noqa: PLR0913 - what has a default is named
             _check_free(out, form, force=force)
             move_into_place(part / form, out)
             return manifest
-    season = replay(log, name, as_of, watch)
+    season = replay(log, name, as_of, watch, tables=names, memory=memory)
     with scratch_folder(out) as part, open_store(log, name) as store:
         whole, code = _is_whole(store, season.checkpoint.position), code_version()
         manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {})
         contents = export_tables(season.projections, names, store, season.checkpoint)
         if form == SQLITE:
-            from forecast_ledger.replay.files.sqlite_export import datasette_metadata, write_database  # noqa: PLC0415 - late: sqlite_utils
-
-            described = write_database(part / SQLITE, contents, manifest)
-            (part / MANIFEST_FILE).write_bytes(datasette_metadata(manifest, out.stem, described))
-            _check_free(out, form, force=force)
-            move_into_place(part / SQLITE, out)
-            move_into_place(part / MANIFEST_FILE, out.with_suffix(METADATA))
+            _write_database(part, out.stem, contents, manifest)
         else:
             (part / form).mkdir()
             _write_folder(part / form, contents, manifest)
-            _check_free(out, form, force=force)
-            move_into_place(part / form, out)
+        _check_free(out, form, force=force)
+        move_into_place(part / form, out)
+        if form == SQLITE:
+            move_into_place(part / MANIFEST_FILE, out.with_suffix(METADATA))
     return manifest
 
 
@@ -164,12 +162,20 @@ def _is_whole(store: Store, position: int) -> bool:
     return position == 0 or len(set(commands)) == len(commands)
 
 
+def _write_database(folder: Path, title: str, tables: Iterable[ExportTable], manifest: Manifest) -> None:
+    """Write an SQLite file, and the metadata for datasette, to a folder."""
+    from forecast_ledger.replay.files.sqlite_export import datasette_metadata, write_database  # noqa: PLC0415 - late: sqlite_utils
+
+    described = write_database(folder / SQLITE, tables, manifest)
+    (folder / MANIFEST_FILE).write_bytes(datasette_metadata(manifest, title, described))
+
+
 def _write_folder(folder: Path, tables: Iterable[ExportTable], manifest: Manifest) -> None:
     """Write one file per table, the data dictionary, and finally the manifest."""
     done = []
     for sheet in tables:
         manifest.tables[sheet.name] = _write_part(folder, sheet, manifest.format)
-        done.append(sheet._replace(chunks=()))
+        done.append(sheet)
     last = describe_columns(done)
     manifest.tables[last.name] = _write_part(folder, last, manifest.format)
     (folder / MANIFEST_FILE).write_bytes(manifest.encoded())
@@ -180,5 +186,5 @@ def _write_part(folder: Path, sheet: ExportTable, form: str) -> ManifestEntry:
     FILE_FORMATS[form].write(path, sheet)
     with path.open("rb") as file:
         return ManifestEntry(
-            sheet.rows, sheet.digest, sheet.version, path.name, file_digest(file, "sha256").hexdigest()
+            sheet.chunks.rows, sheet.chunks.digest, sheet.version, path.name, file_digest(file, "sha256").hexdigest()
         )

@@ -13,7 +13,7 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import Column, columns_of_rows, ids
-from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.reading.event_text import event_ids
 
@@ -78,17 +78,28 @@ class LogPages(Protocol):
         """Return all rows in log order."""
 
 
+class Chunks(Protocol):
+    """The rows of a table in chunks with the same columns, at least one.
+
+    rows, digest: of the whole table, once all chunks were read.
+    """
+
+    rows: int
+    digest: str
+
+    def __iter__(self) -> Iterator[Table]:
+        """Return the chunks."""
+
+
 class ExportTable(NamedTuple):
-    """A table to be exported, in chunks with the same columns; rows and digest are those of the whole table."""
+    """A table to be exported, in chunks."""
 
     name: str
     meaning: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     version: int
-    rows: int
-    digest: str
-    chunks: Iterable[Table]
+    chunks: Chunks
 
 
 def export_tables(
@@ -99,12 +110,10 @@ def export_tables(
     The log is read and checked again while it is exported. Raises Corrupt: the row at the checkpoint has changed.
     """
     meaning = "the log: one row per event; all other tables are computed from it"
-    yield ExportTable(
-        "events", meaning, ("position",), EVENT_COLUMNS, _EVENTS, until.position, until.digest, _events(store, until)
-    )
+    yield ExportTable("events", meaning, ("position",), EVENT_COLUMNS, _EVENTS, _Events(store, until))
     yield _projection(projections, "contests")
     yield _projection(projections, "questions")
-    yield _in_one_chunk(_participants(projections.facts), "every participant in the tables", ("participant",))
+    yield _in_chunks(_participants(projections.facts), "every participant in the tables", ("participant",))
     for name in names:
         if name not in {"contests", "questions"}:
             yield _projection(projections, name)
@@ -114,7 +123,7 @@ def describe_columns(sheets: Iterable[ExportTable], twins: Iterable[tuple[str, C
     """Return the data dictionary: the meaning of every column. twins: further columns, by table."""
     rows = [(sheet.name, *_described(column)) for sheet in sheets for column in sheet.columns]
     rows += [(table, column.name, column.kind, "float, for plotting", column.meaning) for table, column in twins]
-    return _in_one_chunk(dictionary_table(rows), "the meaning of every column", ("table", "column"))
+    return _in_chunks(dictionary_table(rows), "the meaning of every column", ("table", "column"))
 
 
 def dictionary_table(rows: Sequence[tuple[str, ...]]) -> Table:
@@ -127,11 +136,12 @@ def _described(column: Column) -> tuple[str, str, str, str]:
 
 
 def _projection(projections: Projections, name: str) -> ExportTable:
-    return _in_one_chunk(projections.table(name), CATALOGUE[name].meaning, CATALOGUE[name].key)
+    row = CATALOGUE[name]
+    return ExportTable(name, row.meaning, row.key, row.columns, row.version, projections.parts(name))
 
 
-def _in_one_chunk(table: Table, meaning: str, key: tuple[str, ...]) -> ExportTable:
-    return ExportTable(table.name, meaning, key, table.columns, table.version, len(table), table.digest(), [table])
+def _in_chunks(table: Table, meaning: str, key: tuple[str, ...]) -> ExportTable:
+    return ExportTable(table.name, meaning, key, table.columns, table.version, TableParts([table]))
 
 
 def _participants(facts: Facts) -> Table:
@@ -146,6 +156,17 @@ def _participants(facts: Facts) -> Table:
     labels = sorted(participants | references.keys())
     kinds = [references.get(who, "participant") for who in labels]
     return Table("participants", 1, _PARTICIPANTS, (ids(labels), kinds))
+
+
+class _Events:
+    """The events up to a checkpoint."""
+
+    def __init__(self, store: LogPages, until: log.Checkpoint) -> None:
+        self._store, self._until = store, until
+        self.rows, self.digest = until
+
+    def __iter__(self) -> Iterator[Table]:
+        return _events(self._store, self._until)
 
 
 def _events(store: LogPages, until: log.Checkpoint) -> Iterator[Table]:

@@ -81,7 +81,7 @@ VIEWS = {
 
 
 def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest) -> list[ExportTable]:
-    """Write a new database, the manifest last, and return its tables without their rows.
+    """Write a new database, the manifest last, and return its tables.
 
     Raises Refused (a count with more than 64 bits), OSError (the file cannot be written).
     """
@@ -93,7 +93,7 @@ def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest
         with database.atomic():
             for sheet in sheets:
                 manifest.tables[sheet.name] = _table(database, sheet)
-                done.append(sheet._replace(chunks=()))
+                done.append(sheet)
             last = describe_columns(done, [twin for sheet in done for twin in _float_columns(sheet)])
             manifest.tables[last.name] = _table(database, last)
             _add_search_and_views(database)
@@ -122,7 +122,7 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
             same = all(
                 stored == tuple(computed) for stored, computed in zip_longest(there, _rows(sheet, joined), fillvalue=())
             )
-            if not same or names != [name for name, *_ in there.description] or part.digest != sheet.digest:
+            if not same or names != [name for name, *_ in there.description] or part.digest != sheet.chunks.digest:
                 yield sheet.name
     rows = database.execute("SELECT * FROM data_dictionary ORDER BY rowid").fetchall()
     if dictionary_table(rows).digest() != manifest.tables["data_dictionary"].digest:
@@ -140,7 +140,7 @@ def _table(database: Database, sheet: ExportTable) -> ManifestEntry:
     for name in joined:
         if name != sheet.key[0]:
             table.create_index([name])
-    return ManifestEntry(sheet.rows, sheet.digest, sheet.version)
+    return ManifestEntry(sheet.chunks.rows, sheet.chunks.digest, sheet.version)
 
 
 def _joined(sheet: ExportTable) -> list[str]:

@@ -1,6 +1,7 @@
 """Replay a log up to a cut and compute its projections."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD, facts_of_segments, frame_of_segments
 from forecast_ledger.projections.tables.analysis import CachedResults
-from forecast_ledger.replay.engines.divided import divided, engine_for
+from forecast_ledger.replay.engines.divided import scored
 from forecast_ledger.replay.engines.engines import ENGINES, Choice
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 from forecast_ledger.replay.reading.plain_dates import end_of_date
@@ -81,12 +82,12 @@ def replay(  # noqa: PLR0913 - what has a default is named
     trust: Trust = "rows",
     engine: Choice | None = None,
     tables: Collection[str] = BUILT,
+    memory: int | None = None,
 ) -> Replay:
     """Read a log up to a cut, check its digests, and prepare its projections.
 
     of: the location of a store, of which `name` selects a ledger; it can be `WithSegments`; or an open ledger, which
-    stays open.
-    as_of: see `Cut`.
+    stays open. as_of: see `Cut`.
     segments: a folder that has the beginning of the log of a store; only the rest is read from the store.
     trust: of segments. With `rows`, each row is rebuilt and its digest checked, as those of a log are. With `files`,
     the SHA-256 of each file is the one that the folder states, which is enough for a folder that you sealed yourself;
@@ -97,9 +98,12 @@ def replay(  # noqa: PLR0913 - what has a default is named
     `processes` or `auto` guards its start with `if __name__ == "__main__":`, because each process imports it.
     tables: for which an engine computes what they need; the fewer, the less is scored and sent. Others can be asked for
     too, and then have all forecasts read.
+    memory: bytes for forecasts and large tables, about. An engine, by default `auto`, scores as many questions together
+    as fit, and `Projections.parts` computes large tables in parts. Forecasts that are not read from segments with the
+    trust `files` have to fit.
     Raises, first that applies: ValueError (no such trust, or nothing that it could be of; no such engine), Refused
-    (as_of is not an instant, or beyond the log), Unavailable (also if the segments are of another log, or end after
-    it), Corrupt.
+    (as_of is not an instant, or beyond the log; too little memory), Unavailable (also if the segments are of another
+    log, or end after it), Corrupt.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -117,19 +121,25 @@ def replay(  # noqa: PLR0913 - what has a default is named
     """
     begun, cut = instrumentation.now_ns(), Cut(as_of)
     if segments is not None or trust != "rows":
-        if not isinstance(of, str | PathLike):
-            raise ValueError(f"trust {trust!r}: an open ledger has no segments; give the location of its store")
-        of = WithSegments(of, segments, trust)
+        of = _with_segments(of, segments, trust)
     if engine not in {None, "auto", *ENGINES}:
         raise ValueError(f"no engine named {engine!r}: give {', '.join(ENGINES)} or auto")
-    if engine is None:
+    if engine is None and memory is None:
         projections, head = Projections(_facts_of(of, name, cut, watch)), cut.reached()
     else:
-        frame, head = _frame_of(of, name, cut, watch), cut.reached()
-        projections = divided(frame, engine_for(frame) if engine == "auto" else engine, tables)
+        frame, head = _frame_of(of, name, cut, watch, memory), cut.reached()
+        projections = scored(frame, engine or "auto", tables, memory)
     name = name if isinstance(of, str | PathLike) else of.name
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, projections)
+
+
+def _with_segments(
+    of: str | PathLike[str] | Readable, segments: str | PathLike[str] | None, trust: Trust
+) -> WithSegments:
+    if not isinstance(of, str | PathLike):
+        raise ValueError(f"trust {trust!r}: an open ledger has no segments; give the location of its store")
+    return WithSegments(of, segments, trust)
 
 
 def _facts_of(of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch) -> Facts:
@@ -139,11 +149,11 @@ def _facts_of(of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: 
         return from_log.facts(cut.pages(of.read(), watch))
 
 
-def _frame_of(of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch) -> LogFrame:
+def _frame_of(of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch, memory: int | None) -> LogFrame:
     if isinstance(of, str | PathLike):
-        return read_frame(of, name, cut, watch)
+        return read_frame(of, name, cut, watch, memory)
     with gc_pause.paused():
-        frame = frame_of_segments((), cut.pages(of.read(), watch))
+        frame = frame_of_segments((), _within(memory, cut.pages(of.read(), watch)))
     return LogFrame(frame, SealedForecasts(Path(), (), frame.facts.as_of))
 
 
@@ -173,6 +183,18 @@ def summarize_tables(
             return {name: beside[name].result() if name in beside else here[name] for name in names}
         finally:
             aside.shutdown(wait=False, cancel_futures=True)
+
+
+def summarize_parts(projections: Projections, names: Collection[str]) -> dict[str, TableSummary]:
+    """Compute projections one after the other, of which only a part has to be in memory at a time."""
+    return {name: _summarize_parts(projections, name) for name in names}
+
+
+def _summarize_parts(projections: Projections, name: str) -> TableSummary:
+    with gc_pause.paused():
+        parts = projections.parts(name)
+        deque(parts, maxlen=0)
+        return TableSummary(CATALOGUE[name].version, parts.rows, parts.digest)
 
 
 def _follows_scores(name: str) -> bool:
@@ -226,11 +248,17 @@ def read_facts(location: str | PathLike[str], name: str, cut: "Cut", watch: Watc
         return facts_of_segments(((part.columns, part.end) for part in parts.segments), parts.pages)
 
 
-def read_frame(location: str | PathLike[str], name: str, cut: "Cut", watch: Watch = lambda _: None) -> LogFrame:
+def read_frame(
+    location: str | PathLike[str],
+    name: str,
+    cut: "Cut",
+    watch: Watch = lambda _: None,
+    memory: int | None = None,
+) -> LogFrame:
     """Read a log up to a cut without the forecasts in its segments, which can then be read for some questions.
 
-    Forecasts that are not in segments, or whose every row is to be checked, are in memory. Raises Unavailable, Corrupt;
-    see `open_parts`.
+    Forecasts that are not in segments, or whose every row is to be checked, are in memory. Raises Refused (they need
+    more memory, in bytes), Unavailable, Corrupt; see `open_parts`.
     """
     folder, read = location.folder if isinstance(location, WithSegments) else Path(), list[Segment]()
 
@@ -240,8 +268,23 @@ def read_frame(location: str | PathLike[str], name: str, cut: "Cut", watch: Watc
             yield part.columns, part.end
 
     with open_parts(location, name, cut, watch, UNREAD | FRAME_UNREAD) as parts:
-        frame = frame_of_segments(columns(parts.segments), parts.pages)
+        frame = frame_of_segments(columns(parts.segments), _within(memory, parts.pages))
     return LogFrame(frame, SealedForecasts(folder, tuple(read), frame.facts.as_of))
+
+
+_EVENT = 300  # bytes for each event that is not read as columns, about
+
+
+def _within(memory: int | None, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+    """Yield pages of events that fit in memory. Raises Refused(out_of_range)."""
+    count = 0
+    for page in pages:
+        count += len(page)
+        if memory is not None and count * _EVENT > memory:
+            detail = f"events that are not in segments, {count:,} or more, need more than {memory >> 20} MiB"
+            remedy = "seal the log, and read the segments with the trust `files`"
+            raise Refused("out_of_range", "memory", None, detail, remedy=remedy)
+        yield page
 
 
 @contextmanager

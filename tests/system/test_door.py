@@ -72,7 +72,11 @@ import forecast_ledger.replay.reading.replay
 print(replay is forecast_ledger.replay, *inspect.signature(replay).parameters)
 print(forecast_ledger.replay.reading.replay.replay.__name__)
 """
-    assert _python(code).splitlines() == ["0 0", "True of name as_of watch segments trust engine tables", "replay"]
+    assert _python(code).splitlines() == [
+        "0 0",
+        "True of name as_of watch segments trust engine tables memory",
+        "replay",
+    ]
 
 
 def test_importing_it_is_quick_and_loads_no_library() -> None:

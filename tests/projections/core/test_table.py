@@ -1,6 +1,10 @@
 """Tables: schema, order of rows, printing, and a digest that depends on nothing else."""
 
+import json
+import struct
 from dataclasses import replace
+from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +24,7 @@ from forecast_ledger.projections.core.column_values import (
     plain_values,
     printed_values,
 )
-from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.core.wide_int import WideInt
 from tests.support.effort import times
 
@@ -216,6 +220,77 @@ def test_a_digest_does_not_depend_on_how_ids_are_numbered(rows: Rows, labels: li
 def test_two_tables_have_one_digest_if_and_only_if_their_rows_are_the_same(one: Rows, other: Rows) -> None:
     """The order of rows matters."""
     assert (table(one).digest() == table(other).digest()) == (one == other)
+
+
+# --- tables in parts
+
+
+@given(RANDOM, RANDOM, st.lists(st.integers(0, 9), max_size=5), st.integers(1, 4))
+def test_a_table_in_parts_has_the_rows_and_the_digest_of_the_whole(
+    rows: Rows, more: Rows, cuts: list[int], size: int
+) -> None:
+    """However it was divided, and however ids were numbered; no part but the last has fewer rows than a part has."""
+    rows = rows + more
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("forecast_ledger.projections.core.table.PART_ROWS", size)
+        ends = sorted(min(cut, len(rows)) for cut in cuts)
+        given = [table(rows[begin:end]) for begin, end in pairwise([0, *ends, len(rows)])]
+        parts = TableParts(given)
+        found = [*parts]
+        assert [row for part in found for row in part.plain()] == rows
+        assert [len(part) for part in found[:-1]] == [size] * ((len(rows) - 1) // size if rows else 0)
+        assert (parts.rows, parts.digest) == (len(rows), table(rows).digest())
+        assert [*parts] != []
+        assert (parts.rows, parts.digest) == (len(rows), table(rows).digest())
+
+
+def test_the_digest_of_a_large_table_is_made_of_those_of_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The schema, the number of rows, and the digest of each part: its schema, rows and columns, as of a small table.
+
+    A column is in 64-bit numbers, the least byte first, wherever all its numbers in that part fit and none is missing.
+    """
+    monkeypatch.setattr("forecast_ledger.projections.core.table.PART_ROWS", 2)
+    schema = ["things", 1, [["who", "id"], ["when", "instant"], ["worth", "money"]]]
+    rows: Rows = [("bob", 5, 10), ("ada", 7, -1), ("bob", 3, None), ("cy", 2, 4), ("cy", 1, 2**70)]
+    columns = [
+        (["ada", "bob"], [1, 0], [5, 7], struct.pack("<2q", 10, -1)),
+        (["bob", "cy"], [0, 1], [3, 2], b'[null,"4"]'),
+        (["cy"], [0], [1], b'["1180591620717411303424"]'),
+    ]
+
+    def sha(*pieces: bytes) -> str:
+        return sha256(b"".join(pieces)).hexdigest()
+
+    def coded(plain: object) -> bytes:
+        return json.dumps(plain, separators=(",", ":")).encode()
+
+    parts = [
+        sha(
+            coded([*schema, len(who)]),
+            coded(labels),
+            *(struct.pack(f"<{len(who)}q", *each) for each in (who, at)),
+            worth,
+        )
+        for labels, who, at, worth in columns
+    ]
+    assert table(rows).digest() == sha(coded([*schema, 5, parts]))
+    assert table(rows[:2]).digest() == sha(coded([*schema, 2]), *_small(columns[0]))
+
+
+def _small(columns: tuple[list[str], list[int], list[int], bytes]) -> list[bytes]:
+    """The bytes of the columns of a table with one part; this one's last column is a list."""
+    labels, who, at, _ = columns
+    return [json.dumps(labels, separators=(",", ":")).encode(), struct.pack("<4q", *who, *at), b'["10","-1"]']
+
+
+@given(RANDOM, RANDOM, st.integers(1, 3))
+def test_two_large_tables_have_one_digest_if_and_only_if_their_rows_are_the_same(
+    one: Rows, other: Rows, size: int
+) -> None:
+    """Also where a column is an array in one of them and a list in the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("forecast_ledger.projections.core.table.PART_ROWS", size)
+        assert (table(one).digest() == table(other).digest()) == (one == other)
 
 
 WIDE = st.lists(st.integers(-(2**134), 2**134) | st.integers(-2, 2), max_size=9)

@@ -146,6 +146,29 @@ def test_another_ledger_or_instant_is_a_difference(log: str) -> None:
     ]
 
 
+def test_a_large_table_is_compared_if_its_digest_is_made_of_the_same_parts(
+    log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before 0.2.0, the digest of a large table was not made of parts; a checkpoint says how many rows these have."""
+    was = take_checkpoint(log)
+    assert "part_rows" not in checkpoint_text(was)
+    for module in ("projections.core.table", "replay.audit.checkpoint"):
+        monkeypatch.setattr(f"forecast_ledger.{module}.PART_ROWS", 1)
+    now = take_checkpoint(log)
+    large = [name for name, table in now.projections.items() if table.rows > 1]
+    assert "standing" in large
+    assert [name for name, table in now.projections.items() if table.part_rows == 1] == large
+    assert "part_rows = 1 }" in checkpoint_text(now)
+    assert compare_with_checkpoint(read_checkpoint(checkpoint_text(now).encode()), log) == ([], [])
+    found = compare_with_checkpoint(was, log)
+    assert [line.partition(":")[0] for line in found.skipped] == large
+    assert "this code has another digest of tables with as many rows" in found.skipped[0]
+    assert found.apart == []
+    forged = structs.replace(now.projections["standing"], digest="0" * 64)
+    changed = structs.replace(now, projections={**now.projections, "standing": forged})
+    assert [line.partition(":")[0] for line in compare_with_checkpoint(changed, log).apart] == ["projection standing"]
+
+
 def test_a_projection_of_another_version_is_not_compared(tmp_path: Path, log: str) -> None:
     """A note names it and the code that can compare it; that is no finding. Nor is a projection that was removed."""
     kept = take_checkpoint(log)

@@ -22,5 +22,5 @@ def test_engines_print_the_same_digests(tmp_path: Path) -> None:
         assert run("replay", log, "--only=prizes", "--only=leaderboard", "--format=csv", *more).stdout == only
     assert run("replay", log, "--only", "prize", "--engine", "local").exit_code == USAGE
     refused = run("replay", log, "--compare", log, "--engine", "local")
-    assert (refused.exit_code, "leave --engine and --only out" in refused.stderr) == (USAGE, True)
+    assert (refused.exit_code, "leave --engine, --only and --memory out" in refused.stderr) == (USAGE, True)
     assert run("replay", log, "--engine", "spork").exit_code == USAGE

@@ -1,0 +1,199 @@
+"""Large tables in parts: the same rows and digests as whole ones, for every engine and any memory."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.replay.engines.divided import InParts, forecasts_within
+from forecast_ledger.replay.engines.engines import ENGINES, Engine
+from forecast_ledger.replay.engines.log_frame import LogFrame
+from forecast_ledger.replay.engines.tasks import divide, tasks
+from forecast_ledger.replay.files.export import export
+from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.reading.replay import Cut, TableSummary, read_frame, replay, summarize_parts
+from forecast_ledger.replay.reading.with_segments import WithSegments
+from tests.replay.cli.test_main import run
+from tests.replay.engines.test_divided import in_processes
+from tests.support import oracle
+from tests.support.exports import commands_of, contents, written
+from tests.support.given import contest, day, entry, forecast, opened, resolution
+from tests.system.test_stories import STORIES
+
+IN_PARTS = (
+    "forecasts",
+    "standing",
+    "consensus",
+    "score_parts",
+    "scores",
+    "wis_parts",
+    "admissions",
+    "portfolio_snapshots",
+)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of few rows, so that a table of a small log has many."""
+    monkeypatch.setattr("forecast_ledger.projections.core.table.PART_ROWS", 5)
+
+
+def summaries(projections: Projections, names: Iterable[str] = CATALOGUE) -> dict[str, TableSummary]:
+    """Those of tables that are computed at once."""
+    tables = {name: projections.table(name) for name in names}
+    return {name: TableSummary(table.version, len(table), table.digest()) for name, table in tables.items()}
+
+
+def unread(*_: object) -> None:
+    """Fail: all forecasts of the log are read at once."""
+    raise AssertionError("a table in parts never has all forecasts in memory")
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_table_of_every_story_is_the_same_in_parts(story: str, tmp_path: Path) -> None:
+    """From a log, and from segments and a tail; one question at a time, and some."""
+    log = written(tmp_path / "log.db", commands_of(story))
+    tables = [*IN_PARTS, "leaderboard", "prizes", "brier"]
+    expected = summaries(replay(log).projections, tables)
+    seal(log, tmp_path / "log.db.segments", rows=16)
+    size = Random(story).randrange(2, 30)
+    for location, forecasts in ((log, 1), (WithSegments(log), size)):
+        projections = InParts(read_frame(location, "main", Cut(None)), "local", tables, forecasts)
+        assert summarize_parts(projections, tables) == expected
+
+
+@pytest.mark.parametrize("engine", ["local", "processes"])
+def test_a_table_in_parts_is_made_of_some_forecasts_at_a_time(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process and in others; those of BUILT never need all forecasts."""
+    monkeypatch.setitem(ENGINES, "processes", in_processes(2))
+    log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    tables = [*BUILT, *IN_PARTS]
+    expected = summaries(replay(log).projections, tables)
+    monkeypatch.setattr(LogFrame, "forecasts_on", unread)
+    projections = InParts(read_frame(log, "main", Cut(None)), engine, BUILT, 3)
+    assert summarize_parts(projections, tables) == expected
+
+
+def test_the_tables_in_parts_are_those_with_a_row_for_a_question_or_an_account(tmp_path: Path) -> None:
+    """The others are sums, boards and what is kept of contests."""
+    log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    projections = InParts(read_frame(log, "main", Cut(None)), "local", BUILT, 3)
+    asked: list[str] = []
+    projections.table = lambda name: asked.append(name) or Projections.table(projections, name)  # type: ignore[method-assign, func-returns-value]
+    summarize_parts(projections, CATALOGUE)
+    assert {*CATALOGUE} - {*asked} == {*IN_PARTS}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "sqlite"])
+def test_an_export_in_parts_has_the_same_bytes(tmp_path: Path, form: str) -> None:
+    """The memory is no part of what is exported."""
+    log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    names = [*BUILT, "forecasts", "score_parts"]
+    for out, memory in (("whole", None), ("parts", 1 << 30)):
+        (tmp_path / out).mkdir()
+        export(log, tmp_path / out / "x", form, tables=names, memory=memory)
+    assert contents(tmp_path / "whole") == contents(tmp_path / "parts")
+
+
+def test_parts_of_scores_are_computed_for_so_many_questions_as_have_few_enough_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log with more parts of scores than one table may have is refused as a whole, and has them in parts.
+
+    Three forecasters with two forecasts each on eight questions: on a question, each forecast has a part for each
+    change of its peers while it stands.
+    """
+    log, said = tmp_path / "log.db", list[AnyCommand]([contest("cup", rules="peer-2024-03")])
+    for question in [f"q{number}" for number in range(8)]:
+        said += [opened(question), entry("cup", question)]
+        said += [forecast(question, who, at=day(12 + part, hour)) for part in (0, 1) for hour, who in enumerate("abc")]
+        said.append(resolution(question))
+    with Ledger.open(log) as ledger:
+        ledger.handle_many(oracle.with_ids(said))
+    whole = replay(log).table("score_parts")
+    assert len(whole) > 8 * 6
+    monkeypatch.setattr(time_weighted, "MOST_PARTS", 50)
+    monkeypatch.setattr("forecast_ledger.replay.engines.divided.MOST_PARTS", 50)
+    with pytest.raises(Refused, match="the limit is 50"):
+        replay(log).table("score_parts")
+    parts = InParts(read_frame(log, "main", Cut(None)), "local", BUILT, 10**6).parts("score_parts")
+    assert [row for part in parts for row in part.rows()] == [*whole.rows()]
+    assert parts.digest == whole.digest()
+
+
+def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out(tmp_path: Path) -> None:
+    """A task of some questions has their forecasts alone."""
+    log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    frame = read_frame(log, "main", Cut(None))
+    labels, counts = frame.frame.facts.question_codes.labels, frame.frame.counts
+    some = [code for code in range(len(labels)) if code != 1]
+    [one] = divide(frame, 10**6, some)
+    assert [labels[code] for code in one.tolist()] == sorted(labels[code] for code in some)
+    [task] = tasks(frame, [one])
+    assert sum(len(columns[0]) for columns in task.rest) == counts[some].sum() < counts.sum()
+    assert len(divide(frame, int((counts**2).sum()), power=2)) == 1
+    assert len(divide(frame, int(counts.max()) ** 2, power=2)) == len(divide(frame, int(counts.max())))
+    assert divide(frame, 1, []) == []
+
+
+# --- how much memory
+
+
+def test_the_memory_is_divided_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has some for itself, and 2,000 bytes a forecast; a task is never larger than without a limit."""
+    monkeypatch.setattr("forecast_ledger.replay.engines.divided.processors", lambda: 3)
+    assert forecasts_within(200 * 2**20 + 2_000 * 5_000, "local") == 5_000
+    assert forecasts_within(4 * (200 * 2**20 + 2_000 * 5_000), "processes") == 5_000
+    assert forecasts_within(2**40, "processes") == forecasts_within(2**40, "local") == 2**17
+    engine: Engine
+    for engine, least in (("local", 207), ("processes", 831)):
+        with pytest.raises(Refused, match=f"give {least + 1} MiB or more") as refused:
+            forecasts_within(least * 2**20, engine)
+        assert refused.value.code == "out_of_range"
+        assert forecasts_within((least + 1) * 2**20, engine) >= 4_096
+
+
+def test_a_log_that_does_not_fit_is_refused_while_it_is_read(tmp_path: Path) -> None:
+    """The remedy is to seal it: forecasts in segments are read in parts; an open ledger is refused too."""
+    log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    with pytest.raises(Refused, match=r"events that are not in segments, 34 or more, need more than 0 MiB.*seal"):
+        replay(log, memory=10_000)
+    with Ledger.open(log) as ledger, pytest.raises(Refused, match="34 or more"):
+        replay(ledger, memory=10_000)
+    seal(log, tmp_path / "sealed")
+    with pytest.raises(Refused, match="34 or more"):
+        replay(tmp_path / "sealed", memory=10_000)
+    with pytest.raises(Refused, match="too little"):
+        replay(tmp_path / "sealed", trust="files", memory=10_000)
+    assert replay(tmp_path / "sealed", trust="files", memory=1 << 30).checkpoint == replay(log).checkpoint
+
+
+def test_the_command_line_takes_a_size(tmp_path: Path) -> None:
+    """The same digests and files are printed; a size needs a unit."""
+    log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    assert run("replay", log, "--memory", "1GiB").stdout == run("replay", log).stdout
+    plain, parts = (
+        run("export", log, str(tmp_path / name), "--format", "csv", "--wide", *more)
+        for name, more in (("plain", ()), ("parts", ("--memory", "1500mb")))
+    )
+    assert (parts.exit_code, parts.stdout) == (plain.exit_code, plain.stdout)
+    for wrong in ("2", "GiB", "-1GiB", "1.5GiB", "1TiB", "1 GiB x"):
+        refused = run("replay", log, "--memory", wrong)
+        assert (refused.exit_code, f"{wrong!r} is not a size: write it like 2GiB or 500MB" in refused.stderr) == (
+            2,
+            True,
+        )
+    assert "give 208 MiB or more" in run("replay", log, "--memory", "10MiB").stderr
+    assert "leave --engine, --only and --memory out" in run("replay", log, "--compare", log, "--memory", "1GiB").stderr
+    for form in ("hub", "segments"):
+        refused = run("export", log, str(tmp_path / form), "--format", form, "--memory", "1GiB")
+        assert (refused.exit_code, "leave --memory out" in refused.stderr) == (2, True)
