@@ -14,6 +14,7 @@ from forecast_ledger.replay.report.charts import CHARTS
 from forecast_ledger.replay.report.pictures import Picture, Row, to_svg
 from forecast_ledger.replay.report.score_charts import board_finding
 
+CROWDED, MOST_BEYOND = 2, 10  # a scale leaves out up to one in ten numbers that would make it two times longer
 BEST = 3  # questions of a participant, at either end
 FEW = 20  # questions
 LEAST_FORECASTS = 5  # of a picture of calibration
@@ -48,12 +49,13 @@ class Cells(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A table with a title."""
+    """A table with a title. seed: from which the samples that it rests on follow."""
 
     title: str
     note: str
     caption: str
     table: Cells
+    seed: str = ""
 
 
 class Figure(NamedTuple):
@@ -97,7 +99,9 @@ def contest_section(projections: Projections, name: str, anchor: str) -> tuple[C
     except Refused:  # `left_out` says why
         intervals, board = [], rows_of(projections, "leaderboard", name)
     traded = name in projections.traded
-    finding = board_finding(intervals or board) if intervals or board else "Nothing has been scored"
+    finding = "Nothing has been scored"
+    if intervals or board:
+        finding = board_finding(intervals or board) + _lead(projections, name)
     if traded and "profit" in pictures:
         finding = pictures["profit"].title
     figures = [
@@ -120,10 +124,21 @@ def contest_section(projections: Projections, name: str, anchor: str) -> tuple[C
         cells = _short(projections, "leaderboard", board, columns)
         parts.append(Part("Leaderboard", "", "Leaderboard, best first", cells))
     section = Contest(
-        anchor, row["title"] or name, finding, left_out, contest_facts(projections, row), parts, figures,
+        anchor, row["title"] or f"Contest {name}", finding, left_out, contest_facts(projections, row), parts, figures,
         _participants(projections, name, anchor),
     )  # fmt: skip
     return section, pictures
+
+
+def _lead(projections: Projections, name: str) -> str:
+    """Say which scores the first two of a board have."""
+    rows = [row for row in rows_of(projections, "leaderboard", name) if row["rank"] is not None][:2]
+    if [row["rank"] for row in rows] != [1, 2]:
+        return ""
+    digits = _digits([float(row["score"]) for row in rows])
+    mine, other = (f"{float(row['score']):,.{digits}f}" for row in rows)
+    best = " (the least is best)" if lower_is_better(projections.facts.contests[name].opened.rules) else ""
+    return f": it has the score {mine}, and {rows[1]['participant']} {other}{best}"
 
 
 def _pictures(projections: Projections, name: str) -> tuple[dict[str, Picture], list[str]]:
@@ -177,8 +192,8 @@ def _board(projections: Projections, name: str, anchor: str, intervals: Sequence
     """Return the leaderboard with intervals."""
     board = rows_of(projections, "leaderboard", name)
     numbers = [float(row[end]) for row in intervals for end in ("score", "score_low", "score_high") if row[end]]
-    low, high = min(numbers), max(numbers)
-    digits = _digits(numbers)
+    low, high = _scale(numbers)
+    digits = _digits([low, high])
     prizes = any(float(row["prize"] or 0) for row in board)
     columns = [Heading("participant", text=True), Heading("rank"), Heading("score"), Heading("interval", text=True),
                Heading("possible ranks"), Heading("first"), Heading("coverage")]  # fmt: skip
@@ -199,12 +214,16 @@ def _board(projections: Projections, name: str, anchor: str, intervals: Sequence
             cells += [Cell(f"{float(row['prize'] or 0):,.2f}"), Cell(_range(*ends))]
         rows.append(cells)
     rules = projections.facts.contests[name].opened.rules
+    if (low, high) != (min(numbers), max(numbers)):
+        beyond = f" Lines are drawn from {low:,.{digits}f} to {high:,.{digits}f}; those of scores beyond end there."
+    else:
+        beyond = ""
     level = percent(rules.level_ppm, 10**6)
     draws, seed = intervals[0]["replicates"], intervals[0]["seed"]
     note = (
         f"The questions are sampled {draws:,} times: a line covers {level} of the scores, and “first” is the share "
         "of these samples in which a participant has rank 1. “Possible ranks” are those that the questions leave open, "
-        f"for all participants at once. The samples follow from the seed {seed}."
+        f"for all participants at once.{beyond}"
     )
     if rules.total == "mean" and rules.imputation == "none" and len({row["coverage"] for row in board}) > 1:
         note += (
@@ -214,7 +233,25 @@ def _board(projections: Projections, name: str, anchor: str, intervals: Sequence
     counted = sum(1 for weight in projections.scored(name).questions.weight.tolist() if weight)
     if counted < FEW:
         note = f"With {count(counted, 'question')}, intervals are too narrow, and say little. {note}"
-    return Part("Leaderboard", note, "Leaderboard, best first", Cells(columns, rows))
+    if float(board[0]["attainable"]) < 1:
+        attainable = percent(float(board[0]["attainable"]))
+        note += (
+            f" Coverage is of the whole time in which questions were open; on average, {attainable} of it was scored."
+        )
+    return Part("Leaderboard", note, "Leaderboard, best first", Cells(columns, rows), seed)
+
+
+def _scale(numbers: Sequence[float]) -> tuple[float, float]:
+    """Return the least and the greatest of some numbers, without a few that would leave the others no room.
+
+    >>> _scale([1.0, 2.0, 3.0]), _scale([*map(float, range(20)), 1e9])
+    ((1.0, 3.0), (0.0, 18.0))
+    """
+    ordered, few = sorted(numbers), len(numbers) // MOST_BEYOND
+    low, high = ordered[0], ordered[-1]
+    near, far = ordered[few], ordered[-1 - few]
+    room = CROWDED * (far - near)
+    return (near if near - low > room else low), (far if high - far > room else high)
 
 
 def _span(sure: Row, low: float, high: float, digits: int) -> Cell:
@@ -222,7 +259,8 @@ def _span(sure: Row, low: float, high: float, digits: int) -> Cell:
     if sure["score_low"] is None:
         return Cell("")
     ends = [float(sure[end]) for end in ("score_low", "score", "score_high")]
-    places = [1 + 98 * (end - low) / (high - low) if high > low else 50.0 for end in ends]
+    inside = [min(max(end, low), high) for end in ends]
+    places = [1 + 98 * (end - low) / (high - low) if high > low else 50.0 for end in inside]
     words = f"{ends[0]:,.{digits}f} to {ends[2]:,.{digits}f}"
     return Cell(words, span=(round(places[0], 2), round(places[1], 2), round(places[2], 2)))
 

@@ -18,6 +18,10 @@ CUT = """[...document.querySelectorAll("figure svg")].filter(svg => {
     const [own, frame] = [svg.getBoundingClientRect(), svg.parentElement.getBoundingClientRect()];
     return own.width > frame.width + 1;
 }).length"""
+SCROLLED = """[...document.querySelectorAll("table.cards")].filter(table =>
+    table.parentElement.scrollWidth > table.parentElement.clientWidth + 1).length"""
+NAMED = """[...document.querySelectorAll("table.cards td:not(.empty)")].filter(cell =>
+    getComputedStyle(cell, "::before").content !== JSON.stringify(cell.dataset.column)).length"""
 COLOURS = """[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"""
 
 
@@ -46,5 +50,7 @@ def test_pages_fit_any_screen_and_ask_for_nothing(tmp_path: Path) -> None:
                 whole, window = shown.value(WIDE)
                 assert whole <= window <= width
                 assert shown.value(CUT) == 0
+                assert shown.value(SCROLLED) == 0
+                assert (shown.value(NAMED) == 0) == (width == 390)  # each cell names its column
                 seen.append(shown.value(COLOURS))
             assert seen[0] == seen[1] != seen[2]

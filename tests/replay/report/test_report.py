@@ -23,6 +23,7 @@ from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.report.charts import CHARTS
 from forecast_ledger.replay.report.pictures import to_svg
 from forecast_ledger.replay.report.score_charts import board_finding
+from forecast_ledger.replay.report.sections import _scale
 from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
 from tests.support import oracle
@@ -146,7 +147,7 @@ def test_a_page_needs_nothing_else_and_is_the_same_each_time(story: str, log: An
     for row in season.table("intervals").rows():
         assert row["seed"] in words
     for row in season.table("contests").rows():
-        assert (row["title"] or row["contest"]) in words
+        assert (row["title"] or f"Contest {row['contest']}") in words
 
 
 def test_names_are_texts_wherever_they_are_shown(log: Any, tmp_path: Path) -> None:
@@ -168,6 +169,16 @@ def test_long_boards_are_shown_whole_and_pictures_say_what_they_leave_out(log: A
     assert sum(each.startswith("contest-1-participant") for each in page.ids) == 2 * 60
     assert "The first 40 of 60 are shown." in text
     assert "The first 20 of 60 are shown." in text
+
+
+def test_a_scale_leaves_out_a_tenth_of_the_numbers_that_would_leave_the_others_no_room() -> None:
+    """Only at an end where they are farther from the others than twice the room that these take; else none."""
+    near = [float(number) for number in range(20)]
+    assert _scale([*near, 58.0]) == (0.0, 18.0)  # 58 - 18 is more than 2 x (18 - 2)
+    assert _scale([*near, 50.0]) == (0.0, 50.0)
+    assert _scale([-1_000.0, -1_000.0, *near[:18], 1e6, 1e6]) == (0.0, 17.0)
+    assert _scale([0.0, 1.0, 1e9]) == (0.0, 1e9)  # one of three is no tenth
+    assert _scale([5.0, 5.0]) == (5.0, 5.0)
 
 
 def test_a_log_without_contests_has_a_page(log: Any, tmp_path: Path) -> None:
@@ -217,7 +228,7 @@ def test_a_forecast_without_bounds_does_not_prevent_the_page(log: Any, tmp_path:
     story += [forecast(participant="ada", quantiles=[10**10]), forecast(participant="bob", quantiles=[3])]
     report(log([*story, resolution(value=4)]), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
-    assert "bob is first." in words
+    assert "bob is first: it has the score 1, and ada 9,999,999,996 (the least is best)." in words
     assert "bob 1 1 90%" in words
     assert "9,999,999,996" in words
     for kind in ("board", "pairwise"):
