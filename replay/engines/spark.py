@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from forecast_ledger.ledger.core import gc_pause
-from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.core.errors import LedgerError, Unavailable
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
 from forecast_ledger.projections.catalogue.question_parts import QuestionPart
 from forecast_ledger.replay.engines.sent_parts import pack, unpack
@@ -19,7 +19,7 @@ def spark(shared: Shared, tasks: Iterable[Task]) -> Iterator[QuestionPart]:
     """Score tasks in the Spark session of this program, or in a new one, which has the settings that Spark finds.
 
     Each process of Spark has this package, and reads the folder of segments at the same path. Raises Corrupt,
-    Unavailable (also if there is no PySpark).
+    Refused, Unavailable (also if there is no PySpark).
     """
     try:
         sql = import_module("pyspark.sql")
@@ -54,5 +54,5 @@ def _outcome(shared: Shared, task: Task) -> tuple[bytes | None, bytes | None]:
     try:
         with gc_pause.paused():
             return pack(shared.score(task)), None
-    except (Corrupt, Unavailable) as error:
+    except LedgerError as error:
         return None, pickle.dumps(error)

@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow
 import pytest
 
-from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.replay.files.seal import seal
-from forecast_ledger.replay.reading.replay import replay, summarize_tables
+from forecast_ledger.replay.reading.replay import replay, summarize_parts, summarize_tables
 from forecast_ledger.replay.reading.with_segments import WithSegments
 from forecast_ledger.replay.writing.append import append_lines
 from tests.support.paths import ROOT
@@ -38,6 +39,8 @@ def check(season: Path) -> None:
     for location in (WithSegments(season), season):
         projections = replay(location, engine="spark").projections
         assert summarize_tables(projections.facts, projections.cached) == expected
+    parts = replay(WithSegments(season), engine="spark", memory=1 << 30).projections
+    assert summarize_parts(parts, ["scores", "standing"]) == {name: expected[name] for name in ("scores", "standing")}
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")  # it is not used here
@@ -99,6 +102,16 @@ def test_damage_that_a_machine_finds_is_reported_here(season: Path, monkeypatch:
     with pytest.raises(Corrupt, match="log position 7: a file was changed"):
         replay(season, engine="spark")
     assert pickle.loads(pickle.dumps(Corrupt(7, "x", "digests"))).check == "digests"  # noqa: S301 - ours
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_table_that_is_too_large_on_a_machine_is_refused_here(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is without an engine: with its code and its remedy."""
+    monkeypatch.setattr(time_weighted, "MOST_PARTS", 3)
+    parts = replay(WithSegments(season), engine="spark", memory=1 << 30).projections.parts("score_parts")
+    with pytest.raises(Refused, match="the limit is 3; ask for a question") as refused:
+        list(parts)
+    assert refused.value.code == "out_of_range"
 
 
 def test_without_pyspark_the_engine_says_what_to_install(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
