@@ -4,9 +4,9 @@ import os
 import stat
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-_UNPACKED, _PACKED = 2**28, 100  # bytes of a column of a row group; compression ratio allowed above that
+_UNPACKED, _PACKED = 2**28, 100  # bytes of a row group; compression ratio allowed above that
 
 
 def open_regular(path: Path, most: int | None = None) -> BufferedReader:
@@ -33,10 +33,13 @@ def _check_regular(path: Path, status: os.stat_result) -> None:
         raise OSError(f"{path}: not a regular file")
 
 
-def check_packed(metadata: Any) -> None:
-    """Raise ValueError if a small file would expand to more than memory holds; text does not compress that well."""
+def check_packed(metadata: Any, file: IO[bytes]) -> None:
+    """Raise ValueError if a small Parquet file would expand to more than memory holds: text compresses less.
+
+    The metadata of a column is not looked at: where it is damaged, pyarrow 26 ends the process.
+    """
+    packed = file.seek(0, os.SEEK_END)
     for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for column in map(group.column, range(group.num_columns)):
-            if column.total_uncompressed_size > max(_UNPACKED, _PACKED * column.total_compressed_size):
-                raise ValueError(f"{column.path_in_schema}: {column.total_uncompressed_size} bytes, uncompressed")
+        size = metadata.row_group(number).total_byte_size
+        if size > max(_UNPACKED, _PACKED * packed):
+            raise ValueError(f"row group {number + 1}: {size} bytes, uncompressed")

@@ -146,7 +146,7 @@ def _footer(path: Path, status: tuple[int, ...]) -> _Footer:  # noqa: ARG001 - a
 
     with open_regular(path) as opened:
         metadata = parquet.read_metadata(opened)
-    check_packed(metadata)
+        check_packed(metadata, opened)
     names = metadata.schema.names
     if "question" not in names:
         return _Footer(metadata, [])

@@ -100,7 +100,7 @@ def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     from pyarrow import parquet  # noqa: PLC0415
 
     with parquet.ParquetFile(file) as table:
-        check_packed(table.metadata)
+        check_packed(table.metadata, file)
         for batch in table.iter_batches(columns=["row"]):
             yield from _encode_rows(batch)
 

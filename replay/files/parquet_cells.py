@@ -35,7 +35,7 @@ def read_parquet(
         raise Refused("bad_csv", "", None, "Parquet cannot be read from a pipe", remedy="save it, and name the file")
     try:
         found = parquet.ParquetFile(file, pre_buffer=False)
-        check_packed(found.metadata)
+        check_packed(found.metadata, file)
         header = list(found.schema_arrow.names)
     except (arrow.ArrowException, ValueError, OSError) as error:
         raise _damaged(error) from None

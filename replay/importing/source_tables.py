@@ -90,7 +90,7 @@ def _parquet(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRo
 
     try:
         with files.open(name) as file, parquet.ParquetFile(file) as found:
-            check_packed(found.metadata)
+            check_packed(found.metadata, file)
             columns = list(found.schema_arrow.names)
     except (arrow.ArrowException, ValueError, OSError) as error:
         raise Refused("bad_source", name, None, f"not a Parquet file that can be read: {error}") from None
