@@ -145,7 +145,7 @@ def _check_parts(analysis: Analysis, owner: int | None) -> None:
         detail = f"the table would have {size}; the limit is {time_weighted.MOST_PARTS:,}"
         remedy = (
             "ask for a question or a participant: `table LOG score_parts --where question=…`, or in Python "
-            "`score_parts(question=…)`"
+            "`score_parts(question=…)`; `export LOG OUT --tables score_parts --memory 2GiB` writes all of them"
         )
         raise Refused("out_of_range", "score_parts", None, detail, remedy=remedy)
 

@@ -76,7 +76,9 @@ class InParts(Projections):
         facts, wanted = self._frame.frame.facts, frozenset({name})
         yield self.as_table(name, score(facts, np.zeros(0, np.int64), wanted).tables[name])
         # The parts of a score on a question are fewer than its forecasts squared.
-        size, power = (MOST_PARTS, 2) if name == "score_parts" else (self._forecasts, 1)
+        size, power = self._forecasts, 1
+        if name == "score_parts":
+            size, power = min(size * _FORECAST // _SCORE_PART, MOST_PARTS), 2
         for contest in sorted(facts.contests) if CATALOGUE[name].key[0] == "contest" else [None]:
             own = None if contest is None else facts.contests[contest].entries
             shared = Shared(facts_on(facts, contest, None), self._frame.sealed, wanted)
@@ -105,4 +107,5 @@ def forecasts_within(memory: int, engine: Engine) -> int:
 
 _PROCESS = 200 << 20  # bytes that a process needs for itself, about
 _FORECAST = 2_000  # bytes for each forecast that is scored, about
+_SCORE_PART = 250  # bytes for each row of score_parts, about
 _LEAST = 1 << 12  # forecasts
