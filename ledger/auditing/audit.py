@@ -3,22 +3,19 @@
 A log that passes has only events that the decider records, no matter which program wrote it.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from forecast_ledger.ledger.auditing.command_readings import CommandReading
-from forecast_ledger.ledger.auditing.quick_check import ForecastCheck
+from forecast_ledger.ledger.auditing.quick_check import DIGEST, ForecastCheck
 from forecast_ledger.ledger.auditing.rebuild import rebuilt_commands
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import check_id
 from forecast_ledger.ledger.deciding.decider import decide, evolve
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model.canonical import canonical_content
-from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastMade, PrizePaid, TextKept
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid, TextKept
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.model.mismatch import first_difference, mismatch, money_text, short_repr, shorten
-
-_DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 
 
 class Audit:
@@ -67,30 +64,15 @@ class Audit:
             self._command(pending, page[start])
         rest = start
         while rest < end:
-            recorded = page[rest]
-            after = rest + 1
-            if after < end and page[after].command_id == recorded.command_id:
-                after = _until_another(page, after, recorded.command_id)
+            done, lossy = self._forecasts.accept(page, rest, self._commands)
+            rest, self.lossy_commands = rest + done, self.lossy_commands + lossy
+            after = _until_another(page, rest + 1, page[rest].command_id)
             if after == end:
                 break
-            if after > rest + 1 or type(recorded.event) is not ForecastMade or not self._is_forecast(recorded):
-                self._command(page[rest:after], page[after])
+            self._command(page[rest:after], page[after])
             rest = after
         self._pending = [*page[rest:]]
         return [*pending, *page[start:rest]]
-
-    def _is_forecast(self, recorded: Recorded) -> bool:
-        """Return True, and apply the event, if the quick check accepts a row as a forecast that the decider records."""
-        command_id = recorded.command_id
-        if command_id in self._commands or (content := self._forecasts.content(recorded)) is None:
-            return False
-        if fingerprint(content) != recorded.command:
-            if not _DIGEST.fullmatch(recorded.command):
-                return False
-            self.lossy_commands += 1
-        self._commands[command_id] = recorded.position
-        self._apply(recorded)
-        return True
 
     def _apply(self, recorded: Recorded) -> None:
         for table, key, value in evolve(recorded.event, self.state, recorded.position):
@@ -119,7 +101,7 @@ class Audit:
         if digest and not reading.lossy:
             expected = f"the command digest {digest}, computed from the event"
             raise _corrupt(rows[0], mismatch(expected, short_repr(rows[0].command)))
-        if digest and not _DIGEST.fullmatch(rows[0].command):
+        if digest and not DIGEST.fullmatch(rows[0].command):
             raise _corrupt(
                 rows[0], mismatch("a digest of 32 hexadecimal digits as command", short_repr(rows[0].command))
             )

@@ -3,7 +3,8 @@
 It accepts only events that the decider would record; an event that it does not accept is decided in full.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
@@ -13,18 +14,24 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import (
     CUMULATIVE,
+    FIRST_INSTANT,
     LARGEST_MEASURE,
+    NEVER,
     PROBABILITY,
     check_id,
     read_fixed,
 )
-from forecast_ledger.ledger.deciding.questions import accepting_question
-from forecast_ledger.ledger.deciding.state import QuestionState, State
+from forecast_ledger.ledger.deciding.questions import unsettled_question
+from forecast_ledger.ledger.deciding.state import QuestionState, StandingOf, State
 from forecast_ledger.ledger.model.canonical import shortest_text
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
-from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.log import Recorded, fingerprint
 
+DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 _Form = Callable[[ForecastMade], bytes | None]  # -> canonical bytes of a forecast's numbers; None if not accepted
+_Taking = tuple[
+    int, StandingOf, bytes, _Form
+]  # when a question closes, µs; what stands on it; its canonical id; its form
 _encode = json.encode
 
 
@@ -36,25 +43,54 @@ class ForecastCheck:
         self._forms: dict[str, tuple[bytes, _Form]] = {}  # question -> its canonical id, its form
         self._participants: dict[str, bytes] = {}  # valid id -> its canonical bytes
 
-    def content(self, recorded: Recorded) -> bytes | None:
-        """Return the canonical content of the command of a forecast; None unless the decider certainly accepts it."""
-        event: ForecastMade = recorded.event  # type: ignore[assignment]
-        question = accepting_question(event.question, event.participant, event.at, self._state)
-        if question is None or event.attestation is not None or event.until is not None:
+    def accept(self, rows: Sequence[Recorded], begin: int, commands: dict[str, int]) -> tuple[int, int]:
+        """Apply forecasts from a row on, as long as the decider certainly records them, each alone in its command.
+
+        The last row is never applied, because its command may go on. commands: log positions by id; theirs are added.
+        Return how many were applied, and how many of them have a command digest that cannot be rebuilt.
+        """
+        taking: dict[str, _Taking | None] = {}  # only forecasts are applied: a question stays as it is
+        number, lossy = begin, 0
+        for number in range(begin, len(rows) - 1):
+            recorded = rows[number]
+            event, command_id = recorded.event, recorded.command_id
+            if type(event) is not ForecastMade or command_id in commands or command_id == rows[number + 1].command_id:
+                break
+            at, name, who = event.at, event.question, event.participant
+            known = taking[name] if name in taking else taking.setdefault(name, self._taking(name))
+            if known is None or event.attestation is not None or event.until is not None:
+                break
+            closed_at, standing, question_id, form = known
+            last, numbers = standing.get(who), form(event)
+            if numbers is None or not FIRST_INSTANT <= at < closed_at or (last is not None and at < last[0]):
+                break
+            participant = self._participants.get(who) or self._participant(who)
+            if not (participant and _is_id(command_id)):
+                break
+            content = b'["submit_forecast",%b,%b,%d,%b]' % (question_id, participant, at, numbers)
+            if fingerprint(content) != recorded.command:
+                if not DIGEST.fullmatch(recorded.command):
+                    break
+                lossy += 1
+            commands[command_id] = recorded.position
+            standing[who] = at, NEVER
+        else:
+            number = max(len(rows) - 1, begin)
+        return number - begin, lossy
+
+    def _taking(self, name: str) -> "_Taking | None":
+        """Return a question that takes forecasts; None if it may not."""
+        question = unsettled_question(name, self._state)
+        if question is None:
             return None
-        question_id, form = self._forms.get(event.question) or self._form(event.question, question)
-        numbers = form(event)
-        if numbers is None:
-            return None
-        try:
-            check_id(recorded.command_id, "id")
-            participant = self._participants.get(event.participant) or self._participant(event.participant)
-        except Refused:
-            return None
-        return b'["submit_forecast",%b,%b,%d,%b]' % (question_id, participant, event.at, numbers)
+        question_id, form = self._forms.get(name) or self._form(name, question)
+        return question.closed_at, self._state.standing_on(name), question_id, form
 
     def _participant(self, participant: str) -> bytes:
-        encoded = self._participants[participant] = _encode(check_id(participant, "participant"))
+        """Return the canonical bytes of an id; none if it is not valid."""
+        if not _is_id(participant):
+            return b""
+        encoded = self._participants[participant] = _encode(participant)
         return encoded
 
     def _form(self, name: str, question: QuestionState) -> tuple[bytes, _Form]:
@@ -64,6 +100,14 @@ class ForecastCheck:
             form = _quantiles(question.range) if question.range.levels else _cdf(question.range)
         self._forms[name] = _encode(name), form
         return self._forms[name]
+
+
+def _is_id(text: str) -> bool:
+    try:
+        check_id(text, "id")
+    except Refused:
+        return False
+    return True
 
 
 def _number_bytes(units: int, places: int) -> bytes:

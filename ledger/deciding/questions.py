@@ -92,18 +92,6 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     )
 
 
-def accepting_question(name: str, participant: str, at: int, state: State) -> QuestionState | None:
-    """Return a question that takes a forecast of this participant at an instant; None if it may not take it.
-
-    Its distribution must still be checked. Also None if the outcomes of the question have changed.
-    """
-    question = unsettled_question(name, state)
-    if question is None or not values.FIRST_INSTANT <= at < question.closed_at:
-        return None
-    last = state.standing_on(name).get(participant)
-    return question if last is None or at >= last[0] else None
-
-
 def unsettled_question(name: str, state: State) -> QuestionState | None:
     """Return a question that takes forecasts until it closes; None if there is none, or its outcomes have changed."""
     question = state.questions.get(name)
