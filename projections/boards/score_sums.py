@@ -35,27 +35,33 @@ def counted(questions: Questions, rows: Scores) -> SummedScores:
 
 
 def summed(rules: RuleSet, questions: Questions, rows: Scores) -> SummedScores:
-    """Return the sums of scores, as few as there can be, without questions of weight 0.
+    """Return the sums of scores, as few as there can be, without questions of weight 0; see `added`."""
+    return added(rules, questions, counted(questions, rows))
+
+
+def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedScores:
+    """Return sums with those of one participant on questions of one contest that are alike added up.
 
     Nothing is added if each score is divided by its own time, if one may stand in for another, or if a sum might not
     fit in its words.
     """
-    every = counted(questions, rows)
-    if rules.period == "covered" or rules.imputation != "none" or not len(every.over):
-        return every
-    rows, groups = every.rows, group_questions(questions).group_of
+    rows, over = sums
+    if rules.period == "covered" or rules.imputation != "none" or not len(over):
+        return sums
+    groups = group_questions(questions).group_of
     _, place = distinct(questions.contest * (int(groups.max()) + 1) + groups)
     alike = np.unique(place, return_index=True)[1][place]  # the first question of the same contest and group
     people = int(rows.participant.max()) + 1
     key = alike[rows.question] * people + rows.participant
     order = stable_order(key)
     starts = run_starts(key[order])
-    count = np.diff(starts, append=len(order))
     largest = max(int(np.abs(column).max()) for column in (rows.numerator.high, rows.covered))
-    if largest * int(count.max()) >> _BITS:
-        return every
+    if largest * int(np.diff(starts, append=len(order)).max()) >> _BITS:
+        return sums
     question, participant = np.divmod(key[order][starts], people)
-    covered, hidden = (np.add.reduceat(column[order], starts) for column in (rows.covered, rows.covered_hidden))
+    covered, hidden, count = (
+        np.add.reduceat(column[order], starts) for column in (rows.covered, rows.covered_hidden, over)
+    )
     return SummedScores(
         Scores(question, participant, rows.numerator.take(order).run_sums(starts), covered, hidden), count
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from forecast_ledger.projections.boards.brier import Sample
 from forecast_ledger.projections.boards.contest_groups import SampledGroup, ScoredGroup, by_contest, contests_by_rules
-from forecast_ledger.projections.boards.score_sums import SummedScores, summed
+from forecast_ledger.projections.boards.score_sums import SummedScores, added, summed
 from forecast_ledger.projections.boards.totals import Tally, tallies_of_sums
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -17,12 +17,13 @@ from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import Ids, Values, join_values, used_ids
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
+from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 from forecast_ledger.projections.tables.analysis import CachedResults
 
 SUMS, SAMPLES = "sums", "samples"  # of scores; of Brier scores
 _BY_QUESTION = frozenset({"forecasts", "receipts", "scores"})  # divisions of tables whose rows are of one question each
+MOST_SUMS = 1 << 20  # that wait to be added up
 ACCOUNTS = "portfolios"  # the division of tables whose rows are of one account each
 _MADE_OF = {"boards": SUMS, "brier_scores": SAMPLES, "brier_overall": SAMPLES}  # by the division of a table
 
@@ -101,56 +102,79 @@ def _sent(values: Values) -> Values:
 def finish(facts: Facts, parts: Iterable[QuestionPart], wanted: AbstractSet[str]) -> CachedResults:
     """Return the results that the parts of all questions make, in whatever order and division.
 
-    facts: with or without forecasts. wanted: as for the parts.
+    facts: with or without forecasts. wanted: as for the parts. Sums are added up while parts come, so that few of them
+    are in memory where questions are alike.
     """
-    every, found = [*parts], CachedResults()
     groups = contests_by_rules(facts, sorted(facts.contests))
-    if SUMS in wanted:
-        for names in groups:
-            sums = [rows for part in every for rows in part.sums if rows.names[0] in names]
-            found.tallies |= _tallies(facts, names, sums)
+    sums = [_Sums(facts, names) for names in groups] if SUMS in wanted else []
+    samples: list[SampledGroup] = []
+    tables: dict[str, list[list[Values]]] = {}
+    for part in parts:
+        for group in sums:
+            group.add(part.sums)
+        samples += part.samples
+        for name, columns in part.tables.items():
+            tables.setdefault(name, []).append(columns)
+    found = CachedResults()
+    for group in sums:
+        found.tallies |= group.tallies()
     if SAMPLES in wanted:
-        samples = [[group for part in every for group in part.samples if group.names[0] in names] for names in groups]
-        found.sampled = [_sampled(facts, *each) for each in zip(groups, samples, strict=True)]
-    if every:
-        found.columns = {name: _joined([part.tables[name] for part in every]) for name in every[0].tables}
+        own = [[each for each in samples if each.names[0] in names] for names in groups]
+        found.sampled = [_sampled(facts, *each) for each in zip(groups, own, strict=True)]
+    found.columns = {name: _joined(pages) for name, pages in tables.items()}
     return found
 
 
-def _tallies(facts: Facts, names: list[str], parts: Sequence[SumRows]) -> dict[str, Tally]:
-    contests = [facts.contests[name] for name in names]
-    questions = scored_questions(facts, *contests)
-    places = [_places(facts, questions, _numbers(names, part.names)[part.contest], part.question) for part in parts]
-    none = np.zeros(0, np.int64)
-    rows = [part.sums.rows for part in parts]
-    numerator = WideInt(*map(np.concatenate, zip([none] * 3, *(each.numerator for each in rows), strict=True)))
-    place, participant, covered, hidden, count = (
-        np.concatenate([none, *columns])
-        for columns in (
-            places,
-            [each.participant for each in rows],
-            [each.covered for each in rows],
-            [each.covered_hidden for each in rows],
-            [part.sums.over for part in parts],
-        )
-    )
-    sums = SummedScores(Scores(place, participant, numerator, covered, hidden), count)
-    consensus = len(facts.participant_codes.codes)
-    found = tallies_of_sums(contests[0].opened.rules, questions, sums, consensus, questions.contest)
-    return by_contest(names, found)
+class _Sums:
+    """Sums of the scores in contests of one rule set, which parts add to."""
+
+    def __init__(self, facts: Facts, names: list[str]) -> None:
+        contests = [facts.contests[name] for name in names]
+        self._names, self._rules = names, contests[0].opened.rules
+        self._width, self._consensus = len(facts.questions), len(facts.participant_codes.codes)
+        self._questions = scored_questions(facts, *contests)
+        none = np.zeros(0, np.int64)
+        self._sums = SummedScores(Scores(none, none, WideInt(none, none, none), none, none), none)
+        self._waiting: list[SummedScores] = []
+        self._rows = 0  # of those that wait
+
+    def add(self, parts: Iterable[SumRows]) -> None:
+        """Add those of a part that are of these contests."""
+        for part in parts:
+            if part.names[0] in self._names:
+                place = self._places(_numbers(self._names, part.names)[part.contest], part.question)
+                self._waiting.append(part.sums._replace(rows=part.sums.rows._replace(question=place)))
+                self._rows += len(place)
+        if self._rows > max(MOST_SUMS, len(self._sums.over)):
+            self._add_up()
+
+    def tallies(self) -> dict[str, Tally]:
+        """Return the tally of each contest."""
+        self._add_up()
+        part = self._questions.contest
+        return by_contest(self._names, tallies_of_sums(self._rules, self._questions, self._sums, self._consensus, part))
+
+    def _add_up(self) -> None:
+        every = [self._sums, *self._waiting]
+        numerator = WideInt(*map(np.concatenate, zip(*(each.rows.numerator for each in every), strict=True)))
+        names = ("question", "participant", "covered", "covered_hidden")
+        columns = {name: np.concatenate([getattr(each.rows, name) for each in every]) for name in names}
+        rows = Scores(numerator=numerator, **columns)
+        over = np.concatenate([each.over for each in every])
+        self._sums = added(self._rules, self._questions, SummedScores(rows, over))
+        self._waiting, self._rows = [], 0
+
+    def _places(self, contest: Int64Array, question: Int64Array) -> Int64Array:
+        """Return the index of rows' questions. contest: index. question: code."""
+        questions, width = self._questions, self._width
+        places: Int64Array = np.searchsorted(questions.contest * width + questions.code, contest * width + question)
+        return places
 
 
 def _numbers(names: list[str], some: list[str]) -> Int64Array:
     """Return the index of each of some names."""
     index = {name: number for number, name in enumerate(names)}
     return int64_array([index[name] for name in some])
-
-
-def _places(facts: Facts, questions: Questions, contest: Int64Array, question: Int64Array) -> Int64Array:
-    """Return the index of rows' questions. contest: index. question: code."""
-    width = len(facts.questions)
-    places: Int64Array = np.searchsorted(questions.contest * width + questions.code, contest * width + question)
-    return places
 
 
 def _sampled(facts: Facts, names: list[str], parts: Sequence[SampledGroup]) -> SampledGroup:

@@ -91,7 +91,7 @@ def frame_of_segments(
     are not checked here: `forecasts_on` checks those that it returns. Raises Corrupt at an event that does not fit
     those before it.
     """
-    facts, rest, asked = Facts(), list[ForecastColumns](), [np.zeros(0, np.int64)]
+    facts, rest, counts = Facts(), list[ForecastColumns](), np.zeros(0, np.int64)
     for columns, end in segments:
         forecasts = columns.forecasts
         rest += _file_others(facts, columns)
@@ -99,10 +99,18 @@ def frame_of_segments(
         if len(forecasts):
             _file_forecasts(facts, forecasts)
             position = integers(forecasts["position"])
-            asked.append(_codes(forecasts["question"], facts.question_codes.codes, position, _QUESTION))
+            counts = _with(counts, _codes(forecasts["question"], facts.question_codes.codes, position, _QUESTION))
     rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
-    every = np.concatenate([*asked, *(columns[3] for columns in rest)])
-    return FactsFrame(facts, np.bincount(every, minlength=len(facts.questions)), rest)
+    for unsealed in rest:
+        counts = _with(counts, unsealed[3])
+    return FactsFrame(facts, np.pad(counts, (0, len(facts.questions) - len(counts))), rest)
+
+
+def _with(counts: Int64Array, codes: Int64Array) -> Int64Array:
+    """Return how often each code occurs, with some more."""
+    more = np.bincount(codes, minlength=len(counts))
+    more[: len(counts)] += counts
+    return more
 
 
 def forecasts_on(facts: Facts, segments: Iterable[Any], rest: Iterable[ForecastColumns]) -> Forecasts:

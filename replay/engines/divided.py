@@ -16,7 +16,7 @@ from forecast_ledger.projections.tables.score_tables import facts_on
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.engines.engines import ENGINES, Choice, Engine, processors
 from forecast_ledger.replay.engines.log_frame import LogFrame, UnreadForecasts
-from forecast_ledger.replay.engines.tasks import FORECASTS, Shared, divide, tasks
+from forecast_ledger.replay.engines.tasks import Shared, divide, task_size, tasks
 
 MANY = 1 << 22  # forecasts from which on it is worth starting processes
 
@@ -31,22 +31,20 @@ def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int
     chosen = engine_for(frame) if engine == "auto" else engine
     if memory is None:
         return divided(frame, chosen, tables)
-    return InParts(frame, chosen, tables, forecasts_within(memory, chosen))
+    return InParts(frame, chosen, tables, min(forecasts_within(memory, chosen), task_size(frame)))
 
 
-def divided(
-    frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, forecasts: int = FORECASTS
-) -> Projections:
+def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, forecasts: int = 0) -> Projections:
     """Return the projections of a log, with all that these tables need of the forecasts on each question.
 
     A table that needs more has all forecasts read when it is asked for. forecasts: of the questions that are scored
-    together, about. Raises Corrupt, Unavailable.
+    together, about; 0 for as many as `task_size` says. Raises Corrupt, Unavailable.
     """
     wanted = needed(tables)
     shared = Shared(frame.frame.facts, frame.sealed, wanted)
     every = np.arange(len(shared.facts.questions))
     facts = replace(shared.facts, forecasts=UnreadForecasts.of(partial(frame.forecasts_on, every)))
-    parts = ENGINES[engine](shared, tasks(frame, divide(frame, forecasts))) if wanted else ()
+    parts = ENGINES[engine](shared, tasks(frame, divide(frame, forecasts or task_size(frame)))) if wanted else ()
     return Projections(facts, cached=finish(facts, parts, wanted))
 
 
@@ -102,7 +100,7 @@ def forecasts_within(memory: int, engine: Engine) -> int:
         least = -(-(_PROCESS + _LEAST * _FORECAST) * count >> 20)
         detail = f"{memory >> 20} MiB is too little for the engine {engine}"
         raise Refused("out_of_range", "memory", None, detail, remedy=f"give {least} MiB or more")
-    return min(own // _FORECAST, FORECASTS)
+    return own // _FORECAST
 
 
 _PROCESS = 200 << 20  # bytes that a process needs for itself, about

@@ -14,6 +14,7 @@ from forecast_ledger.projections.facts.from_log import ForecastColumns
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts, read_forecasts_on
 
 FORECASTS = 1 << 17  # of a task, about; any number gives the same results
+_OF_EACH = 1 << 12  # forecasts of a task in each segment: fewer are a small part of what is read for them
 
 
 class Task(NamedTuple):
@@ -37,6 +38,11 @@ class Shared(NamedTuple):
         """Return the part of a task's questions. Raises Corrupt, Unavailable."""
         forecasts = read_forecasts_on(self.facts, self.sealed, *task)
         return score(replace(self.facts, forecasts=forecasts), task.questions, self.wanted)
+
+
+def task_size(frame: LogFrame) -> int:
+    """Return about how many forecasts are scored together: more if they are in many segments."""
+    return min(max(FORECASTS, _OF_EACH * len(frame.sealed.segments)), 4 * FORECASTS)
 
 
 def divide(

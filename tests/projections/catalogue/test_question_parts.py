@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.projections.catalogue import question_parts
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.question_parts import SAMPLES, SUMS, finish, needed, score
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -18,6 +19,7 @@ from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times
+from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.system.test_stories import STORIES, recorded
 
 NONE = Facts().forecasts
@@ -44,11 +46,44 @@ def check(facts: Facts, random: Random, most: int) -> None:
     assert summarize_tables(replace(facts, forecasts=NONE), cached) == summarize_tables(facts)
 
 
-@given(oracle.logs(), st.randoms(use_true_random=False), st.integers(1, 4))
+@given(
+    oracle.logs(),
+    st.randoms(use_true_random=False),
+    st.integers(1, 4),
+    st.sampled_from([0, 5, question_parts.MOST_SUMS]),
+)
 @settings(max_examples=times(8), deadline=None)
-def test_every_table_of_any_log_is_made_of_its_parts(commands: list[AnyCommand], random: Random, most: int) -> None:
-    """Several contests, rule sets, references and kinds of questions."""
-    check(oracle.facts_in(oracle.attempted(commands)[0]), random, most)
+def test_every_table_of_any_log_is_made_of_its_parts(
+    commands: list[AnyCommand], random: Random, most: int, sums: int
+) -> None:
+    """Several contests, rule sets, references and kinds of questions; sums are added up at any time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(question_parts, "MOST_SUMS", sums)
+        check(oracle.facts_in(oracle.attempted(commands)[0]), random, most)
+
+
+def test_sums_of_many_parts_are_added_up_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where questions are alike, no more rows wait than there are participants, besides those that may wait.
+
+    Ada and bo forecast on each of twenty questions, which are as many parts with two rows each.
+    """
+    monkeypatch.setattr(question_parts, "MOST_SUMS", 6)
+    said: list[AnyCommand] = [contest()]
+    for question in [f"q{number:02}" for number in range(20)]:
+        said += [opened(question), entry(question=question)]
+        said += [*(forecast(question, who) for who in ("ada", "bo")), resolution(question)]
+    facts = oracle.facts_in(oracle.attempted(said)[0])
+    held = list[int]()
+    add_up = question_parts._Sums._add_up
+
+    def counted(sums: question_parts._Sums) -> None:
+        held.append(sums._rows + len(sums._sums.over))
+        add_up(sums)
+
+    monkeypatch.setattr(question_parts._Sums, "_add_up", counted)
+    check(facts, Random(1), 20)
+    assert max(held) <= 6 + 2 + 2  # those that may wait, those of one part more, and those added up before
+    assert len(held) >= 4
 
 
 @pytest.mark.parametrize("story", STORIES)

@@ -149,11 +149,10 @@ def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out
 
 
 def test_the_memory_is_divided_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has some for itself, and 2,000 bytes a forecast; a task is never larger than without a limit."""
+    """Each has some for itself, and 2,000 bytes a forecast."""
     monkeypatch.setattr("forecast_ledger.replay.engines.divided.processors", lambda: 3)
     assert forecasts_within(200 * 2**20 + 2_000 * 5_000, "local") == 5_000
     assert forecasts_within(4 * (200 * 2**20 + 2_000 * 5_000), "processes") == 5_000
-    assert forecasts_within(2**40, "processes") == forecasts_within(2**40, "local") == 2**17
     engine: Engine
     for engine, least in (("local", 207), ("processes", 831)):
         with pytest.raises(Refused, match=f"give {least + 1} MiB or more") as refused:
