@@ -31,7 +31,8 @@ def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int
     chosen = engine_for(frame) if engine == "auto" else engine
     if memory is None:
         return divided(frame, chosen, tables)
-    return InParts(frame, chosen, tables, min(forecasts_within(memory, chosen), task_size(frame)))
+    forecasts = forecasts_within(memory, chosen, len(frame.frame.facts.questions))
+    return InParts(frame, chosen, tables, min(forecasts, task_size(frame)))
 
 
 def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, forecasts: int = 0) -> Projections:
@@ -89,21 +90,23 @@ class InParts(Projections):
             yield self.selected_portfolios(Selection(contest, participant))
 
 
-def forecasts_within(memory: int, engine: Engine) -> int:
+def forecasts_within(memory: int, engine: Engine, questions: int) -> int:
     """Return how many forecasts are scored together in about this much memory, in bytes, of all processes.
 
-    Raises Refused(out_of_range): it is too little.
+    questions: of the log; each process has what is known of them. Raises Refused(out_of_range): it is too little.
     """
     count = processors() + 1 if engine == "processes" else 1  # this process has the results
-    own = memory // count - _PROCESS
+    base = _PROCESS + _QUESTION * questions
+    own = memory // count - base
     if own < _LEAST * _FORECAST:
-        least = -(-(_PROCESS + _LEAST * _FORECAST) * count >> 20)
-        detail = f"{memory >> 20} MiB is too little for the engine {engine}"
+        least = -(-(base + _LEAST * _FORECAST) * count >> 20)
+        detail = f"{memory >> 20} MiB is too little for the engine {engine} and {questions:,} questions"
         raise Refused("out_of_range", "memory", None, detail, remedy=f"give {least} MiB or more")
     return own // _FORECAST
 
 
-_PROCESS = 200 << 20  # bytes that a process needs for itself, about
-_FORECAST = 2_000  # bytes for each forecast that is scored, about
-_SCORE_PART = 250  # bytes for each row of score_parts, about
+_PROCESS = 150 << 20  # bytes that a process needs for itself, about
+_QUESTION = 4_000  # bytes for each question
+_FORECAST = 2_000  # bytes for each forecast that is scored
+_SCORE_PART = 250  # bytes for each row of score_parts
 _LEAST = 1 << 12  # forecasts

@@ -149,16 +149,18 @@ def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out
 
 
 def test_the_memory_is_divided_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has some for itself, and 2,000 bytes a forecast."""
+    """Each has 150 MiB for itself, 4,000 bytes a question, and 2,000 bytes a forecast."""
     monkeypatch.setattr("forecast_ledger.replay.engines.divided.processors", lambda: 3)
-    assert forecasts_within(200 * 2**20 + 2_000 * 5_000, "local") == 5_000
-    assert forecasts_within(4 * (200 * 2**20 + 2_000 * 5_000), "processes") == 5_000
+    enough = 150 * 2**20 + 4_000 * 70 + 2_000 * 5_000
+    assert forecasts_within(enough, "local", 70) == 5_000
+    assert forecasts_within(4 * enough, "processes", 70) == 5_000
+    assert forecasts_within(4 * enough - 1, "processes", 70) == 4_999
     engine: Engine
-    for engine, least in (("local", 207), ("processes", 831)):
-        with pytest.raises(Refused, match=f"give {least + 1} MiB or more") as refused:
-            forecasts_within(least * 2**20, engine)
+    for engine, least in (("local", 158), ("processes", 632)):  # 150 MiB, 0.04 MiB and 7.8 MiB for 4,096 forecasts
+        with pytest.raises(Refused, match=f"and 10 questions; give {least} MiB or more") as refused:
+            forecasts_within((least - 1) * 2**20, engine, 10)
         assert refused.value.code == "out_of_range"
-        assert forecasts_within((least + 1) * 2**20, engine) >= 4_096
+        assert forecasts_within(least * 2**20, engine, 10) >= 4_096
 
 
 def test_a_log_that_does_not_fit_is_refused_while_it_is_read(tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def test_the_command_line_takes_a_size(tmp_path: Path) -> None:
             2,
             True,
         )
-    assert "give 208 MiB or more" in run("replay", log, "--memory", "10MiB").stderr
+    assert "give 158 MiB or more" in run("replay", log, "--memory", "10MiB").stderr
     assert "leave --engine, --only and --memory out" in run("replay", log, "--compare", log, "--memory", "1GiB").stderr
     for form in ("hub", "segments"):
         refused = run("export", log, str(tmp_path / form), "--format", form, "--memory", "1GiB")
