@@ -1,5 +1,7 @@
 """Charts of participants against participants, and of participants against questions."""
 
+from collections.abc import Sequence
+
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.report.chart_parts import (
     LEVEL,
@@ -88,28 +90,15 @@ def _certain(pair: Row) -> bool:
 
 def coverage(projections: Projections, contest: str) -> Picture | None:
     """How much of the time each participant had a forecast on each question."""
-    names = [row["participant"] for row in rows_of(projections, "leaderboard", contest)]
-    on_board = {*names}
-    scores = [row for row in rows_of(projections, "scores", contest) if row["participant"] in on_board]
-    questions = in_order(projections, {row["question"] for row in scores})
-    if not scores:
+    board = rows_of(projections, "leaderboard", contest)
+    names, scored = [row["participant"] for row in board], projections.scored(contest).questions
+    counted = scored.code[scored.weight > 0].tolist()
+    questions = in_order(projections, {projections.facts.questions[code].question for code in counted})
+    if not names or not questions:
         return None
     size = -(-len(questions) // MOST_COLUMNS)
-    column = {question: number // size for number, question in enumerate(questions)}
-    sums: dict[tuple[str, int], float] = {}
-    for row in scores:
-        key = (row["participant"], column[row["question"]])
-        sums[key] = sums.get(key, 0) + float(row["coverage"])
     first, widths = names[:MOST_ROWS], [questions[begin : begin + size] for begin in range(0, len(questions), size)]
-    shown: list[Row] = [
-        {
-            "participant": who,
-            "questions": own[0] if len(own) == 1 else f"{own[0]} to {own[-1]}",
-            "coverage": f"{sums.get((who, number), 0) / len(own):.3f}",
-        }
-        for who in first
-        for number, own in enumerate(widths)
-    ]
+    shown = _cover(rows_of(projections, "scores", contest), first, widths)
     values = [
         {"row": index // len(widths), "column": index % len(widths), "coverage": float(row["coverage"])}
         for index, row in enumerate(shown)
@@ -140,9 +129,28 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
             },
         },
     )
-    whole = sum(float(row["coverage"]) for row in scores) / (len(names) * len(questions))
+    whole = sum(float(row["coverage"]) for row in board) / len(board)
     title = f"Participants had a forecast for {percent(whole)} of the time that counts"
     note = f"{count(len(questions), 'question')}; the darker, the longer a forecast stood." + (
         f" {size} questions a column." * (size > 1)
     )
     return Picture(title, note + left_out(names, first), ("participant", "questions", "coverage"), shown, specification)
+
+
+def _cover(scores: Sequence[Row], participants: Sequence[str], columns: Sequence[Sequence[str]]) -> list[Row]:
+    """Return the mean coverage of each participant on the questions of each column."""
+    column = {question: number for number, own in enumerate(columns) for question in own}
+    sums: dict[tuple[str, int], float] = {}
+    for row in scores:
+        if row["question"] in column:  # else it has no weight
+            key = (row["participant"], column[row["question"]])
+            sums[key] = sums.get(key, 0) + float(row["coverage"])
+    return [
+        {
+            "participant": who,
+            "questions": own[0] if len(own) == 1 else f"{own[0]} to {own[-1]}",
+            "coverage": f"{sums.get((who, number), 0) / len(own):.3f}",
+        }
+        for who in participants
+        for number, own in enumerate(columns)
+    ]

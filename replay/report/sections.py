@@ -317,10 +317,11 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
         counted = [each for each in reviewed.get(who, []) if each["gained"] is not None]
         own = counted or sorted(of_scores, key=lambda each: sign * float(each["score"]))
         digits = _digits([float(each["score"]) for each in of_scores])
+        done, every = row["completion"].split("/")
         rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
         words = (
-            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on "
-            f"{count(len(of_scores), 'question')}, coverage {percent(float(row['coverage']))} of "
+            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on {done} of "
+            f"{count(int(every), 'question')}, coverage {percent(float(row['coverage']))} of "
             f"{percent(float(row['attainable']))} attainable"
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.report.charts import CHARTS
 from tests.kept_digests import HISTORIES, record
 from tests.pictures import KEPT, specifications, text
+from tests.support import oracle
+from tests.support.given import contest, day, entry, forecast, opened, resolution
 
 RENEWAL = "if the change is meant, look at the picture (`forecast-ledger plot`), then run `python -m tests.pictures`"
 
@@ -38,6 +42,17 @@ def test_participants_that_the_board_hides_are_in_no_average(drawn: str) -> None
     """Six are on the board, with six questions each, and one of them missed one; a seventh is hidden: 35 of 36."""
     title = json.loads(drawn)["autocast-2022"]["coverage"]["title"]
     assert title == "Participants had a forecast for 97% of the time that counts"
+
+
+def test_the_map_of_coverage_has_all_questions_and_the_coverage_of_the_board() -> None:
+    """Ada's forecast stands on rain, of weight 3, from the opening on, and nobody has one on snow, of weight 1."""
+    said: list[AnyCommand] = [contest(rules="baseline"), opened("rain"), opened("snow")]
+    said += [entry(question="rain", weight=3), entry(question="snow", weight=1), forecast("rain", "ada", at=day(10))]
+    facts = oracle.facts_in(oracle.attempted([*said, resolution("rain"), resolution("snow")])[0])
+    picture = CHARTS["coverage"].draw(Projections(facts), "cup")
+    assert picture is not None
+    assert picture.title == "Participants had a forecast for 75% of the time that counts"
+    assert [(row["questions"], row["coverage"]) for row in picture.rows] == [("rain", "1.000"), ("snow", "0.000")]
 
 
 def test_profits_are_those_of_the_leaderboard(tmp_path: Path) -> None:
