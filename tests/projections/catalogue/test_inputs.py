@@ -87,9 +87,9 @@ def traded(seed: int) -> list[Recorded]:
 
 def late_events() -> list[Recorded]:
     """A log in which entries and the name of the consensus come after an answer, with events that no writer records."""
-    relative = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True)
+    relative = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True, replicates=39)
     kinds = structs.replace(PRESETS["autocast-2022"], name="kinds", quantile_kernel="none", score_consensus=True)
-    kinds = structs.replace(kinds, reference_rows=("market", "uniform"))
+    kinds = structs.replace(kinds, reference_rows=("market", "uniform"), replicates=39)
     commands: list[AnyCommand] = [
         opened(group="weather"),
         opened("snow", group="weather"),

@@ -208,14 +208,18 @@ def test_updates_equal_a_rebuild_for_every_rule_set() -> None:
     assert_equal_a_rebuild(refreshed(recorded, cuts), recorded)
 
 
-RELATIVE = structs.replace(PRESETS["relative-2022-04"], bots="scored_only", scored_only_levels=("no_prize",))
+FEW = 39  # replicates of a bootstrap
+RELATIVE = structs.replace(
+    PRESETS["relative-2022-04"], bots="scored_only", scored_only_levels=("no_prize",), replicates=FEW
+)
+DAILY = structs.replace(PRESETS["brier-daily"], replicates=FEW)
 
 
 def tournament() -> list[Recorded]:
     """The log of two contests that share questions, with every kind of event that can change scores."""
     names, people = [f"q{number}" for number in range(5)], ("ada", "bob", "dan")
     commands: list[Any] = [opened(name, group="five") for name in names]
-    commands += [contest(rules=RELATIVE, pool=100), contest("league", rules="brier-daily")]
+    commands += [contest(rules=RELATIVE, pool=100), contest("league", rules=DAILY)]
     commands += [entry("cup", name, weight=weight) for name, weight in zip(names[:4], (1, 2, 1, 3), strict=True)]
     commands += [entry("league", name) for name in names[1:]]
     commands += [
@@ -234,7 +238,7 @@ def tournament() -> list[Recorded]:
     commands += [entry("cup", "q4"), revocation("q4"), revocation("q0"), forecast("q0", "eve"), withdrawal("q0", "bob")]
     commands += [resolution("q0", outcome="no"), resolution("q3"), revocation("q3"), annulment("q3"), resolution("q4")]
     commands += [opened("late"), forecast("late", "[consensus]"), revocation("q1"), resolution("q1", outcome="no")]
-    commands += [contest("proof", rules=structs.replace(PRESETS["brier-daily"], attested=True)), entry("proof", "q2")]
+    commands += [contest("proof", rules=structs.replace(DAILY, attested=True)), entry("proof", "q2")]
     commands += [finalization("cup"), revocation("q1"), payment("cup"), entry("proof", "q0")]
     return oracle.history(*commands, annulment("q1"), revocation("q2"), forecast("q2", "kim"), resolution("q2"))
 
