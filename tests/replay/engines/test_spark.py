@@ -1,4 +1,4 @@
-"""The engine spark: the same tables, from real Spark where it is installed, and from a stand-in everywhere."""
+"""The engine spark: the same tables, from Spark and Sail where they are installed, and from a stand-in everywhere."""
 
 import os
 import pickle
@@ -16,6 +16,7 @@ import pytest
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.replay.engines import spark
 from forecast_ledger.replay.files.seal import seal
 from forecast_ledger.replay.reading.replay import replay, summarize_parts, summarize_tables
 from forecast_ledger.replay.reading.with_segments import WithSegments
@@ -44,7 +45,7 @@ def check(season: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")  # it is not used here
-@pytest.mark.skipif(not find_spec("pyspark") or not which("java"), reason="PySpark and Java are not installed")
+@pytest.mark.skipif(not find_spec("py4j") or not which("java"), reason="Apache Spark and Java are not installed")
 def test_spark_makes_the_same_tables(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In local mode, with two processes."""
     from pyspark.sql import SparkSession  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - optional
@@ -59,6 +60,25 @@ def test_spark_makes_the_same_tables(season: Path, monkeypatch: pytest.MonkeyPat
         session.stop()
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")  # it is not used here
+@pytest.mark.parametrize("mode", ["local", "local-cluster"])
+def test_sail_makes_the_same_tables(season: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a session that the program has begun, of a server in this process, as one machine and as a cluster."""
+    sail = pytest.importorskip("pysail.spark", reason="Sail is not installed")
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
+
+    monkeypatch.setenv("SAIL_MODE", mode)
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # otherwise PySpark sets it, also for later tests
+    server = sail.SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    session = SparkSession.builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()
+    try:
+        check(season)
+    finally:
+        session.stop()
+        server.stop()
+
+
 class Session:
     """What the engine uses of a Spark session, in this process: a range of numbers, mapped partition by partition."""
 
@@ -67,28 +87,62 @@ class Session:
         assert (begin, step, partitions) == (0, 1, max(end, 1))
 
         def mapped(function: Callable[[Iterator[Any]], Iterator[Any]], schema: str) -> SimpleNamespace:
-            assert schema == "part binary, damage binary"
+            names = [name for name, _ in map(str.split, schema.split(", "))]
             batches = [pyarrow.RecordBatch.from_pydict({"id": [number]}) for number in range(end)]
-            rows = [row for batch in batches for out in function(iter([batch])) for row in out.to_pylist()]
+            made = [out for batch in batches for out in function(iter([batch]))]
+            assert all(out.schema.names == names for out in made)
+            rows = [row for out in reversed(made) for row in out.to_pylist()]  # Spark promises no order
+            assert all(len(row["sent"]) <= spark._PIECE for row in rows)
             return SimpleNamespace(collect=lambda: [SimpleNamespace(**row) for row in rows])
 
         return SimpleNamespace(mapInArrow=mapped)
 
 
+class PySparkException(Exception):
+    """The class from which PySpark derives its errors."""
+
+
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PySpark's module with that session."""
-    package, sql = ModuleType("pyspark"), ModuleType("pyspark.sql")
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """PySpark's modules with that session; it is what they have as `SparkSession`."""
+    modules = {name: ModuleType(name) for name in ("pyspark", "pyspark.sql", "pyspark.errors")}
     builder = SimpleNamespace(appName=lambda _: SimpleNamespace(getOrCreate=Session))
-    sql.SparkSession = SimpleNamespace(builder=builder)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pyspark", package)
-    monkeypatch.setitem(sys.modules, "pyspark.sql", sql)
+    found = SimpleNamespace(builder=builder, getActiveSession=lambda: None)
+    modules["pyspark.sql"].SparkSession = found  # type: ignore[attr-defined]
+    modules["pyspark.errors"].PySparkException = PySparkException  # type: ignore[attr-defined]
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return found
 
 
 @pytest.mark.usefixtures("stand_in")
 def test_the_job_is_a_task_in_each_partition(season: Path) -> None:
     """Its results are those of the other engines."""
     check(season)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_part_travels_in_pieces(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines of Sail refuse messages of more than 4 MiB; the pieces are put in order, whatever order they come in."""
+    monkeypatch.setattr(spark, "_PIECE", 100)
+    check(season)
+
+
+def test_the_session_of_the_program_is_used(season: Path, stand_in: SimpleNamespace) -> None:
+    """One that was begun with an address cannot be found by a builder without it."""
+    stand_in.builder, stand_in.getActiveSession = None, Session
+    check(season)
+
+
+def test_an_error_of_spark_says_why_nothing_was_scored(season: Path, stand_in: SimpleNamespace) -> None:
+    """Such as a machine without this package, or a client that the server does not take."""
+
+    def refuse() -> None:
+        raise PySparkException("unsupported PySpark version: 4.3.0")
+
+    stand_in.getActiveSession = refuse
+    with pytest.raises(Unavailable, match=r"Spark did not score the questions: unsupported PySpark version: 4\.3\.0"):
+        replay(season, engine="spark")
 
 
 @pytest.mark.usefixtures("stand_in")
