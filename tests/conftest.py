@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("any machine", deadline=None)  # a loaded machine may take longer for an example than another
+from tests.support.effort import times
+
+# A loaded machine may take longer for an example than another.
+settings.register_profile("any machine", deadline=None, max_examples=times(100))
 settings.load_profile("any machine")
 
 # The tests start hundreds of Python processes, which would each compile our modules again. The folders __pycache__ are

@@ -32,7 +32,8 @@ from tests.support.paths import ROOT
 FLAGS = doctest.ELLIPSIS
 _FENCE = re.compile(r"(?ms)^```(\w+)(?: (\S+))?\n(.*?)^```$")
 SETUP = ("&& .venv/bin/forecast-ledger demo", "&& .venv/bin/pytest")
-_SHELL = re.compile(r"[|&;<>$`*\n]")  # what a command has that only a shell can carry out
+# A command of ours, without words that the shell changes, and what the shell does with its output, or after it.
+_LEDGER = re.compile(r"forecast-ledger ([^|&;<>$`*\\\n]*?)((?: 2(?=>))?(?:[|&;<>].*)?)", re.DOTALL)
 
 
 class Block(NamedTuple):
@@ -130,18 +131,28 @@ def _console(text: str, folder: Path, commands: Path) -> Printed:
     """Run the commands of a block, one after another; each with what it prints."""
     code = 0
     for step in steps(text):
-        if step.command.startswith("forecast-ledger ") and not _SHELL.search(step.command):
-            code, printed = _here(shlex.split(step.command)[1:], folder)
-        else:
+        ledger = _LEDGER.fullmatch(step.command)
+        if ledger is None:
             code, printed = _shell(f"(exit {code}); {step.command}", folder, commands)
+        else:
+            code, printed = _here(shlex.split(ledger[1]), ledger[2], folder, commands)
         yield step, printed
 
 
-def _here(arguments: list[str], folder: Path) -> tuple[int, str]:
-    """Run a command without a new process, which takes a fraction of the time; its exit code, and what it prints."""
+def _here(arguments: list[str], rest: str, folder: Path, commands: Path) -> tuple[int, str]:
+    """Run a command without a new process, which takes a fraction of the time; its exit code, and what it prints.
+
+    rest: what the shell is to do with its output, and after it.
+    """
     with chdir(folder):
         result = _Terminal().invoke(main.main, arguments, prog_name="forecast-ledger")
-    return result.exit_code, result.output
+    if not rest:
+        return result.exit_code, result.output
+    with tempfile.TemporaryDirectory() as other:
+        streams = Path(other, "stdout"), Path(other, "stderr")
+        for stream, written in zip(streams, (result.stdout_bytes, result.stderr_bytes), strict=True):
+            stream.write_bytes(written)
+        return _shell(f"(cat {streams[0]}; cat {streams[1]} >&2; exit {result.exit_code}){rest}", folder, commands)
 
 
 class _Terminal(CliRunner):

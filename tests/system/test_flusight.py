@@ -165,6 +165,14 @@ def projections(replayed: Replay) -> Projections:
 
 
 @pytest.fixture(scope="module")
+def few(source: Source, tmp_path_factory: pytest.TempPathFactory) -> tuple[Replay, list[tuple[Command, Any]]]:
+    """A log of a few teams, with late files among theirs, replayed; and the outcome of each command."""
+    path = tmp_path_factory.mktemp("few") / "received.db"
+    outcomes = build(path, flusight.batches(flusight.of_teams(source.rows, FEW_TEAMS)))
+    return replay(str(path)), outcomes
+
+
+@pytest.fixture(scope="module")
 def boards(projections: Projections) -> dict[str, Standing]:
     """Its boards."""
     return by_contest(projections)
@@ -203,31 +211,33 @@ def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any]) -> None
         assert ledger.head() == before
 
 
-def test_a_history_that_is_imported_has_the_tables_of_the_one_that_was_received(source: Source, tmp_path: Path) -> None:
+def test_a_history_that_is_imported_has_the_tables_of_the_one_that_was_received(
+    source: Source, few: tuple[Replay, Any], tmp_path: Path
+) -> None:
     """Each line has its time of receipt; boards by the recorded clock, and all others, are those that were received."""
     path, lines = tmp_path / "imported.db", tmp_path / "received.jsonl"
-    rows = flusight.of_teams(source.rows, FEW_TEAMS)
-    build(tmp_path / "received.db", flusight.batches(rows))
-    received = flusight.recorded(rows)
+    received = flusight.recorded(flusight.of_teams(source.rows, FEW_TEAMS))
     lines.write_text("".join(json.dumps(command | {"received_at": time}) + "\n" for time, command in received))
     result = CliRunner().invoke(main, ["append", str(path), str(lines), "--recorded-at", "received_at"])
     assert result.exit_code == FINDINGS
     assert result.stderr.splitlines()[-1] == f"refused: {OUT_OF_ORDER} x out_of_order; the first 3 are above"
-    imported, live = replay(str(path)), replay(str(tmp_path / "received.db"))
-    assert summarize_tables(imported.projections.facts) == summarize_tables(live.projections.facts)
-    assert imported.checkpoint != live.checkpoint  # the rows say that their times are imported
+    imported = replay(str(path))
+    assert summarize_tables(imported.projections.facts) == summarize_tables(few[0].projections.facts)
+    assert imported.checkpoint != few[0].checkpoint  # the rows say that their times are imported
 
 
 def test_when_a_command_was_recorded_shows_only_where_the_rules_ask_for_it(
-    season: tuple[Path, Any], projections: Projections, boards: dict[str, Standing]
+    few: tuple[Replay, list[tuple[Command, Any]]], tmp_path: Path
 ) -> None:
     """All recorded before the opening, in other batches: then what was said last counts as in time."""
-    path = season[0].with_name("again.db")
-    commands = [command for command, outcome in season[1] if isinstance(outcome, Receipt)]
-    build(path, [("1970-01-01T00:00:00Z", commands[at : at + 9_999]) for at in range(0, len(commands), 9_999)])
-    again = replay(str(path)).projections
+    received, outcomes = few[0].projections, few[1]
+    commands = [command for command, outcome in outcomes if isinstance(outcome, Receipt)]
+    groups = [commands[at : at + 999] for at in range(0, len(commands), 999)]
+    build(tmp_path / "again.db", [("1970-01-01T00:00:00Z", group) for group in groups])
+    again = replay(str(tmp_path / "again.db")).projections
     for name in ("standing", "consensus"):
-        assert again.table(name).digest() == projections.table(name).digest()
+        assert again.table(name).digest() == received.table(name).digest()
+    boards = by_contest(received)
     assert by_contest(again) == {contest: boards[LAST_OF.get(contest, contest)] for contest in BOARDS}
     assert all(boards[contest] != boards[other] for contest, other in LAST_OF.items())
 
