@@ -74,7 +74,8 @@ def describe_board(rules: RuleSet) -> str:
     >>> describe_board(PRESETS["relative-2022-04"])
     'total: the sum of weight x score; take: coverage x e^total; ranked by take'
     """
-    words = f"total: {describe_total(rules)}; take: {TAKES[rules.take].words}; ranked by {rules.rank_by}"
+    take = "" if rules.take == "none" else f"; take: {TAKES[rules.take].words}"
+    words = f"total: {describe_total(rules)}{take}; ranked by {rules.rank_by}"
     if rules.least_questions:
         words += f", with forecasts on at least {rules.least_questions:,} questions"
     if rules.least_share_ppm:

@@ -5,9 +5,10 @@ from typing import Any
 
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.replay.report.pictures import Row
+from forecast_ledger.replay.report.pictures import COLOURS, Row
 
 MOST_ROWS = 40  # of a picture
+MOST_LINES = len(COLOURS)  # so that no two have the same colour
 STEP = 19  # pixels of a row
 LEVEL = 0.05  # of a test
 HALF = 0.5
@@ -51,7 +52,7 @@ def names_axis(rows: Sequence[Row]) -> dict[str, Any]:
 
 def names_legend(names: Sequence[str]) -> dict[str, Any]:
     """Return a legend whose entries are numbers from 0, labelled with names."""
-    return {"labelExpr": f"{quoted(names)}[datum.value]", "orient": "bottom", "columns": 2, "title": None}
+    return {"labelExpr": f"{quoted(names)}[datum.value]", "orient": "bottom", "columns": 3, "title": None}
 
 
 def _label(row: Row) -> str:

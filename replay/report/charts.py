@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.replay.report.account_charts import profit
 from forecast_ledger.replay.report.matrix_charts import coverage, pairwise
 from forecast_ledger.replay.report.pictures import Picture
-from forecast_ledger.replay.report.score_charts import board, calibration, prizes, profit, score_over_time
+from forecast_ledger.replay.report.score_charts import board, calibration, prizes, score_over_time
 
 
 class Chart(NamedTuple):

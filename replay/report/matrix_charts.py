@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.uncertainty.pairs import PERMUTATIONS
 from forecast_ledger.replay.report.chart_parts import (
     LEVEL,
     MOST_ROWS,
@@ -42,6 +43,7 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
     axis = names_axis([{"participant": name} for name in first])
     specification = specify(
         values,
+        padding={"left": 20, "right": 110, "top": 5, "bottom": 5},  # for the slanted names
         width={"step": 26},
         height={"step": 26},
         encoding={
@@ -72,15 +74,25 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
             },
         ],
     )
-    adjusted = sum(float(row["p_adjusted"]) <= LEVEL for row in pairs)
-    title = f"{sum(map(_certain, pairs))} of {count(len(pairs), 'pair')} of participants can be told apart"
-    note = (
-        "Numbers are the percentage of common questions on which the row has the better score. A colour: a permutation "
-        f"test tells the two apart at 5%. Adjusted for the number of pairs, it tells {adjusted} of them apart."
-    )
+    title, note = _told_apart(pairs)
     if len(first) < len(names):
         note += f" The first {len(first)} of {len(names):,} are shown."
     return Picture(title, note, columns, [chosen(row, columns) for row in shown], specification)
+
+
+def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
+    """Say how many pairs the test tells apart, and how to read the picture."""
+    tests, adjusted = count(len(pairs), "pair"), sum(float(row["p_adjusted"]) <= LEVEL for row in pairs)
+    apart = f"{sum(map(_certain, pairs))} of {tests} of participants"
+    title = f"One pair at a time, {apart} can be told apart; all pairs together, {adjusted or 'none'}"
+    note = (
+        "Numbers are the percentage of common questions on which the row has the better score. A colour: a permutation "
+        "test of the mean difference tells the two apart at 5%; a few large differences can outweigh many small ones. "
+        f"All pairs together: after Holm's adjustment for {tests}. A pair without a cell has no common questions."
+    )
+    if len(pairs) > LEVEL * (PERMUTATIONS + 1):
+        note += f" With {PERMUTATIONS} permutations, no p-value of so many tests can be 5% or less after it."
+    return title, note
 
 
 def _certain(pair: Row) -> bool:
@@ -131,7 +143,7 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
     )
     whole = sum(float(row["coverage"]) for row in board) / len(board)
     title = f"Participants had a forecast for {percent(whole)} of the time that counts"
-    note = f"{count(len(questions), 'question')}; the darker, the longer a forecast stood." + (
+    note = f"{count(len(questions), 'question')}; the stronger the colour, the longer a forecast stood." + (
         f" {size} questions a column." * (size > 1)
     )
     return Picture(title, note + left_out(names, first), ("participant", "questions", "coverage"), shown, specification)

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch, replay
 from forecast_ledger.replay.reading.version import code_version
 from forecast_ledger.replay.report.chart_parts import KnownTables, count
 from forecast_ledger.replay.report.charts import CHARTS
+from forecast_ledger.replay.report.page_parts import Contest
 from forecast_ledger.replay.report.pictures import VEGA_LITE, Picture, to_png, to_svg
-from forecast_ledger.replay.report.sections import Contest, contest_section
+from forecast_ledger.replay.report.sections import contest_section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,8 +61,9 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     for each in names:
         lookup.find_contest(facts, each)
     sections, pictures, projections = [], dict[str, Picture](), KnownTables(season.projections)
+    same = _same_questions(facts, names)
     for number, each in enumerate(names):
-        section, own = contest_section(projections, each, f"contest-{number + 1}")
+        section, own = contest_section(projections, each, f"contest-{number + 1}", same[each])
         sections.append(section)
         pictures |= {f"contest-{number + 1}-{kind}": picture for kind, picture in own.items()}
     page = _page(season, sections, Path(fspath(log)).name, Path(out).name, contests)
@@ -72,19 +75,32 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     return season
 
 
+def _same_questions(facts: Facts, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return, for each of some contests, the others with the same questions."""
+    groups: dict[frozenset[int], list[str]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(frozenset(facts.contests[name].entries), []).append(name)
+    return {
+        name: [other for other in group if other != name] if asked else []
+        for asked, group in groups.items()
+        for name in group
+    }
+
+
 def _page(season: Replay, sections: Sequence[Contest], log: str, out: str, contests: Sequence[str]) -> dict[str, Any]:
     """Return what the page says of the whole log."""
     position, questions = season.checkpoint.position, len(season.projections.facts.questions)
     asked = [part for each in contests for part in ("--contest", each)]
     command = ["forecast-ledger", "report", log, out, *asked, "--as-of", str(position)]
     return {
-        "title": sections[0].title if len(sections) == 1 else f"{log}: {len(sections):,} contests",
+        "title": sections[0].title if len(sections) == 1 else f"{count(len(sections), 'contest')} of {log}",
         "state": f"{count(questions, 'question')}, as of log position {position:,}",
         "contests": sections,
         "position": position,
         "digest": season.checkpoint.digest,
         "version": code_version(),
         "command": join(command),
+        "check": join(["forecast-ledger", "verify", log, "--as-of", str(position)]),
     }
 
 

@@ -1,4 +1,4 @@
-"""Charts of scores and money: boards with their intervals, calibration, prizes, profits."""
+"""Charts of scores: boards with their intervals, scores over time, calibration, prizes."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.ledger.core.values import format_fixed, format_instant
+from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.projections.boards import leaderboard
 from forecast_ledger.projections.boards.boards_over_time import tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
@@ -14,9 +14,9 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.tables.analytics_tables import owner_band
-from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.report.chart_parts import (
     HALF,
+    MOST_LINES,
     MOST_ROWS,
     STEP,
     chosen,
@@ -28,14 +28,12 @@ from forecast_ledger.replay.report.chart_parts import (
     percent,
     rows_of,
 )
-from forecast_ledger.replay.report.pictures import COLOURS, PLAIN, WIDTH, Picture, Row, specify
+from forecast_ledger.replay.report.pictures import PLAIN, WIDTH, Picture, Row, specify
 
 CURVE = 320  # pixels
 FEWEST = 2  # answers of a line, and lines of a picture
 MOST_ANSWERS = 60  # of a line
-MOST_LINES = len(COLOURS)  # so that no two have the same colour
 MOST_TICKS = 10
-MOST_POINTS = 200  # of a line
 
 
 def board(projections: Projections, contest: str) -> Picture | None:
@@ -91,8 +89,12 @@ def board_finding(rows: Sequence[Row]) -> str:
     share = float(first[0]["first"])
     if share == 1:
         return f"{first[0]['participant']} is first, and stays first in every sample"
-    only = "only " * (share < HALF)
-    return f"{first[0]['participant']} is first, and stays first in {only}{percent(share)} of the samples"
+    often = "over 99%" if percent(share) == percent(1) else "only " * (share < HALF) + percent(share)
+    words = f"{first[0]['participant']} is first, and stays first in {often} of the samples"
+    rival = max((row for row in rows if row is not first[0]), key=lambda row: float(row["first"] or 0))
+    if float(rival["first"] or 0) > share:
+        words += f", {rival['participant']} in {percent(float(rival['first']))}"
+    return words
 
 
 def score_over_time(projections: Projections, contest: str) -> Picture | None:
@@ -136,7 +138,10 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
             "color": {"field": "row", "type": "nominal", "legend": names_legend(names)},
         },
     )
-    note = "After each answer, the board as it would be without later ones; questions are scored as they are now."
+    note = (
+        "After each answer, in the order in which answers were recorded, the board as it would be without later ones; "
+        "questions are scored as they are now."
+    )
     more = sum(row.rank is not None for row in final) - len(names)
     left = f" The best {len(names)} are shown, of {len(names) + more}." * bool(more)
     best = " The lowest score is the best." * lower_is_better(opened.opened.rules)
@@ -276,50 +281,3 @@ def prizes(projections: Projections, contest: str) -> Picture | None:
     title = f"{best['participant']} gets {percent(float(best['prize']) / total)} of what is paid out"
     note = f"{count(len(rows), 'prize')}, {total:,.2f} {currency}".rstrip() + "."
     return Picture(title, note + left_out(rows, shown), columns, shown, specification)
-
-
-def profit(projections: Projections, contest: str) -> Picture | None:
-    """The profit of each account over time, and how far below its peak it is."""
-    if contest not in projections.traded:
-        return None
-    board = rows_of(projections, "arena_leaderboard", contest)[:MOST_LINES]
-    names, latest = [row["participant"] for row in board], format_instant(projections.facts.books.clock)
-    portfolios = projections.selected_portfolios(Selection(contest)).only("contest", contest)
-    columns, shown, values = ("participant", "at", "profit"), list[Row](), list[Row]()
-    for number, last in enumerate(board):  # the board may be later than the last tick
-        rows = [*portfolios.only("participant", last["participant"]).rows(), last | {"at": latest}]
-        peak, size = 0.0, -(-len(rows) // MOST_POINTS)
-        for place, row in enumerate(rows):
-            amount = float(row["profit"])
-            peak = max(peak, amount)
-            if place % size == 0 or place == len(rows) - 1:
-                shown.append(chosen(row, columns))
-                values.append({"row": number, "at": row["at"], "profit": amount, "below": amount - peak})
-    if not values:
-        return None
-    colour = {"field": "row", "type": "nominal", "legend": names_legend(names)}
-    x = {
-        "field": "at",
-        "type": "temporal",
-        "title": None,
-        "scale": {"type": "utc"},
-        "axis": {"format": "%-d %b", "tickCount": 8},
-    }
-    currency = projections.facts.contests[contest].opened.currency
-    panels = [
-        {
-            "width": WIDTH,
-            "height": height,
-            "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8},
-            "encoding": {
-                "x": x,
-                "y": {"field": field, "type": "quantitative", "title": f"{title} {currency}".strip()},
-                "color": colour,
-            },
-        }
-        for field, title, height in (("profit", "profit", 240), ("below", "below its peak", 90))
-    ]
-    best = board[0]  # the largest profit is first
-    title = f"{best['participant']} has the largest profit, {float(best['profit']):,.2f} {currency}".rstrip()
-    note = "Profit is cash and the value of positions, less net deposits. The lower part is the distance to the peak."
-    return Picture(title, note, columns, shown, specify(values, vconcat=panels))

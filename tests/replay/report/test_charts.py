@@ -1,6 +1,8 @@
 """Charts: their specifications are those that are kept, which somebody has looked at."""
 
 import json
+from decimal import Decimal
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,10 @@ import pytest
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.report.account_charts import _largest_profit
 from forecast_ledger.replay.report.charts import CHARTS
+from forecast_ledger.replay.report.matrix_charts import _told_apart
+from forecast_ledger.replay.report.pictures import Row
 from tests.kept_digests import HISTORIES, record
 from tests.pictures import KEPT, specifications, text
 from tests.support import oracle
@@ -60,8 +65,41 @@ def test_profits_are_those_of_the_leaderboard(tmp_path: Path) -> None:
     record(HISTORIES["arena-week"](), tmp_path / "log.db")
     picture = CHARTS["profit"].draw(replay(tmp_path / "log.db").projections, "week-2")
     assert picture is not None
-    assert picture.title == "cy has the largest profit, 2,500.00"
+    assert picture.title == "cy has the largest profit, 2,500.00, since 2026-03-15; ada has -110.00"
     assert [row["profit"] for row in picture.rows if row["participant"] == "cy"][-1] == "2500.00"
+    for who in ("ada", "bo", "cy"):  # a row for each change, and the distance to the peak, which is no less than 0
+        own = [
+            (Decimal(row["profit"]), Decimal(row["below_peak"])) for row in picture.rows if row["participant"] == who
+        ]
+        assert all(before[0] != after[0] for before, after in pairwise(own[:-1]))
+        peaks = accumulate((profit for profit, _ in own), max, initial=Decimal(0))
+        assert [profit - peak for (profit, _), peak in zip(own, [*peaks][1:], strict=True)] == [
+            below for _, below in own
+        ]
+
+
+def test_who_has_the_largest_profit_is_said_with_the_day_since_when() -> None:
+    """Bo leads from the third day on, ada before; whoever is alone, or shares the place, is named as such."""
+    bo = [("2026-03-02T00:00:00Z", 4.0), ("2026-03-03T00:00:00Z", 6.0)]
+    steps = {"ada": [("2026-03-01T00:00:00Z", 5.0)], "bo": bo}
+    board: list[Row] = [{"participant": "bo", "profit": "6.00"}, {"participant": "ada", "profit": "5.00"}]
+    assert _largest_profit(board, steps, "EUR") == (
+        "bo has the largest profit, 6.00 EUR, since 2026-03-03; ada has 5.00 EUR"
+    )
+    assert _largest_profit(board[:1], {"bo": bo}, "") == "bo has a profit of 6.00"
+    shared = [row | {"profit": "5.00"} for row in board]
+    assert _largest_profit(shared, steps, "") == "2 participants share the largest profit, 5.00"
+
+
+def test_pairs_are_told_apart_one_at_a_time_and_all_together() -> None:
+    """With more than 50 pairs, the least p-value that 999 permutations give, 0.001, becomes more than 0.05."""
+    pairs: list[Row] = [{"p": "0.001", "p_adjusted": "0.050"}, {"p": "0.020", "p_adjusted": "1.000"}]
+    title, note = _told_apart(pairs * 25)
+    assert title == "One pair at a time, 50 of 50 pairs of participants can be told apart; all pairs together, 25"
+    assert "no p-value" not in note
+    title, note = _told_apart([{"p": "0.060", "p_adjusted": "1.000"}] * 51)
+    assert title == "One pair at a time, 0 of 51 pairs of participants can be told apart; all pairs together, none"
+    assert "With 999 permutations, no p-value of so many tests can be 5% or less after it." in note
 
 
 def test_specifications_do_not_depend_on_when_they_are_drawn(drawn: str) -> None:

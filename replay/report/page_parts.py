@@ -1,0 +1,133 @@
+"""Parts of a page: tables with their cells, pictures, and what is said of a contest and of a participant."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import floor, log10
+from typing import Any, NamedTuple
+
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.replay.report.chart_parts import percent, rows_of
+from forecast_ledger.replay.report.pictures import Row
+
+BEST = 3  # questions or positions of a participant, at either end
+MOST_PARTICIPANTS = 500
+NONE = "-"  # in a cell: there is no such number
+
+
+class Cell(NamedTuple):
+    """A cell of a table. span: low, middle and high of an interval, 0 … 100. link: of an anchor on the page."""
+
+    words: str
+    span: tuple[float, float, float] | None = None
+    link: str = ""
+
+
+class Heading(NamedTuple):
+    """The heading of a column. text: aligned to the left."""
+
+    name: str
+    text: bool = False
+
+
+class Cells(NamedTuple):
+    """A table of a page."""
+
+    columns: list[Heading]
+    rows: list[list[Cell]]
+
+
+class Part(NamedTuple):
+    """A table with a title. seed: from which the samples that it rests on follow."""
+
+    title: str
+    note: str
+    caption: str
+    table: Cells
+    seed: str = ""
+
+
+class Figure(NamedTuple):
+    """A picture, and the table that it is drawn from."""
+
+    title: str
+    note: str
+    svg: str
+    table: Cells
+
+
+class Participant(NamedTuple):
+    """What a page says of one participant."""
+
+    anchor: str
+    name: str
+    words: str
+    caption: str
+    table: Cells
+
+
+class Contest(NamedTuple):
+    """What a page says of one contest. left_out: what cannot be shown, and why. reviewed: how to read participants."""
+
+    anchor: str
+    title: str
+    finding: str
+    left_out: list[str]
+    facts: list[tuple[str, str]]
+    parts: list[Part]
+    figures: list[Figure]
+    reviewed: str
+    participants: list[Participant]
+
+
+def short_table(kinds: Mapping[str, str], rows: Sequence[Row], columns: Iterable[str]) -> Cells:
+    """Return columns of rows with few digits, by their kinds; a column whose name ends in `percent` has that sign."""
+    names = [*columns]
+    headings = [
+        Heading(name.removesuffix("_percent").replace("_", " "), text=kinds[name] in {"id", "text"}) for name in names
+    ]
+    digits = {name: digits_of([float(row[name]) for row in rows if row[name] is not None]) for name in names
+              if kinds[name] == "points"}  # fmt: skip
+
+    def text(name: str, value: Any) -> str:
+        if kinds[name] in {"id", "text"}:
+            return "" if value is None else str(value)
+        if value is None:
+            return NONE
+        if kinds[name] == "count":
+            return str(value)
+        if kinds[name] == "share" or name.endswith("_percent"):
+            share = float(value) / (1 if kinds[name] == "share" else 100)
+            return percent(share) if share == round(share, 2) else f"{share:.1%}"
+        return f"{float(value):,.{digits.get(name, 2)}f}"
+
+    return Cells(headings, [[Cell(text(name, row[name])) for name in names] for row in rows])
+
+
+def digits_of(numbers: Sequence[float]) -> int:
+    """Return how many decimals show four digits of the largest of some numbers."""
+    largest = max((abs(number) for number in numbers), default=0)
+    return min(max(3 - floor(log10(largest)), 0), 6) if largest else 0
+
+
+def kinds_of(projections: Projections, table: str) -> dict[str, str]:
+    """Return the kind of each column of a table."""
+    return {column.name: column.kind for column in projections.table(table).columns}
+
+
+def by_participant(projections: Projections, table: str, contest: str) -> dict[str, list[Row]]:
+    """Return the rows of a contest by participant."""
+    found: dict[str, list[Row]] = {}
+    for row in rows_of(projections, table, contest):
+        found.setdefault(row["participant"], []).append(row)
+    return found
+
+
+def row_anchor(contest: str, kind: str, number: int) -> str:
+    """Return the anchor of the section about a row of a board; that of the contest if the row is beyond the last."""
+    return f"{contest}-{kind}-{number + 1}" if number < MOST_PARTICIPANTS else contest
+
+
+def ends_of(rows: Sequence[Row], noun: str) -> tuple[Sequence[Row], str]:
+    """Return the first and the last few of rows in order, the best first, and a caption for them."""
+    if len(rows) <= 2 * BEST:
+        return rows, f"All {noun}, the best first"
+    return [*rows[:BEST], *rows[-BEST:]], f"The best {BEST} and the worst {BEST} {noun}"
