@@ -72,10 +72,11 @@ def board(projections: Projections, contest: str) -> Picture | None:
 def board_finding(rows: Sequence[Row]) -> str:
     """Say who is first, and how sure that is. rows: of the table `intervals`; those of `leaderboard` do not say it.
 
-    >>> board_finding([{"rank": 1, "participant": "ada", "first": "0.980000000"}, {"rank": 2, "participant": "bob"}])
-    'ada is first, and stays first in 98% of the samples'
-    >>> board_finding([{"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}])
+    >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
+    >>> board_finding([ada, bob])
     'ada is first'
+    >>> board_finding([ada | {"first": "0.980000000"}, bob | {"first": "0.020000000"}])
+    'ada is first, and stays first in 98% of the samples'
     """
     first = [row for row in rows if row["rank"] == 1]
     if not first:

@@ -26,6 +26,7 @@ from tests.support.paths import ROOT
 STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
 TRADED = [STORY.parent.parent / name / "commands.jsonl" for name in ("arena-week", "exchange-fees")]
 PEOPLE, QUESTIONS, FORECASTS = 24, 28, 1_300
+MOST_PRINTED = 500  # rows of a table
 KINDS = ("binary", "multiple_choice", "numeric")
 RED, GREEN, BLUE = "red", "green", "blue"
 LEVELS = ("0.025", "0.25", "0.5", "0.75", "0.975")
@@ -205,8 +206,10 @@ def digests(projections: Projections) -> Digests:
 
 
 def printed(projections: Projections) -> str:
-    """The digest of all rows as they are printed."""
-    return sha256(msgspec.json.encode([list(projections.table(name).rows()) for name in CATALOGUE])).hexdigest()
+    """The digest of the first rows of every table as they are printed."""
+    tables = [projections.table(name) for name in CATALOGUE]
+    rows = [list(table.slice(0, MOST_PRINTED).rows()) for table in tables]
+    return sha256(msgspec.json.encode(rows)).hexdigest()
 
 
 @pytest.fixture(scope="module")
