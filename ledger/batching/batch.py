@@ -41,6 +41,7 @@ class Batch:
         self.position, self.digest = self.head
         self.rows: list[tuple[int, str, bytes]] = []
         self._undo: list[Write] = []
+        self._new: list[str] = []  # ids of the commands that the batch has recorded
 
     def receipts(self, requests: Sequence[Request]) -> list[Receipt | Refused] | None:
         """Return the receipts of commands that are all recorded; None if one is not, or has other content."""
@@ -81,7 +82,10 @@ class Batch:
                 table.pop(key, None)
             else:
                 table[key] = value
+        for command_id in self._new:
+            del self.commands.recent[command_id]
         self._undo.clear()
+        self._new.clear()
         self.rows.clear()
         self.position, self.digest = self.head
         self.recorded_at = self._began_at
@@ -111,7 +115,8 @@ class Batch:
             return refused
         for event in events:
             self._record(command_id, str(fingerprint), event)
-        self._write(self.commands.recent, command_id, RecordedCommand(str(fingerprint), first, self.position))
+        self.commands.recent[command_id] = RecordedCommand(str(fingerprint), first, self.position)
+        self._new.append(command_id)
         if type(command) is RecordDecision:
             self._write(self.attempts, attempt_key(command), command_id)
         return Receipt(command_id, first, self.position)
@@ -167,13 +172,8 @@ class Batch:
         Return that request; None at the end. It does what `_outcome` does, in one loop; only forecasts are recorded in
         it, so the questions that take them stay the same.
         """
-        recent, older, undo, rows, recorded_at = (
-            self.commands.recent,
-            self._older,
-            self._undo,
-            self.rows,
-            self.recorded_at,
-        )
+        recent, older, recorded_at = self.commands.recent, self._older, self.recorded_at
+        add_undo, add_new, add_row, add_outcome = self._undo.append, self._new.append, self.rows.append, outcomes.append
         position, digest = self.position, self.digest
         taking: dict[str, tuple[int, StandingOf]] = {}  # question -> when it closes, what stands on it
         for request in requests:
@@ -187,12 +187,12 @@ class Batch:
                 break
             position += 1
             row, digest = log.seal_text(position, recorded_at, command, digest, event)
-            rows.append((position, _FORECAST, row))
-            undo.append((standing, participant, _MISSING if last is None else last))
+            add_row((position, _FORECAST, row))
+            add_undo((standing, participant, _MISSING if last is None else last))
             standing[participant] = at, NEVER
-            undo.append((recent, command_id, _MISSING))
+            add_new(command_id)
             recent[command_id] = RecordedCommand(fingerprint, position, position)
-            outcomes.append(Receipt(command_id, position, position))
+            add_outcome(Receipt(command_id, position, position))
         else:
             request = None
         self.position, self.digest = position, digest

@@ -74,11 +74,14 @@ class CommandIndex:
 
         wanted = [command_id for command_id in ids if command_id not in self.recent]
         hashes = np.fromiter(map(hash, wanted), np.int64, len(wanted))
+        order = np.argsort(hashes)  # sorted hashes are found much faster
+        hashes = hashes[order]
         places: list[tuple[int, str]] = []
         for run, positions in self._runs:
-            begins, ends = np.searchsorted(run, hashes, "left"), np.searchsorted(run, hashes, "right")
-            for index in np.flatnonzero(begins < ends).tolist():
-                places += [(position, wanted[index]) for position in positions[begins[index] : ends[index]].tolist()]
+            begins = np.searchsorted(run, hashes)
+            for index in np.flatnonzero(run[np.minimum(begins, len(run) - 1)] == hashes).tolist():
+                command_id, end = wanted[order[index]], np.searchsorted(run, hashes[index], "right")
+                places += [(position, command_id) for position in positions[begins[index] : end].tolist()]
         return dict(_read_commands(sorted(places), read))
 
 

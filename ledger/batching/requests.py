@@ -1,7 +1,9 @@
 """Requests to record a command: its id and its content, and the fingerprint by which a retry is known."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.batching.quick_forecasts import QuickForecast, read_quick_forecasts
 from forecast_ledger.ledger.core import values
@@ -25,10 +27,16 @@ class Request(NamedTuple):
     quick: QuickForecast | None = None
 
 
+_new_request: Callable[[tuple[Any, ...]], Request] = partial(tuple.__new__, Request)  # without a function of Python's
+_fingerprint_of: Callable[[Any], str] = itemgetter(3)  # of a QuickForecast
+
+
 def read_requests(commands: Sequence[AnyCommand], ids: Sequence[str] | None = None) -> list[Request]:
     """Return requests to record commands; ids: `command.id` of each by default."""
     ids = [command.id for command in commands] if ids is None else ids
     quick = read_quick_forecasts(ids, commands)
+    if all(quick):
+        return [*map(_new_request, zip(ids, commands, map(_fingerprint_of, quick), quick, strict=True))]
     return [
         _read_request(command_id, command) if forecast is None else Request(command_id, command, forecast[3], forecast)
         for command_id, command, forecast in zip(ids, commands, quick, strict=True)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from random import random
 from typing import Any, NamedTuple
@@ -151,12 +152,13 @@ class _Turn:
         connection = self._cursor.sqlite_cursor.connection
         before, name = connection.total_changes, self._name
         try:
-            self._cursor.executemany(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", [(name, *row) for row in rows])  # noqa: S608
+            stored = zip(repeat(name), *zip(*rows, strict=True), strict=False)
+            self._cursor.executemany(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", stored)  # noqa: S608
         except sqlite3.IntegrityError as error:
             if error.sqlite_errorcode in _TAKEN:
                 raise TakenError(str(error)) from None
             raise
-        span = (name, min(position for position, *_ in rows), max(position for position, *_ in rows))
+        span = (name, rows[0][0], rows[-1][0])
         where = "originator_id = ? AND originator_version BETWEEN ? AND ?"
         self._cursor.execute(f"SELECT count(*) FROM {_TABLE} WHERE {where}", span)  # noqa: S608
         [count] = self._cursor.fetchone()

@@ -200,12 +200,14 @@ class Ledger:
 
     def _due(self, requests: Sequence[Request]) -> tuple[list[str], int]:
         """Return the finalized contests that new commands are to pay, and the log position as of which they are."""
+        if self._prizes is None:
+            return [], 0
         paying = [
             (command.contest, request)
             for request in requests
             if isinstance(command := request.command, PayPrizes) and not isinstance(request.known_by, Refused)
         ]
-        if not paying or self._prizes is None:
+        if not paying:
             return [], 0
         with self._lock:
             self._catch_up(self._store)

@@ -38,7 +38,8 @@ def profit(projections: Projections, contest: str) -> Picture | None:
     note = "Profit is cash and the value of positions, less net deposits. The lower part is the distance to the peak."
     note += left_out(every, board).replace("first", "best")
     steps = {name: [(point["at"], float(point["profit"])) for point in own] for name, own in points.items()}
-    title = _largest_profit(board, steps, currency)
+    [contest_row] = rows_of(projections, "contests", contest)
+    title = _largest_profit(board, steps, currency, so_far=contest_row["state"] == "open")
     return Picture(title, note, COLUMNS, shown, specify(values, vconcat=panels))
 
 
@@ -80,7 +81,9 @@ def _panel(names: Sequence[str], field: str, title: str, height: int) -> dict[st
     return {"width": WIDTH, "height": height, "mark": mark, "encoding": {"x": x, "y": y, "color": colour}}
 
 
-def _largest_profit(board: Sequence[Row], steps: Mapping[str, Sequence[tuple[str, float]]], currency: str) -> str:
+def _largest_profit(
+    board: Sequence[Row], steps: Mapping[str, Sequence[tuple[str, float]]], currency: str, *, so_far: bool = False
+) -> str:
     """Say whose profit is the largest, since when, and what the second one is.
 
     board: the largest profit first. steps: when the profit of each participant became another, and which one.
@@ -96,4 +99,5 @@ def _largest_profit(board: Sequence[Row], steps: Mapping[str, Sequence[tuple[str
         now[who] = amount
         is_ahead = all(now[best[0]] > other for name, other in now.items() if name != best[0])
         since = (since or at) if is_ahead else ""
-    return f"{best[0]} has the largest profit, {best[1]}, since {since[:10]}; {others[0][0]} has {others[0][1]}"
+    largest = f"{best[0]} has the largest profit{' so far' * so_far}, {best[1]}, since {since[:10]}"
+    return f"{largest}; {others[0][0]} has {others[0][1]}"

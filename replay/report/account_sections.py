@@ -1,4 +1,4 @@
-"""The sections of a report about trading: the ranking of accounts, what they hold, their trades, and each account."""
+"""The sections of a report about trading: the ranking of accounts, positions held, movements of cash, each account."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -18,20 +18,22 @@ from forecast_ledger.replay.report.page_parts import (
 )
 from forecast_ledger.replay.report.pictures import Row
 
-MOST_TRADES = 60
+MOST_MOVEMENTS = 100
 HELD = {"open", "pending"}  # states of a position that is worth its mark
 _RANKING = (
     "The total is cash and the value of the positions held; the profit is the total less what was paid in. There is "
     "no interval that says how sure the order is; with other questions, it could be another. The drawdown is the "
     "largest fall of an account from its peak, as a share of the peak; a debt makes it more than 100%. The win rate "
-    "is the share of purchases on resolved questions whose outcome happened. The Sharpe ratio is the mean return of "
-    "the positions that have ended, divided by the standard deviation of these returns; it needs two different ones."
+    "is the share of purchases on resolved questions whose outcome happened; one that is paid in part did not. The "
+    "Sharpe ratio is the mean return of the positions that were sold or settled, divided by the standard deviation of "
+    "these returns; it needs two different ones, and a refund has none."
 )
 _STATES = {
     "open": "held",
     "pending": "held; the question is closed, and has no answer yet",
-    "closed": "sold",
-    "settled": "settled by the answer",
+    "closed": "ended by a sale",
+    "settled": "ended by the answer",
+    "refunded": "ended by a refund",
 }
 
 
@@ -43,7 +45,7 @@ def trading_facts(rules: Trading, currency: str) -> list[tuple[str, str]]:
 
 
 def account_parts(projections: Projections, name: str) -> list[Part]:
-    """Return the ranking of accounts, what they hold, and the trades."""
+    """Return the ranking of accounts, what they hold, and how their cash moved."""
     positions, cash = by_participant(projections, "positions", name), by_participant(projections, "cash", name)
     rows = rows_of(projections, "arena_leaderboard", name)
     for row in rows:
@@ -54,7 +56,7 @@ def account_parts(projections: Projections, name: str) -> list[Part]:
     kinds = kinds_of(projections, "arena_leaderboard") | {"cash": "money", "positions": "money"}
     ranking = short_table(kinds, rows, columns)
     parts = [Part("Ranking", _RANKING, "Accounts, the largest profit first", ranking)]
-    return [*parts, *_held(projections, name), *_trades(projections, name)]
+    return [*parts, *_held(projections, name), *_movements(projections, name)]
 
 
 def _held(projections: Projections, name: str) -> list[Part]:
@@ -67,19 +69,26 @@ def _held(projections: Projections, name: str) -> list[Part]:
     return [Part("Positions held", "", "Positions held", short_table(kinds, rows, columns))] * bool(rows)
 
 
-def _trades(projections: Projections, name: str) -> list[Part]:
-    """Return the last trades."""
-    rows = sorted(rows_of(projections, "trades", name), key=lambda row: row["log_position"])
-    shown, note = rows[-MOST_TRADES:], ""
+def _movements(projections: Projections, name: str) -> list[Part]:
+    """Return the last movements of cash, with the trades that they are of."""
+    trades = {(row["participant"], row["log_position"]): row for row in rows_of(projections, "trades", name)}
+    outcomes = {
+        (row["participant"], row["position"]): row["outcome"] for row in rows_of(projections, "positions", name)
+    }
+    rows = sorted(rows_of(projections, "cash", name), key=lambda row: row["log_position"])
+    rows = [row for row in rows if row["movement"] != "granted"]
+    shown, note = rows[-MOST_MOVEMENTS:], "Times are UTC."
     for row in shown:
-        row |= {"gain": row["realised"], "at": f"{row['at'][:10]}\u00a0{row['at'][11:16]}"}
+        trade = trades.get((row["participant"], row["log_position"]), {})
+        row |= {"shares": trade.get("shares"), "price": trade.get("price")}
+        row |= {"outcome": outcomes.get((row["participant"], row["position"])), "cash": row["balance"]}
+        row["at"] = f"{row['at'][:10]}\u00a0{row['at'][11:16]}"
     if len(shown) < len(rows):
-        note = f"The last {len(shown)} of {len(rows):,} are shown; the table trades has all of them."
-    columns = ("participant", "at", "type", "question", "outcome", "shares", "price", "amount", "gain")
-    kinds = kinds_of(projections, "trades") | {"at": "text", "gain": "money"}
-    return [Part("Trades", note, "Trades, the oldest first; times are UTC", short_table(kinds, shown, columns))] * bool(
-        rows
-    )
+        note += f" The last {len(shown)} of {len(rows):,} are shown; the table cash has all of them."
+    columns = ("participant", "at", "movement", "question", "outcome", "shares", "price", "amount", "cash")
+    kinds = kinds_of(projections, "cash") | {"at": "text", "outcome": "id", "shares": "money", "price": "points"}
+    table = short_table(kinds | {"cash": "money"}, shown, columns)
+    return [Part("Trades and payments", note, "Movements of cash, the oldest first", table)] * bool(rows)
 
 
 def accounts(projections: Projections, name: str, anchor: str) -> list[Participant]:

@@ -19,10 +19,11 @@ from forecast_ledger.replay.report.page_parts import (
     short_table,
 )
 from forecast_ledger.replay.report.pictures import Row
-from forecast_ledger.replay.report.score_charts import board_finding
+from forecast_ledger.replay.report.score_charts import board_finding, how_often
 
 CROWDED, MOST_BEYOND = 2, 10  # a scale leaves out up to one in ten numbers that would make it two times longer
 FEW = 20  # questions
+LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 
 def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, str]:
@@ -32,7 +33,8 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     except Refused:  # `left_out` says why
         intervals = []
     board, adjusted = rows_of(projections, "leaderboard", name), _adjusted(projections, name)
-    finding = board_finding(intervals or board) + _lead(projections, name) + _doubts(board, adjusted)
+    finding = _first_two(projections, name, board, intervals) or board_finding(intervals or board)
+    finding += _paid(projections, name, board) + _doubts(board, adjusted)
     if intervals:
         return _board(projections, name, anchor, intervals, adjusted), finding
     prize = ["prize"] * any(float(row["prize"] or 0) for row in board)
@@ -41,15 +43,35 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     return Part("Leaderboard", "", "Leaderboard, best first", cells), finding
 
 
-def _lead(projections: Projections, name: str) -> str:
-    """Say which scores the first two of a board have."""
-    rows = [row for row in rows_of(projections, "leaderboard", name) if row["rank"] is not None][:2]
+def _first_two(projections: Projections, name: str, board: Sequence[Row], intervals: Sequence[Row]) -> str:
+    """Say which scores the first two of a board have, and how often the first is first in samples, if there are any.
+
+    Nothing is said if these ranks are shared.
+    """
+    rows = [row for row in board if row["rank"] is not None][:2]
     if [row["rank"] for row in rows] != [1, 2]:
         return ""
     digits = digits_of([float(row["score"]) for row in rows])
-    mine, other = (f"{float(row['score']):,.{digits}f}" for row in rows)
-    best = " (the least is best)" if lower_is_better(projections.facts.contests[name].opened.rules) else ""
-    return f": it has the score {mine}, and {rows[1]['participant']} {other}{best}"
+    (who, mine), (other, second) = ((row["participant"], f"{float(row['score']):,.{digits}f}") for row in rows)
+    best = "least" if lower_is_better(projections.facts.contests[name].opened.rules) else "largest"
+    words = f"{who} is first with {mine}, and {other} second with {second} (the {best} is best)"
+    shares = {row["participant"]: float(row["first"] or 0) for row in intervals}
+    if shares:
+        rival = max((each for each in shares if each != who), key=lambda each: shares[each])
+        words += f". If the questions are drawn again, {who} is first {how_often(shares[who])}"
+        words += f", and {rival} {how_often(shares[rival])}" * (shares[rival] > shares[who])
+    return words
+
+
+def _paid(projections: Projections, name: str, board: Sequence[Row]) -> str:
+    """Say which share of the pool the largest prize is, if there are prizes."""
+    prizes = {row["participant"]: float(row["prize"] or 0) for row in board}
+    whole = sum(prizes.values())
+    if not whole:
+        return ""
+    most = max(prizes, key=lambda who: prizes[who])
+    currency = projections.facts.contests[name].opened.currency
+    return f". The largest prize is {most}'s, {prizes[most]:,.2f} of {whole:,.2f} {currency}".rstrip()
 
 
 def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
@@ -71,11 +93,10 @@ def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> str:
     if first is None:
         return ""
     doubts, (done, every) = "", map(int, first["completion"].split("/"))
-    best = [who for who, row in adjusted.items() if row["rank"] == 1]
-    if best and best != [first["participant"]]:
-        only = f"only {done:,} of {count(every, 'question')}" if done < every else "all questions, others only some"
-        doubts = f". {first['participant']} forecast on {only}; with the effects of questions removed, "
-        doubts += f"{' and '.join(best)} {'is' if len(best) == 1 else 'are'} first"
+    best = next(((who, row["questions"]) for who, row in adjusted.items() if row["rank"] == 1), None)
+    if best is not None and best[0] != first["participant"]:
+        doubts = f". {first['participant']} forecast on {done:,} of {count(every, 'question')}; with the effects of "
+        doubts += f"questions removed, {best[0]} is first, with forecasts on {best[1]:,}"
     return doubts + f". {count(every, 'question')} say little" * (every < FEW)
 
 
@@ -106,7 +127,9 @@ def _board(
         columns[Heading("adjusted rank")] = [Cell(str(row["rank"]) if row else NONE) for row in found]
     if any(row["take"] is not None for row in board):
         takes = [float(row["take"] or 0) for row in board]
-        columns[Heading("take")] = [Cell(f"{take:,.{digits_of(takes)}f}") for take in takes]
+        columns[Heading("take")] = [
+            Cell(f"{take:.3e}" if take >= LARGEST_WRITTEN else f"{take:,.{digits_of(takes)}f}") for take in takes
+        ]
     if any(float(row["prize"] or 0) for row in board):
         columns[Heading("prize")] = [Cell(f"{float(row['prize'] or 0):,.2f}") for row in board]
         columns[Heading("prize interval")] = [
@@ -143,8 +166,8 @@ def _board_note(  # noqa: PLR0913, PLR0917 - what a note depends on
     if adjusted:
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
-            "others: the adjusted score is the mean after the effect of each question is removed, as in the table "
-            "adjusted_scores."
+            "others: the adjusted score is the mean after the effect of each question is removed (`forecast-ledger "
+            "table LOG adjusted_scores`). Intervals, possible ranks and “first” are of scores that are not adjusted."
         )
     if "take" in names and "prize" in names:
         sentences.append("The pool is divided in proportion to the takes.")

@@ -22,6 +22,31 @@ MOST_PAIRED = 20
 MOST_COLUMNS = 60
 LEAST_WIDTH = 280  # for the title of an axis
 
+_CELLS = [  # the colour and the number of a pair
+    {
+        "mark": {"type": "rect", "stroke": "#8883"},
+        "encoding": {
+            "color": {
+                "field": "verdict",
+                "type": "nominal",
+                "title": "row against column",
+                "scale": {"domain": ["better", "not certain", "worse"], "range": [BETTER, FAINT, WORSE]},
+                "legend": {"orient": "bottom"},
+            }
+        },
+    },
+    {
+        "mark": {"type": "text", "fontSize": 10},
+        "encoding": {
+            "text": {"field": "share"},
+            "color": {
+                "condition": {"test": "datum.verdict != 'not certain'", "value": "white"},
+                "value": "currentColor",
+            },
+        },
+    },
+]
+
 
 def pairwise(projections: Projections, contest: str) -> Picture | None:
     """Which of two participants is better on the questions that both have forecast on."""
@@ -51,28 +76,11 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
             "x": {
                 "field": "column",
                 "type": "ordinal",
-                "axis": {**axis, "orient": "top", "labelAngle": -60},
+                "axis": {**axis, "orient": "top", "labelAngle": -60, "labelLimit": 130},
                 "title": None,
             },
         },
-        layer=[
-            {
-                "mark": {"type": "rect", "stroke": "#8883"},
-                "encoding": {
-                    "color": {
-                        "field": "verdict",
-                        "type": "nominal",
-                        "title": "row against column",
-                        "scale": {"domain": ["better", "not certain", "worse"], "range": [BETTER, FAINT, WORSE]},
-                        "legend": {"orient": "bottom"},
-                    }
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 10, "color": "currentColor"},
-                "encoding": {"text": {"field": "share"}},
-            },
-        ],
+        layer=_CELLS,
     )
     title, note = _told_apart(pairs)
     if len(first) < len(names):
@@ -84,13 +92,18 @@ def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     """Say how many pairs the test tells apart, and how to read the picture."""
     tests, adjusted = count(len(pairs), "pair"), sum(float(row["p_adjusted"]) <= LEVEL for row in pairs)
     apart = f"{sum(map(_certain, pairs))} of {tests} of participants"
-    title = f"One pair at a time, {apart} can be told apart; all pairs together, {adjusted or 'none'}"
+    is_too_many = len(pairs) > LEVEL * (PERMUTATIONS + 1)
+    together = "so many tests tell nothing together" if is_too_many else f"all pairs together, {adjusted or 'none'}"
+    title = f"One pair at a time, {apart} can be told apart; {together}"
     note = (
         "Numbers are the percentage of common questions on which the row has the better score. A colour: a permutation "
         "test of the mean difference tells the two apart at 5%; a few large differences can outweigh many small ones. "
         f"All pairs together: after Holm's adjustment for {tests}. A pair without a cell has no common questions."
     )
-    if len(pairs) > LEVEL * (PERMUTATIONS + 1):
+    most = max(int(row["questions"]) for row in pairs)
+    if 2 / 2**most > LEVEL:
+        note += f" With {count(most, 'question')}, no test can tell a pair apart at 5%."
+    elif is_too_many:
         note += f" With {PERMUTATIONS} permutations, no p-value of so many tests can be 5% or less after it."
     return title, note
 

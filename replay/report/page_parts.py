@@ -5,7 +5,7 @@ from math import floor, log10
 from typing import Any, NamedTuple
 
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.replay.report.chart_parts import percent, rows_of
+from forecast_ledger.replay.report.chart_parts import rows_of
 from forecast_ledger.replay.report.pictures import Row
 
 BEST = 3  # questions or positions of a participant, at either end
@@ -96,7 +96,7 @@ def short_table(kinds: Mapping[str, str], rows: Sequence[Row], columns: Iterable
             return str(value)
         if kinds[name] == "share" or name.endswith("_percent"):
             share = float(value) / (1 if kinds[name] == "share" else 100)
-            return percent(share) if share == round(share, 2) else f"{share:.1%}"
+            return f"{share:.1%}"
         return f"{float(value):,.{digits.get(name, 2)}f}"
 
     return Cells(headings, [[Cell(text(name, row[name])) for name in names] for row in rows])

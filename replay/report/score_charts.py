@@ -88,14 +88,24 @@ def board_finding(rows: Sequence[Row]) -> str:
     if "first" not in first[0]:
         return f"{first[0]['participant']} is first"
     share = float(first[0]["first"])
-    if share == 1:
-        return f"{first[0]['participant']} is first, and stays first in every sample"
-    often = "over 99%" if percent(share) == percent(1) else "only " * (share < HALF) + percent(share)
-    words = f"{first[0]['participant']} is first, and stays first in {often} of the samples"
+    words = f"{first[0]['participant']} is first, and stays first {how_often(share)}"
     rival = max((row for row in rows if row is not first[0]), key=lambda row: float(row["first"] or 0))
     if float(rival["first"] or 0) > share:
-        words += f", {rival['participant']} in {percent(float(rival['first']))}"
+        words += f"; {rival['participant']} is first {how_often(float(rival['first']))}"
     return words
+
+
+def how_often(share: float) -> str:
+    """Say in which share of samples something is so.
+
+    >>> how_often(0.4), how_often(0.999), how_often(1.0)
+    ('in only 40% of the samples', 'in over 99% of the samples', 'in every sample')
+    """
+    if share == 1:
+        return "in every sample"
+    return (
+        f"in {'over 99%' if percent(share) == percent(1) else 'only ' * (share < HALF) + percent(share)} of the samples"
+    )
 
 
 def score_over_time(projections: Projections, contest: str) -> Picture | None:
@@ -159,7 +169,7 @@ def _leading(led: Mapping[str, int], answers: int, size: int) -> str:
     if len(first) != 1:
         return f"{len(first) or 'No'} participants share the first rank after {count(answers, 'answer')}"
     about = "about " * (size > 1)
-    return f"{first[0]} has led since {about}answer {led[first[0]]:,} of {answers:,}"
+    return f"{first[0]} has led since {about}answer {led[first[0]]:,} of {answers:,}, in the order of their recording"
 
 
 def calibration(projections: Projections, contest: str) -> Picture | None:

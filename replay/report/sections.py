@@ -1,5 +1,6 @@
 """The sections of a report: what each contest is, its board, its pictures and its participants."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -33,7 +34,7 @@ from forecast_ledger.replay.report.pictures import Picture, Row, to_svg
 
 LEAST_FORECASTS = 5  # of a picture of calibration
 MOST_LISTED = 60  # questions
-_ONE_FORECASTER = "one participant made some besides trading, so there is no leaderboard of scores"
+_ONE_FORECASTER = "only one participant made forecasts besides trading, so there are no scores to compare"
 _REVIEWED = (
     "Each table has the questions on which a participant gained most and least: “gained” is by how much the score is "
     "better than “median”, the median of all participants' scores on the question."
@@ -41,6 +42,10 @@ _REVIEWED = (
 _CLOCKS = {
     "claimed": "a forecast counts from the instant at which it was made, as its author claims",
     "recorded": "a forecast counts from the instant at which the ledger recorded it",
+}
+_STATES = {
+    "open": "open: its board is not sealed, and may change",
+    "sealed": "sealed: its board does not change any more",
 }
 FORECAST_CHARTS = {"board", "score", "pairwise", "calibration", "coverage"}
 
@@ -96,7 +101,7 @@ def _questions_part(projections: Projections, name: str) -> list[Part]:
     rows = [row for row in projections.table("questions").rows() if row["question"] in asked]
     for row in rows:
         is_paid = row["state"] == "resolved" and row["outcome"] is None and row["value"] is None
-        row["answer"] = "by payouts" if is_paid else row["outcome"] or row["value"]
+        row["answer"] = "by payouts" if is_paid else row["value"] or row["outcome"]
     columns = ("question", *["title"] * any(row["title"] for row in rows), "state", "answer")
     kinds = kinds_of(projections, "questions") | {"answer": "text"}
     return [Part("Questions", "", "Questions", short_table(kinds, rows, columns))]
@@ -129,17 +134,14 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     contest = facts.contests[row["contest"]]
     rules = contest.opened.rules
     scored = len(projections.scored(row["contest"]).questions.answers)
-    told = [("Contest", row["contest"]), ("State", row["state"])]
-    told.append(
-        (
-            "Questions",
-            f"{len(contest.entries):,}, {scored:,} of them resolved and counted{_examples(projections, contest)}",
-        )
-    )
+    told = [("Contest", row["contest"]), ("State", _STATES.get(row["state"], row["state"]))]
+    told.append(("Questions", _questions_words(projections, contest, scored)))
     if float(row["pool"] or 0):
         told.append(("Pool", f"{float(row['pool']):,.2f} {row['currency']}".rstrip()))
     if row["sealed_at"]:
-        told.append(("Sealed", f"at log position {row['sealed_at']}, digest {row['sealed_digest']}"))
+        told.append(
+            ("Sealed", f"at log position {row['sealed_at']}, when the log had the digest {row['sealed_digest']}")
+        )
     told.append(("Rules", rules.name))
     if rules.trading is not None:
         told += trading_facts(rules.trading, row["currency"])
@@ -218,7 +220,16 @@ def _is_number(text: str) -> bool:
     return text.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
-def _examples(projections: Projections, contest: ContestFacts) -> str:
-    """Return the ids of the first and the last question of a contest, if they are too many to be listed."""
-    names = [projections.facts.questions[code].question for code in contest.entries]
-    return f"; from {names[0]} to {names[-1]}" if len(names) > MOST_LISTED else ""
+def _questions_words(projections: Projections, contest: ContestFacts, scored: int) -> str:
+    """Say how many questions a contest has, in which states, and how many of them are scored."""
+    asked = {projections.facts.questions[code].question: None for code in contest.entries}
+    rows = projections.table("questions").rows()
+    states = Counter(row["state"] for row in rows if row["question"] in asked)
+    told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
+    words = f"{len(asked):,}: {told}" if asked else "0"
+    if contest.opened.rules.trading is None and scored != states["resolved"]:
+        words += f"; {scored:,} scored"
+    if len(asked) <= MOST_LISTED:
+        return words
+    first, *_, last = asked
+    return f"{words}; from {first} to {last}"

@@ -65,7 +65,7 @@ def test_profits_are_those_of_the_leaderboard(tmp_path: Path) -> None:
     record(HISTORIES["arena-week"](), tmp_path / "log.db")
     picture = CHARTS["profit"].draw(replay(tmp_path / "log.db").projections, "week-2")
     assert picture is not None
-    assert picture.title == "cy has the largest profit, 2,500.00, since 2026-03-15; ada has -110.00"
+    assert picture.title == "cy has the largest profit so far, 2,500.00, since 2026-03-15; ada has -110.00"
     assert [row["profit"] for row in picture.rows if row["participant"] == "cy"][-1] == "2500.00"
     for who in ("ada", "bo", "cy"):  # a row for each change, and the distance to the peak, which is no less than 0
         own = [
@@ -92,14 +92,21 @@ def test_who_has_the_largest_profit_is_said_with_the_day_since_when() -> None:
 
 
 def test_pairs_are_told_apart_one_at_a_time_and_all_together() -> None:
-    """With more than 50 pairs, the least p-value that 999 permutations give, 0.001, becomes more than 0.05."""
+    """With more than 50 pairs, the least p-value that 999 permutations give, 0.001, becomes more than 0.05.
+
+    On five questions, of 2^5 signs two are the most unlike: p is 0.0625 or more. On six it may be 0.03125.
+    """
     pairs: list[Row] = [{"p": "0.001", "p_adjusted": "0.050"}, {"p": "0.020", "p_adjusted": "1.000"}]
-    title, note = _told_apart(pairs * 25)
+    pairs = [row | {"questions": 6} for row in pairs] * 25
+    title, note = _told_apart(pairs)
     assert title == "One pair at a time, 50 of 50 pairs of participants can be told apart; all pairs together, 25"
-    assert "no p-value" not in note
-    title, note = _told_apart([{"p": "0.060", "p_adjusted": "1.000"}] * 51)
-    assert title == "One pair at a time, 0 of 51 pairs of participants can be told apart; all pairs together, none"
+    assert "With " not in note
+    beyond: list[Row] = [{"p": "0.060", "p_adjusted": "1.000", "questions": 6}] * 51
+    title, note = _told_apart(beyond)
+    together = "so many tests tell nothing together"
+    assert title == f"One pair at a time, 0 of 51 pairs of participants can be told apart; {together}"
     assert "With 999 permutations, no p-value of so many tests can be 5% or less after it." in note
+    assert "With 5 questions, no test can tell a pair apart at 5%." in _told_apart([beyond[0] | {"questions": 5}])[1]
 
 
 def test_specifications_do_not_depend_on_when_they_are_drawn(drawn: str) -> None:

@@ -230,8 +230,8 @@ def test_a_forecast_without_bounds_does_not_prevent_the_page(log: Any, tmp_path:
     story += [forecast(participant="ada", quantiles=[10**10]), forecast(participant="bob", quantiles=[3])]
     report(log([*story, resolution(value=4)]), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
-    assert "bob is first: it has the score 1, and ada 9,999,999,996 (the least is best)." in words
-    assert "bob 1 1 90%" in words
+    assert "bob is first with 1, and ada second with 9,999,999,996 (the least is best)" in words
+    assert "bob 1 1 90.0%" in words
     assert "9,999,999,996" in words
     for kind in ("board", "pairwise"):
         assert f"Not shown: {CHARTS[kind].words}. Reason: the scores are too large for sums in 64 bits." in words
@@ -305,7 +305,7 @@ def test_a_score_over_time_is_that_of_the_table(log: Any, tmp_path: Path) -> Non
     shown = {(row["answered"], row["participant"]): (row["score"], row["rank"]) for row in picture.rows}
     assert shown == {(row["answered"], row["participant"]): (row["score"], row["rank"]) for row in table if row["rank"]}
     assert {each for each in shown.values() if each[1] == 1} == {shown[number, "B"] for number in (1, 2, 3)}
-    assert picture.title == "B has led since answer 1 of 3"
+    assert picture.title == "B has led since answer 1 of 3, in the order of their recording"
 
 
 def test_the_band_of_a_calibration_picture_is_that_of_the_table(log: Any, tmp_path: Path) -> None:
@@ -350,8 +350,10 @@ def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any
         story += [forecast(question, who, probability=chance) for who, chance in chances.items()]
     report(log([*story, *(resolution(question) for question in given)]), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
-    assert "ada is first" in words
-    assert "ada forecast on only 1 of 2 questions; with the effects of questions removed, cy is first" in words
+    assert "ada is first with 0.0100, and bob second with 0.4250" not in words  # cy is second, with (.0025 + .64) / 2
+    assert "ada is first with 0.0100, and cy second with 0.3212 (the least is best)" in words
+    effects = "with the effects of questions removed, cy is first, with forecasts on 2. 2 questions say little"
+    assert f"ada forecast on 1 of 2 questions; {effects}" in words
 
 
 def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
@@ -370,11 +372,16 @@ def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
             gains = [Decimal(cells[-1].words.replace(",", "")) for cells in section.table.rows]
             assert (section.name, sum(gains)) == (row["participant"], Decimal(row["profit"]))
             assert gains == sorted(gains, reverse=True)
-        assert [part.title for part in others] == ["Positions held"] * (contest_id == "week-2") + ["Trades"]
+        assert [part.title for part in others] == ["Positions held"] * (contest_id == "week-2") + [
+            "Trades and payments"
+        ]
     report(path, tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
     assert "family aurora, release aurora-1 has rank 1 with a profit of 2,360.00; 4 positions in 3 decisions." in words
-    assert "one participant made some besides trading, so there is no leaderboard of scores" in words
+    assert "only one participant made forecasts besides trading, so there are no scores to compare" in words
+    assert "bo 2026-03-10 09:05 reversed launch yes - - -25,000.00 -1,000.00" in words.replace("\u00a0", " ")
+    assert "cy has the largest profit so far, 2,500.00, since 2026-03-15; ada has -110.00" in words
+    assert "Questions 5: 1 annulled, 4 resolved" in words
     assert "merger Will the merger be approved? Neither yes nor no: paid half and half resolved by payouts" in words
 
 
@@ -398,7 +405,7 @@ def test_a_finding_says_how_sure_it_is() -> None:
     second = row("b", 2, "0.1")
     assert board_finding([row("a", 1, "0.4"), second]) == "a is first, and stays first in only 40% of the samples"
     assert board_finding([row("a", 1, "0.4"), row("b", 2, "0.6")]) == (
-        "a is first, and stays first in only 40% of the samples, b in 60%"
+        "a is first, and stays first in only 40% of the samples; b is first in 60% of the samples"
     )
     assert board_finding([row("a", 1, "0.9999"), second]) == "a is first, and stays first in over 99% of the samples"
     assert board_finding([row("a", 1, "0.9"), second]) == "a is first, and stays first in 90% of the samples"
