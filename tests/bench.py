@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -60,6 +61,8 @@ from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.scored_questions import scored_questions
+from forecast_ledger.projections.scores.time_weighted import SLICE, scores
 from forecast_ledger.projections.trading.mark_prices import Marks
 from forecast_ledger.projections.trading.portfolios import snapshots
 from forecast_ledger.replay.audit.verify import verify
@@ -509,7 +512,13 @@ def growing() -> dict[str, float]:
     """Measure the scoring of one question with 10,000 and with 1,000,000 forecasts under all four rules."""
     few, many = (scored(_one_question(count, count // 5), FOUR) for count in (10_000, 1_000_000))
     n_log_n = 100 * np.log2(1_000_000) / np.log2(10_000)
+    busy = _one_question(1_000_000, 2_000)
+    contest = busy.contests["c"]
+    questions = scored_questions(busy, contest)  # under the preset relative-2022-04
+    sliced, whole = (fastest(partial(scores, busy, [contest], questions, slice_size=size)) for size in (SLICE, 0))
     return {
+        "one question, 1,000,000 forecasts by 2,000 participants, in slices of time: time over whole (aim 1)": sliced
+        / whole,
         "one question, 1,000,000 forecasts, all four scores: ms": many * 1e3,
         "growth from 10,000 to 1,000,000, over that of n log n (aim 1 or less)": many / few / float(n_log_n),
     }

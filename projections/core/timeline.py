@@ -23,20 +23,22 @@ def shifts(opens: Int64Array, closes: Int64Array) -> Int64Array:
     return shift
 
 
-def chunks(sizes: Int64Array, opens: Int64Array, closes: Int64Array, most: int) -> Iterator[slice]:
+def chunks(
+    sizes: Int64Array, opens: Int64Array, closes: Int64Array, most: int, largest: int = LARGEST_COUNT - 1
+) -> Iterator[slice]:
     """Yield slices of consecutive questions that fit on one timeline and have at most `most` forecasts in all.
 
     A single question may have more. sizes: how many forecasts each question has.
 
-    Raises OverflowError if one question has 2^26 or more.
+    Raises OverflowError if one question has more than `largest`.
 
     >>> list(chunks(np.array([3, 4, 9]), np.zeros(3, int), np.ones(3, int), most=7))
     [slice(0, 2, None), slice(2, 3, None)]
     """
     begin, rows, length = 0, 0, 0
     for i, (size, lasts) in enumerate(zip(sizes.tolist(), (closes - opens + 1).tolist(), strict=True)):
-        if size >= LARGEST_COUNT:
-            raise OverflowError(f"{size} forecasts on one question; {LARGEST_COUNT - 1} can be scored")
+        if size > largest:
+            raise OverflowError(f"{size} forecasts on one question; {largest} can be scored at once")
         if i > begin and (rows + size > most or length + lasts > LONGEST_TIMELINE):
             yield slice(begin, i)
             begin, rows, length = i, 0, 0

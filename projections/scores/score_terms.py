@@ -8,8 +8,9 @@ import numpy as np
 
 from forecast_ledger.ledger.model.rules import RuleSet, shown_references
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.sorting import index_where, stable_order
+from forecast_ledger.projections.core.sorting import index_where, run_starts, stable_order
 from forecast_ledger.projections.core.timeline import chunks, shifts
+from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
 from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts, Forecasts, joined
 from forecast_ledger.projections.facts.outcomes import as_counted, changed_as_of
 from forecast_ledger.projections.facts.standing import Intervals, intervals
@@ -29,30 +30,43 @@ from forecast_ledger.projections.scores.terms import (
     numbers,
     quantile_numbers,
     rebased,
+    time_slices,
     timeline,
 )
 
+OFTEN = 8  # intervals for each participant
+NO_LIMIT = 1 << 62
 CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
 
 
 def terms_in_chunks(
-    facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK
+    facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK, slice_size: int = 0
 ) -> Iterator[tuple[int, Terms]]:
     """Yield the terms of scores, some questions at a time, with the index of the first question of each.
 
     The terms of reference forecasters but the consensus come apart, after the others of the same questions: they are
     scored on a timeline of their own, so that their rows change no digit of anybody's score.
 
-    contests: of one rule set, in the order in which the questions number them.
+    contests: of one rule set, in the order in which the questions number them. slice_size: if it is not 0, the terms of
+    a question with more intervals come in slices of time, of about so many, if that takes less time or there is no
+    other way; what they earn adds up to the same.
+
+    Raises OverflowError if one question has 2^26 forecasts or more, and slice_size is 0.
     """
     rules = contests[0].opened.rules
     sizes = facts.forecasts.counts(questions.code)
     nothing = np.zeros_like(questions.length)
-    for part in chunks(sizes, nothing, questions.length, chunk):
+    largest = NO_LIMIT if slice_size else LARGEST_COUNT - 1
+    for part in chunks(sizes, nothing, questions.length, chunk, largest):
         own = questions.of(part)
-        yield part.start, _terms(facts, contests, own, _counted(facts, rules, own, _made_on(facts, own)))
-        if {*shown_references(rules)} - {"consensus"}:
-            terms = _terms(facts, contests, own, scored_forecasts(facts, rules, own))
+        size = slice_size if part.stop - part.start == 1 else 0
+        for terms in _terms(facts, contests, own, _counted(facts, rules, own, _made_on(facts, own)), size):
+            yield part.start, terms
+        for terms in (
+            _terms(facts, contests, own, scored_forecasts(facts, rules, own), size)
+            if {*shown_references(rules)} - {"consensus"}
+            else ()
+        ):
             yield part.start, terms.of(np.flatnonzero(terms.standing.participant > code_of(facts, "consensus")))
 
 
@@ -94,7 +108,10 @@ def _counted(facts: Facts, rules: RuleSet, questions: Questions, forecasts: Fore
     return as_counted(forecasts, changed, np.flatnonzero(made_at < questions.opens[forecasts.question]))
 
 
-def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions, forecasts: Forecasts) -> Terms:
+def _terms(
+    facts: Facts, contests: Sequence[Contest], questions: Questions, forecasts: Forecasts, slice_size: int
+) -> Iterator[Terms]:
+    """Yield the terms of these forecasts: all at once, or in slices; see `terms_in_chunks`."""
     rules = contests[0].opened.rules
     forecasts = _by_clock(rules, forecasts)
     standing = _in_units(contests[0], questions, forecasts)
@@ -103,11 +120,19 @@ def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions, fore
     terms = Terms(questions, standing, member, 2 * chance, own)
     _score_uniform(rules, forecasts, terms, np.flatnonzero(standing.participant == code_of(facts, "uniform")))
     if not len(own) or (REFERENCES[rules.reference].compared is None and "consensus" not in shown_references(rules)):
-        return terms
+        yield terms
+        return
     age = standing.row
     if rules.consensus_weights == "recency":
         age = _ages(forecasts, standing, facts.participant_codes.labels)
-    return _compared(rules, forecasts, terms, age, len(facts.participant_codes.codes))
+    is_sliced = 0 < slice_size < len(own) and (_is_often_replaced(standing) or len(own) >= LARGEST_COUNT)
+    for part, rows in time_slices(terms, slice_size) if is_sliced else [(terms, slice(None))]:
+        yield _compared(rules, forecasts, part, age[rows], len(facts.participant_codes.codes))
+
+
+def _is_often_replaced(standing: Intervals) -> bool:
+    """Return whether the forecasts on a question are replaced so often that few of them stand at any time."""
+    return OFTEN * len(run_starts(standing.participant)) <= len(standing.participant)
 
 
 def _by_clock(rules: RuleSet, forecasts: Forecasts) -> Forecasts:

@@ -1,7 +1,7 @@
 """Terms of scores, and the timeline on which their references are computed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.standing import Intervals
 from forecast_ledger.projections.references.consensus import Changes, changes
@@ -55,6 +56,27 @@ class Terms:
     def scored(self) -> Scored:
         """The kernel scores of the forecasts."""
         return Scored(self.own, self.doubled, self.member)
+
+
+def time_slices(terms: Terms, size: int) -> Iterator[tuple[Terms, Int64Array]]:
+    """Yield the terms of one question in slices of time, which do not overlap, with the rows that each is made of.
+
+    A slice has the forecasts that stand at its beginning, and `size` more, or four times as many as stand there, if
+    these are more. Slices begin where a forecast begins to stand, so that no step of the timeline is cut.
+    """
+    start, end = terms.standing.start, terms.standing.end
+    order = stable_order(start)
+    begins, first, standing = start[order], 0, order[:0]
+    while first < len(order):
+        past = int(np.searchsorted(begins, begins[min(first + max(size, 4 * len(standing)), len(begins)) - 1], "right"))
+        from_, until = begins[first], begins[past] if past < len(begins) else int(end.max())
+        rows = np.sort(np.concatenate([standing, order[first:past]]))
+        part = terms.of(rows)
+        clipped = part.standing._replace(
+            start=np.maximum(part.standing.start, from_), end=np.minimum(part.standing.end, until)
+        )
+        yield replace(part, standing=clipped), rows
+        first, standing = past, rows[end[rows] > until]
 
 
 class Timeline(NamedTuple):

@@ -16,6 +16,7 @@ from forecast_ledger.projections.scores.score_terms import CHUNK, terms_in_chunk
 from forecast_ledger.projections.scores.scored_questions import Questions, question_ruler
 from forecast_ledger.projections.scores.terms import Terms
 
+SLICE = 1 << 17  # intervals of a question that are compared at once; any size gives the same numbers
 MOST_PARTS = 3_000_000  # rows of `score_parts` that are computed at once; they take about a gigabyte
 
 
@@ -68,7 +69,9 @@ class ScoreParts(NamedTuple):
     earned: WideInt
 
 
-def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK) -> Scores:
+def scores(
+    facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK, slice_size: int = SLICE
+) -> Scores:
     """Return every score of contests of one rule set, exact.
 
     score = 1 / period · Σ (kernel(forecast) - kernel(reference)) · time; a term is 0 while the participant has no
@@ -77,7 +80,7 @@ def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chun
     Source: Metaculus, Tournament Scoring, "Relative Log Scores for Question 1" and "Question 3";
     Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?".
     """
-    chunks = [_scores(first, part) for first, part in terms_in_chunks(facts, contests, questions, chunk)]
+    chunks = [_scores(first, part) for first, part in terms_in_chunks(facts, contests, questions, chunk, slice_size)]
     if not chunks:
         none = np.zeros(0, np.int64)
         return Scores(none, none, WideInt.from_int64(none), none, none)
@@ -86,8 +89,16 @@ def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chun
     columns = (np.concatenate(column) for column in (question, participant, covered, hidden))
     question_column, participant_column, covered_column, hidden_column = columns
     every = Scores(question_column, participant_column, numerator, covered_column, hidden_column)
-    in_order = (np.diff(every.question) >= 0).all()  # unless reference forecasters have rows, which come apart
-    return every if in_order else every.rows(stable_order(every.question))
+    key = every.question * (int(every.participant.max(initial=0)) + 1) + every.participant
+    # They are in order unless reference forecasters have rows, which come apart, or a question came in slices.
+    return every if (np.diff(key) > 0).all() else _added(every.rows(stable_order(key)))
+
+
+def _added(rows: Scores) -> Scores:
+    """Return a row for each question and participant, of several."""
+    starts = run_starts(rows.question, rows.participant)
+    covered, hidden = (np.add.reduceat(column, starts) for column in (rows.covered, rows.covered_hidden))
+    return Scores(rows.question[starts], rows.participant[starts], rows.numerator.run_sums(starts), covered, hidden)
 
 
 def count_score_parts(terms: Terms) -> int:
