@@ -26,52 +26,52 @@ FEW = 20  # questions
 LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 
-def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, str]:
-    """Return the leaderboard of scores, with intervals if there are any, and what it shows."""
+def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, list[str]]:
+    """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
     try:
         intervals = rows_of(projections, "intervals", name)
     except Refused:  # `left_out` says why
         intervals = []
     board, adjusted = rows_of(projections, "leaderboard", name), _adjusted(projections, name)
-    finding = _first_two(projections, name, board, intervals) or board_finding(intervals or board)
-    finding += _paid(projections, name, board) + _doubts(board, adjusted)
+    findings = _first_two(projections, name, board, intervals) or [board_finding(intervals or board)]
+    findings += _paid(projections, name, board) + _doubts(board, adjusted)
     if intervals:
-        return _board(projections, name, anchor, intervals, adjusted), finding
+        return _board(projections, name, anchor, intervals, adjusted), findings
     prize = ["prize"] * any(float(row["prize"] or 0) for row in board)
     columns = ("participant", "rank", "score", "coverage", *prize)
     cells = short_table(kinds_of(projections, "leaderboard"), board, columns)
-    return Part("Leaderboard", "", "Leaderboard, best first", cells), finding
+    return Part("Leaderboard", "", "Leaderboard, best first", cells), findings
 
 
-def _first_two(projections: Projections, name: str, board: Sequence[Row], intervals: Sequence[Row]) -> str:
+def _first_two(projections: Projections, name: str, board: Sequence[Row], intervals: Sequence[Row]) -> list[str]:
     """Say which scores the first two of a board have, and how often the first is first in samples, if there are any.
 
     Nothing is said if these ranks are shared.
     """
     rows = [row for row in board if row["rank"] is not None][:2]
     if [row["rank"] for row in rows] != [1, 2]:
-        return ""
+        return []
     digits = digits_of([float(row["score"]) for row in rows])
     (who, mine), (other, second) = ((row["participant"], f"{float(row['score']):,.{digits}f}") for row in rows)
     best = "least" if lower_is_better(projections.facts.contests[name].opened.rules) else "largest"
-    words = f"{who} is first with {mine}, and {other} second with {second} (the {best} is best)"
+    findings = [f"{who} is first with {mine}, and {other} second with {second} (the {best} is best)"]
     shares = {row["participant"]: float(row["first"] or 0) for row in intervals}
     if shares:
         rival = max((each for each in shares if each != who), key=lambda each: shares[each])
-        words += f". If the questions are drawn again, {who} is first {how_often(shares[who])}"
-        words += f", and {rival} {how_often(shares[rival])}" * (shares[rival] > shares[who])
-    return words
+        also = f", and {rival} {how_often(shares[rival])}" * (shares[rival] > shares[who])
+        findings.append(f"If the questions are drawn again, {who} is first {how_often(shares[who])}{also}")
+    return findings
 
 
-def _paid(projections: Projections, name: str, board: Sequence[Row]) -> str:
+def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str]:
     """Say which share of the pool the largest prize is, if there are prizes."""
     prizes = {row["participant"]: float(row["prize"] or 0) for row in board}
     whole = sum(prizes.values())
     if not whole:
-        return ""
+        return []
     most = max(prizes, key=lambda who: prizes[who])
     currency = projections.facts.contests[name].opened.currency
-    return f". The largest prize is {most}'s, {prizes[most]:,.2f} of {whole:,.2f} {currency}".rstrip()
+    return [f"The largest prize is {most}'s, {prizes[most]:,.2f} of {whole:,.2f} {currency}".rstrip()]
 
 
 def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
@@ -87,17 +87,21 @@ def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
     return {row["participant"]: row for row in rows} if {row["part"] for row in rows} == {1} else {}
 
 
-def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> str:
+def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
     """Say why the first of a board may not be the best."""
     first = next((row for row in board if row["rank"] == 1), None)
     if first is None:
-        return ""
-    doubts, (done, every) = "", map(int, first["completion"].split("/"))
+        return []
+    findings, (done, every) = list[str](), map(int, first["completion"].split("/"))
     best = next(((who, row["questions"]) for who, row in adjusted.items() if row["rank"] == 1), None)
     if best is not None and best[0] != first["participant"]:
-        doubts = f". {first['participant']} forecast on {done:,} of {count(every, 'question')}; with the effects of "
-        doubts += f"questions removed, {best[0]} is first, with forecasts on {best[1]:,}"
-    return doubts + f". {count(every, 'question')} say little" * (every < FEW)
+        findings.append(
+            f"{first['participant']} forecast on {done:,} of {count(every, 'question')}; with the effects of questions "
+            f"removed, {best[0]} is first, with forecasts on {best[1]:,}"
+        )
+    if every < FEW:
+        findings.append("1 question says little" if every == 1 else f"{every:,} questions say little")
+    return findings
 
 
 def _board(

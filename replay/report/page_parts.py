@@ -65,11 +65,15 @@ class Participant(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """What a page says of one contest. left_out: what cannot be shown, and why. reviewed: how to read participants."""
+    """What a page says of one contest.
+
+    findings: sentences, the main one first. left_out: what cannot be shown, and why. reviewed: how to read the sections
+    of participants.
+    """
 
     anchor: str
     title: str
-    finding: str
+    findings: list[str]
     left_out: list[str]
     facts: list[tuple[str, str]]
     parts: list[Part]

@@ -62,12 +62,12 @@ def contest_section(
     traded, has_board = name in projections.traded, _has_board(projections, name)
     ranking, *others = account_parts(projections, name) if traded else [None]
     parts = [] if ranking is None else [ranking]
-    finding = "Nothing has been scored"
+    findings = ["Nothing has been scored"]
     if has_board:
-        part, finding = leaderboard_part(projections, name, anchor)
+        part, findings = leaderboard_part(projections, name, anchor)
         parts.append(part)
     if traded and "profit" in pictures:
-        finding = pictures["profit"].title
+        findings = [pictures["profit"].title]
     parts += _questions_part(projections, name) + [part for part in others if part is not None]
     figures = [
         Figure(picture.title, picture.note, to_svg(picture), _table(picture.columns, picture.rows))
@@ -84,7 +84,7 @@ def contest_section(
         facts.insert(3, ("Same questions", f"in {listed('', same)}, under other rules"))
     title = row["title"] or f"Contest {name}"
     reviewed = _REVIEWED if has_board else ""
-    section = Contest(anchor, title, finding, left_out, facts, parts, figures, reviewed, people)
+    section = Contest(anchor, title, findings, left_out, facts, parts, figures, reviewed, people)
     return section, pictures
 
 

@@ -385,6 +385,19 @@ def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
     assert "merger Will the merger be approved? Neither yes nor no: paid half and half resolved by payouts" in words
 
 
+def test_the_list_of_contests_has_the_main_finding_of_each_whole(log: Any, tmp_path: Path) -> None:
+    """A full stop in a name does not end it."""
+    story = crowd(["Dr. Who", "Mr. X"])
+    story[3:3] = [contest("other", pool=1), entry("other", "q0")]  # after the first question
+    path = log(story)
+    report(path, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    [listed] = re.findall(r"<nav.*?</nav>", text, re.DOTALL)
+    [best, second] = replay(path).table("leaderboard").only("contest", "cup").rows()
+    assert f"{best['participant']} is first with" in listed
+    assert f"and {second['participant']} second with" in listed
+
+
 def test_contests_of_the_same_questions_name_each_other(log: Any, tmp_path: Path) -> None:
     """Other rules over the same questions are another contest."""
     path = log("metaculus-2022")
