@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -417,12 +418,12 @@ def test_every_command_explains_itself_with_an_example(command: list[str]) -> No
     assert (result.exit_code, "forecast-ledger" in result.stdout) == (FINE, True)
 
 
-@pytest.fixture
-def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all that the examples of the help speak of: a log of more than 1,200 events, files of commands."""
-    monkeypatch.chdir(tmp_path)
-    Path("commands.jsonl").write_bytes(COMMANDS.read_bytes())
-    Path("resolve.jsonl").write_bytes(said("w", "annul_question", question="rain", reason="nobody measured"))
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "commands.jsonl").write_bytes(COMMANDS.read_bytes())
+    (folder / "resolve.jsonl").write_bytes(said("w", "annul_question", question="rain", reason="nobody measured"))
     closing = {"at": "2026-03-05T00:00:00Z"}
     lines = [
         opened("o", question="rain"),
@@ -433,12 +434,20 @@ def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         said("f", "finalize_contest", contest="spring-cup", **closing),
         *(opened(f"{number}", question=f"{number}") for number in range(1_200)),
     ]
-    with Ledger.open("season.db", clock=lambda: 0) as ledger:
+    with Ledger.open(folder / "season.db", clock=lambda: 0) as ledger:
         outcomes = ledger.handle_many([read(line) for line in [*COMMANDS.read_bytes().splitlines(), *lines]])
     assert not [outcome for outcome in outcomes if isinstance(outcome, Refused)]
-    assert run("export", "season.db", "exported", "--format", "csv").exit_code == FINE
-    Path("FluSight-forecast-hub").symlink_to(STORY.parent / "hub-import")
-    Path("published.csv").write_bytes(Path("exported/leaderboard.csv").read_bytes())
+    assert run("export", str(folder / "season.db"), str(folder / "exported"), "--format", "csv").exit_code == FINE
+    (folder / "FluSight-forecast-hub").symlink_to(STORY.parent / "hub-import")
+    (folder / "published.csv").write_bytes((folder / "exported" / "leaderboard.csv").read_bytes())
+    return folder
+
+
+@pytest.fixture
+def season(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of that folder, in which the test runs."""
+    copytree(prepared, tmp_path, symlinks=True, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("command", list(main.commands))
