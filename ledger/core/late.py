@@ -60,10 +60,10 @@ class Late(Fraction):
             bounds = self._bounds[close] = self._around(close)
         return bounds
 
-    def certain(self, of: Callable[[int], _Found]) -> _Found | None:
+    def certain(self, function: Callable[[int], _Found]) -> _Found | None:
         """Return what a function that never falls gives for the number, if it gives the same for both of its bounds."""
         for close in (False, True):
-            low, high = map(of, self.bounds(close))
+            low, high = map(function, self.bounds(close))
             if low == high:
                 return low
         return None

@@ -91,9 +91,9 @@ def _part_of(cells: Cells) -> Int64Array:
 
 
 class _Groups(NamedTuple):
-    """Owners in groups whose members have the same items. of: the group of each cell. sizes: members of each group."""
+    """Owners in groups whose members have the same items. group: of each cell. sizes: members of each group."""
 
-    of: Int64Array
+    group: Int64Array
     sizes: list[int]
 
 
@@ -103,27 +103,27 @@ def _groups(owner: Int64Array, item: Int64Array) -> _Groups:
     starts = [*run_starts(owner[order]).tolist(), len(owner)]
     codes: dict[bytes, int] = {}
     sizes: list[int] = []
-    of = np.empty(len(owner), np.int64)
+    group = np.empty(len(owner), np.int64)
     for first, end in pairwise(starts):
         rows = order[first:end]
         code = codes.setdefault(item[rows].tobytes(), len(sizes))
         if code == len(sizes):
             sizes.append(0)
         sizes[code] += 1
-        of[rows] = code
-    return _Groups(of, sizes)
+        group[rows] = code
+    return _Groups(group, sizes)
 
 
 def _fit_part(cells: Cells) -> Part:
     """Return the effects of a part that is connected."""
     weight = cells.weight // gcd(*cells.weight.tolist())
     rows, columns = _groups(cells.participant, cells.question), _groups(cells.question, cells.participant)
-    sums = _Sums.of(cells.question, columns.of, cells.score, weight)
+    sums = _Sums.of(cells.question, columns.group, cells.score, weight)
     by_row = [0] * len(rows.sizes)
-    for row, score, times in zip(rows.of.tolist(), cells.score, weight.tolist(), strict=True):
+    for row, score, times in zip(rows.group.tolist(), cells.score, weight.tolist(), strict=True):
         by_row[row] += score * times
     present = np.zeros((len(rows.sizes), len(columns.sizes)), np.int64)
-    present[rows.of, columns.of] = 1
+    present[rows.group, columns.group] = 1
     scale = lcm(*rows.sizes, *sums.group_weight)
     solution = solve(
         TwoSidedSystem(

@@ -74,11 +74,11 @@ def reference_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> F
         code = code_of(facts, name)
         for number in range(len(questions.code)):
             asked = _Asked(facts, rules, questions, number)
-            for said in FORECASTERS[name].forecasts(asked):
-                at, recorded_at = max(said.at, asked.opens), max(said.recorded_at, asked.opens)
-                rows.append((said.position, at, recorded_at, number, code))
-                lengths.append(len(said.numbers))
-                numbers += said.numbers
+            for statement in FORECASTERS[name].forecasts(asked):
+                at, recorded_at = max(statement.at, asked.opens), max(statement.recorded_at, asked.opens)
+                rows.append((statement.position, at, recorded_at, number, code))
+                lengths.append(len(statement.numbers))
+                numbers += statement.numbers
     columns = int64_array([value for row in rows for value in row]).reshape(len(rows), 5).T
     made, until = np.ones(len(rows), np.int64), np.full(len(rows), NEVER)
     return join_pages([(*columns, made, until, int64_array(lengths), int64_array(numbers))])[0]

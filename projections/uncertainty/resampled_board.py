@@ -52,7 +52,7 @@ def resample(
     """
     rules, units = contest.opened.rules, units_of(scored)
     check_size(len(board), sum(units.strata), rules.replicates)
-    drawn, of = _distinct(multiplicities(seed, rules.replicates, units.strata))
+    drawn, which = _distinct(multiplicities(seed, rules.replicates, units.strata))
     draws = draws_of(scored, units, drawn, len(board))
     rows = rows_of(rules, scored, units, place)
     totals = totals_of(rules, rows, draws)
@@ -70,7 +70,7 @@ def resample(
                 rank[ranked, number] = _ranked([takes[row] for row in ranked.tolist()])
             if contest.opened.pool:
                 prize[paid, number] = divide(contest, [*in_proportion([takes[row] for row in paid.tolist()])])[1]
-    return ResampledBoard(totals.total[:, of], totals.undefined[:, of], rank[:, of], prize[:, of], able)
+    return ResampledBoard(totals.total[:, which], totals.undefined[:, which], rank[:, which], prize[:, which], able)
 
 
 def _distinct(drawn: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -69,11 +69,11 @@ class HubTask(NamedTuple):
 def hub_task(question: events.QuestionOpened, contest: events.ContestOpened | None) -> HubTask:
     """Return the task of a question; of one that no hub asked, its id and the days on which it is open."""
     opens, closes = _day(question.opens_at), _day(question.closes_at - 1)
-    said = task_values(question.question)
+    task = task_values(question.question)
     output_type, ids = _output(question)
-    if said is None:
-        said = {PERIOD: f"{opens:%Y%m%d}_{closes:%Y%m%d}", QUESTION: question.question}
-    said = {key: value for key, value in said.items() if key != OUTPUT_TYPE}
+    if task is None:
+        task = {PERIOD: f"{opens:%Y%m%d}_{closes:%Y%m%d}", QUESTION: question.question}
+    task = {key: value for key, value in task.items() if key != OUTPUT_TYPE}
     name = contest.contest.removesuffix(f" {output_type}") if contest else "ledger"
     if output_type != "pmf":
         target_type = "continuous"
@@ -81,7 +81,7 @@ def hub_task(question: events.QuestionOpened, contest: events.ContestOpened | No
         target_type = "binary"
     else:
         target_type = "ordinal" if contest and contest.rules.kernel == "ordered_brier" else "nominal"
-    return HubTask(said, output_type, ids, question.range, opens, closes, name, target_type)
+    return HubTask(task, output_type, ids, question.range, opens, closes, name, target_type)
 
 
 def _output(question: events.QuestionOpened) -> tuple[str, tuple[str, ...]]:
@@ -154,10 +154,10 @@ def _round(window: tuple[Any, ...], tasks: Sequence[HubTask]) -> dict[str, Any]:
 
 def _model_task(tasks: Sequence[HubTask]) -> dict[str, Any]:
     first = tasks[0]
-    said = {key: sorted({task.values[key] for task in tasks}) for key in first.values if key != ROUND_ID}
+    task = {key: sorted({task.values[key] for task in tasks}) for key in first.values if key != ROUND_ID}
     by_column = first.values.get("target") == first.target
     return {
-        "task_ids": {key: {"required": None, "optional": found} for key, found in said.items()},
+        "task_ids": {key: {"required": None, "optional": found} for key, found in task.items()},
         "output_type": {
             first.output_type: {
                 "output_type_id": {"required": list(map(_plain, first.ids)) if first.span else list(first.ids)},

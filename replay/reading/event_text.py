@@ -141,8 +141,8 @@ def _enrolment(event: events.ParticipantEnrolled) -> str:
 
 
 def _rescheduling(event: events.QuestionRescheduled) -> str:
-    said = {"opens": event.opens_at, "closes": event.closes_at, "reveals": event.reveals_at}
-    times = [f"{word} {instant_text(at)}" for word, at in said.items() if at is not None]
+    instants = {"opens": event.opens_at, "closes": event.closes_at, "reveals": event.reveals_at}
+    times = [f"{word} {instant_text(at)}" for word, at in instants.items() if at is not None]
     return f"{event.question} {', '.join(times)}{_reason(event.reason)}"
 
 
@@ -155,11 +155,11 @@ def _prices(event: events.PricesQuoted, outcomes: Outcomes) -> str:
 def _quoted(quote: events.Quote, names: Sequence[str]) -> str:
     """Return the prices of a quote, or of each outcome that has one its bid and ask."""
     sides = (("", quote.prices), ("bids ", quote.bids), ("asks ", quote.asks))
-    said = [word + _chances(prices, names) for word, prices in sides if any(p is not None for p in prices)]
+    texts = [word + _chances(prices, names) for word, prices in sides if any(p is not None for p in prices)]
     for word, sizes in (("to sell ", quote.bid_sizes), ("to buy ", quote.ask_sizes)):
         known = [f"{_outcome(n, names)} {money_text(size)}" for n, size in enumerate(sizes) if size is not None]
-        said += [f"{word}{', '.join(known)}"] if known else []
-    return ", ".join(said)
+        texts += [f"{word}{', '.join(known)}"] if known else []
+    return ", ".join(texts)
 
 
 def _decision(event: events.DecisionRecorded) -> str:

@@ -14,8 +14,7 @@ from typing import NamedTuple, Protocol
 
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, unseal_pages
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing import instrumentation
@@ -73,7 +72,7 @@ class Replay:
 
 
 def replay(  # noqa: PLR0913 - what has a default is named
-    of: str | PathLike[str] | Readable,
+    log: str | PathLike[str] | Readable,
     name: str = "main",
     as_of: AsOf = None,
     watch: Watch = lambda _: None,
@@ -86,7 +85,7 @@ def replay(  # noqa: PLR0913 - what has a default is named
 ) -> Replay:
     """Read a log up to a cut, check its digests, and prepare its projections.
 
-    of: the location of a store, of which `name` selects a ledger; it can be `WithSegments`; or an open ledger, which
+    log: the location of a store, of which `name` selects a ledger; it can be `WithSegments`; or an open ledger, which
     stays open. as_of: see `Cut`.
     segments: a folder that has the beginning of the log of a store; only the rest is read from the store.
     trust: of segments. With `rows`, each row is rebuilt and its digest checked, as those of a log are. With `files`,
@@ -121,39 +120,39 @@ def replay(  # noqa: PLR0913 - what has a default is named
     """
     begun, cut = instrumentation.now_ns(), Cut(as_of)
     if segments is not None or trust != "rows":
-        of = _with_segments(of, segments, trust)
+        log = _with_segments(log, segments, trust)
     if engine not in {None, "auto", *ENGINES}:
         raise ValueError(f"no engine named {engine!r}: give {', '.join(ENGINES)} or auto")
     if engine is None and memory is None:
-        projections, head = Projections(_facts_of(of, name, cut, watch)), cut.reached()
+        projections, head = Projections(_facts_of(log, name, cut, watch)), cut.reached()
     else:
-        frame, head = _frame_of(of, name, cut, watch, memory), cut.reached()
+        frame, head = _frame_of(log, name, cut, watch, memory), cut.reached()
         projections = scored(frame, engine or "auto", tables, memory)
-    name = name if isinstance(of, str | PathLike) else of.name
+    name = name if isinstance(log, str | PathLike) else log.name
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, projections)
 
 
 def _with_segments(
-    of: str | PathLike[str] | Readable, segments: str | PathLike[str] | None, trust: Trust
+    log: str | PathLike[str] | Readable, segments: str | PathLike[str] | None, trust: Trust
 ) -> WithSegments:
-    if not isinstance(of, str | PathLike):
+    if not isinstance(log, str | PathLike):
         raise ValueError(f"trust {trust!r}: an open ledger has no segments; give the location of its store")
-    return WithSegments(of, segments, trust)
+    return WithSegments(log, segments, trust)
 
 
-def _facts_of(of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch) -> Facts:
-    if isinstance(of, str | PathLike):
-        return read_facts(of, name, cut, watch)
+def _facts_of(log: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch) -> Facts:
+    if isinstance(log, str | PathLike):
+        return read_facts(log, name, cut, watch)
     with gc_pause.paused():
-        return from_log.facts(cut.pages(of.read(), watch))
+        return from_log.facts(cut.pages(log.read(), watch))
 
 
-def _frame_of(of: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch, memory: int | None) -> LogFrame:
-    if isinstance(of, str | PathLike):
-        return read_frame(of, name, cut, watch, memory)
+def _frame_of(log: str | PathLike[str] | Readable, name: str, cut: "Cut", watch: Watch, memory: int | None) -> LogFrame:
+    if isinstance(log, str | PathLike):
+        return read_frame(log, name, cut, watch, memory)
     with gc_pause.paused():
-        frame = frame_of_segments((), _within(memory, cut.pages(of.read(), watch)))
+        frame = frame_of_segments((), _within(memory, cut.pages(log.read(), watch)))
     return LogFrame(frame, SealedForecasts(Path(), (), frame.facts.as_of))
 
 
@@ -233,7 +232,7 @@ def open_parts(
     with open_store(location, name) as store:
         sealed = location.segments(store) if isinstance(location, WithSegments) else None
         if sealed is None or not isinstance(location, WithSegments):
-            yield LogParts(iter(()), cut.pages(log.unseal_pages(store.pages()), watch))
+            yield LogParts(iter(()), cut.pages(unseal_pages(store.pages()), watch))
             return
         rest = iter(()) if location.is_whole else sealed.rows_after(store)
         if without is None or location.trust == "rows":
@@ -313,7 +312,7 @@ class Cut:
         self._instant = None
         if as_of is not None and not isinstance(as_of, int):
             self._instant = values.read_instant(end_of_date(as_of) if isinstance(as_of, str) else as_of, "as_of")
-        self.last = log.START
+        self.last = START
         self.recorded_at: int | None = None  # of the last event
 
     def reached(self) -> Checkpoint:

@@ -67,14 +67,14 @@ import inspect
 import forecast_ledger
 from forecast_ledger import open, replay
 with open(":memory:") as ledger:
-    print(replay(ledger).checkpoint.position, forecast_ledger.replay(of=ledger, as_of=0).checkpoint.position)
+    print(replay(ledger).checkpoint.position, forecast_ledger.replay(log=ledger, as_of=0).checkpoint.position)
 import forecast_ledger.replay.reading.replay
 print(replay is forecast_ledger.replay, *inspect.signature(replay).parameters)
 print(forecast_ledger.replay.reading.replay.replay.__name__)
 """
     assert _python(code).splitlines() == [
         "0 0",
-        "True of name as_of watch segments trust engine tables memory",
+        "True log name as_of watch segments trust engine tables memory",
         "replay",
     ]
 
