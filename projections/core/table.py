@@ -94,10 +94,15 @@ class Table:
 
     def printed(self) -> Iterator[tuple[Any, ...]]:
         """Yield each row as printed, without the names of the columns."""
+        for columns in self.printed_columns():
+            yield from zip(*columns, strict=True)
+
+    def printed_columns(self) -> Iterator[list[Sequence[Any]]]:
+        """Yield the columns as printed, some rows at a time."""
         for begin in range(0, len(self), _AT_ONCE):
             page = (plain_values(slice_rows(values, slice(begin, begin + _AT_ONCE))) for values in self.values)
             columns = zip(self.columns, page, strict=True)
-            yield from zip(*(printed_values(values, column.kind) for column, values in columns), strict=True)
+            yield [printed_values(values, column.kind) for column, values in columns]
 
     def to_arrow(self) -> Any:
         """Return a pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.

@@ -1,7 +1,7 @@
 """An export as one SQLite file, for queries, search and datasette."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from math import isfinite
 from pathlib import Path
@@ -16,6 +16,7 @@ from forecast_ledger.projections.core.arrow import DECIMALS
 from forecast_ledger.projections.core.column_values import Column
 from forecast_ledger.replay.files.export_tables import FOREIGN_KEYS, ExportTable, describe_columns, dictionary_table
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
+from forecast_ledger.replay.readmodel.sqlite_rows import insert_rows
 
 _WITH_FLOAT = {*DECIMALS, "take"}  # kinds whose columns are text, with a float column beside them
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
@@ -120,7 +121,7 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
             names = [name for column in sheet.columns for name, _ in _types(column)]
             there = database.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
             same = all(
-                stored == tuple(computed) for stored, computed in zip_longest(there, _rows(sheet, joined), fillvalue=())
+                stored == computed for stored, computed in zip_longest(there, _rows(sheet, joined), fillvalue=())
             )
             if not same or names != [name for name, *_ in there.description] or part.digest != sheet.chunks.digest:
                 yield sheet.name
@@ -136,7 +137,7 @@ def _table(database: Database, sheet: ExportTable) -> ManifestEntry:
     table = database.table(sheet.name)
     key = sheet.key if len(sheet.key) > 1 else sheet.key[0]
     table.create(types, pk=key, foreign_keys=[(name, *to) for name, to in _references(sheet)])
-    table.insert_all(chain([list(types)], _rows(sheet, joined)), batch_size=1_000)
+    insert_rows(database.conn, sheet.name, len(types), _rows(sheet, joined))
     for name in joined:
         if name != sheet.key[0]:
             table.create_index([name])
@@ -170,23 +171,24 @@ def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:
             yield sheet.name, Column(f"{column.name}_real", "real", meaning)
 
 
-def _rows(sheet: ExportTable, joined: Sequence[str]) -> Iterator[list[Any]]:
-    """Return the values of each row in the order of the columns; an empty reference is NULL."""
-    cells = [_cells(column, joined) for column in sheet.columns]
+def _rows(sheet: ExportTable, joined: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of each row in the order of the columns; an empty reference is NULL."""
     for chunk in sheet.chunks:
-        for row in chunk.rows():
-            yield [cell for make, value in zip(cells, row.values(), strict=True) for cell in make(value)]
+        for columns in chunk.printed_columns():
+            stored = (_stored(column, values, joined) for column, values in zip(sheet.columns, columns, strict=True))
+            yield from zip(*chain.from_iterable(stored), strict=True)
 
 
-def _cells(column: Column, joined: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return the function from a printed value to the cells of the column."""
+def _stored(column: Column, values: Sequence[Any], joined: Sequence[str]) -> list[Sequence[Any]]:
+    """Return a column as it is stored, from its printed values, and its float column if it has one."""
     if column.kind in _WITH_FLOAT:
-        return lambda value: (value, None if value is None else _finite(value))
+        floats = {value: None if value is None else _finite(value) for value in {*values}}
+        return [values, [floats[value] for value in values]]
     if column.kind == "instant":
-        return lambda value: (value and _sortable(value),)
+        return [[value and _sortable(value) for value in values]]
     if column.name in joined:
-        return lambda value: (value or None,)
-    return lambda value: (value,)
+        return [[value or None for value in values]]
+    return [values]
 
 
 def _finite(decimal: str) -> float | None:

@@ -17,10 +17,10 @@ from forecast_ledger.replay.readmodel.layouts import (
     rows_digest,
     stored_rows,
 )
+from forecast_ledger.replay.readmodel.sqlite_rows import insert_rows
 
 REMEDY = "delete the file with its -wal and -shm files, and follow the log again"
 _BATCH_ROWS = 10_000  # rows that are written together
-_PARAMETERS = 999  # of a statement, the most that every version of SQLite takes
 
 
 class StoredTables:
@@ -145,15 +145,7 @@ class StoredTables:
         self._connection.executemany(f'DELETE FROM "{table.name}" WHERE {where}', keys)  # noqa: S608 - names of layouts
 
     def _add(self, table: Layout, rows: list[StoredRow]) -> None:
-        """Write rows, many with one statement, which takes SQLite less time than as many statements."""
-        at_once = _PARAMETERS // len(table.columns)
-        many = len(rows) // at_once * at_once
-        values = f"({', '.join('?' * len(table.columns))})"
-        statement = f'REPLACE INTO "{table.name}" VALUES '  # noqa: S608 - names of layouts
-        if many:
-            chunks = (chain.from_iterable(rows[begin : begin + at_once]) for begin in range(0, many, at_once))
-            self._connection.executemany(statement + ", ".join([values] * at_once), map(list, chunks))
-        self._connection.executemany(statement + values, rows[many:])
+        insert_rows(self._connection, table.name, len(table.columns), rows, "REPLACE")
 
     def _differs(self, name: str, key: PartKey) -> Unavailable:
         which = " of " + ", ".join(map(repr, key)) if key else ""
