@@ -52,7 +52,7 @@ REVEALED = [
     "forecast_ledger.ledger.storing.writer.Ledger",
     "forecast_ledger.ledger.storing.subscription.Subscription",
     "list[forecast_ledger.ledger.batching.receipt.Receipt | forecast_ledger.ledger.core.errors.Refused]",
-    "def (of: str | os.PathLike[str] | forecast_ledger.replay.reading.replay.Readable, ",
+    "def (log: str | os.PathLike[str] | forecast_ledger.replay.reading.replay.Readable, ",
     "forecast_ledger.replay.reading.replay.Replay",
     "forecast_ledger.projections.core.table.Table",
     "forecast_ledger.ledger.model.commands.CloseQuestion",
