@@ -121,7 +121,7 @@ def test_a_blame_is_what_tables_at_every_log_position_say(
     """The log has a revocation, a seal and payments of prizes."""
     count = len(every_cut[story][-1].table(table))
     assert count
-    for key, expected in slowly(every_cut[story], table, slice(None, None, count // 3 + 1)):
+    for key, expected in slowly(every_cut[story], table, slice(None, None, count // 2 + 1)):
         assert plain(blame(LogSource(logs[story]), table, key)) == expected, key
 
 
