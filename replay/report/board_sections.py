@@ -162,7 +162,8 @@ def _board_note(  # noqa: PLR0913, PLR0917 - what a note depends on
     sentences = [sampled]
     if "possible ranks" in names:
         sentences.append(
-            "“Possible ranks” are those that a test of all participants at once leaves open, so they are wider."
+            "“Possible ranks” are those that a test of all participants at once cannot rule out; it asks for "
+            "more than the samples do, so it leaves many."
         )
     counted = sum(1 for weight in projections.scored(name).questions.weight.tolist() if weight)
     if counted < FEW:
@@ -170,8 +171,9 @@ def _board_note(  # noqa: PLR0913, PLR0917 - what a note depends on
     if adjusted:
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
-            "others: the adjusted score is the mean after the effect of each question is removed (`forecast-ledger "
-            "table LOG adjusted_scores`). Intervals, possible ranks and “first” are of scores that are not adjusted."
+            "others: the adjusted score is the mean after the effect of each question, by least squares, is removed "
+            "(`forecast-ledger table LOG adjusted_scores`). Intervals, possible ranks and “first” are of scores that "
+            "are not adjusted."
         )
     if "take" in names and "prize" in names:
         sentences.append("The pool is divided in proportion to the takes.")

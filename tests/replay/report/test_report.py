@@ -330,7 +330,7 @@ def test_a_board_of_means_over_different_questions_says_so(story: str, differ: b
     words = " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
     assert ("A score is the mean over the questions that a participant forecast on" in words) == differ
     assert ("adjusted rank" in words) == differ
-    assert ("“Possible ranks” are those that a test of all participants at once leaves open" in words) == differ
+    assert ("“Possible ranks” are those that a test of all participants at once cannot rule out" in words) == differ
     assert "say little" in words  # there are fewer than 20 questions
     for row in replay(path).table("adjusted_scores").rows() if differ else ():
         assert row["by"] != "contest" or row["rank"] is None or row["adjusted_score"][:5] in words
