@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from forecast_ledger.ledger.core.values import format_instant
@@ -37,7 +39,7 @@ def profit(projections: Projections, contest: str) -> Picture | None:
     ]
     note = "Profit is cash and the value of positions, less net deposits. The lower part is the distance to the peak."
     note += left_out(every, board).replace("first", "best")
-    steps = {name: [(point["at"], float(point["profit"])) for point in own] for name, own in points.items()}
+    steps = {name: [(point["at"], Decimal(point["profit"])) for point in own] for name, own in points.items()}
     [contest_row] = rows_of(projections, "contests", contest)
     title = _largest_profit(board, steps, currency, so_far=contest_row["state"] == "open")
     return Picture(title, note, COLUMNS, shown, specify(values, vconcat=panels))
@@ -82,7 +84,7 @@ def _panel(names: Sequence[str], field: str, title: str, height: int) -> dict[st
 
 
 def _largest_profit(
-    board: Sequence[Row], steps: Mapping[str, Sequence[tuple[str, float]]], currency: str, *, so_far: bool = False
+    board: Sequence[Row], steps: Mapping[str, Sequence[tuple[str, Decimal]]], currency: str, *, so_far: bool = False
 ) -> str:
     """Say whose profit is the largest, since when, and what the second one is.
 
@@ -94,9 +96,10 @@ def _largest_profit(
     sharing = [row["participant"] for row in board if row["profit"] == board[0]["profit"]]
     if len(sharing) > 1:
         return f"{len(sharing)} participants share the largest profit, {best[1]}"
-    now, since = dict.fromkeys(steps, 0.0), ""
-    for at, who, amount in sorted((at, who, amount) for who, own in steps.items() for at, amount in own):
-        now[who] = amount
+    now, since = dict.fromkeys(steps, Decimal(0)), ""
+    changes = sorted((at, who, amount) for who, own in steps.items() for at, amount in own)
+    for at, together in groupby(changes, itemgetter(0)):
+        now |= {who: amount for _, who, amount in together}
         is_ahead = all(now[best[0]] > other for name, other in now.items() if name != best[0])
         since = (since or at) if is_ahead else ""
     largest = f"{best[0]} has the largest profit{' so far' * so_far}, {best[1]}, since {since[:10]}"

@@ -93,8 +93,9 @@ def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
     if first is None:
         return []
     findings, (done, every) = list[str](), map(int, first["completion"].split("/"))
-    best = next(((who, row["questions"]) for who, row in adjusted.items() if row["rank"] == 1), None)
-    if best is not None and best[0] != first["participant"]:
+    top = {who: row["questions"] for who, row in adjusted.items() if row["rank"] == 1}
+    best = next(iter(top.items()), None)
+    if best is not None and first["participant"] not in top:
         findings.append(
             f"{first['participant']} forecast on {done:,} of {count(every, 'question')}; with the effects of questions "
             f"removed, {best[0]} is first, with forecasts on {best[1]:,}"
@@ -176,7 +177,7 @@ def _board_note(  # noqa: PLR0913, PLR0917 - what a note depends on
             "are not adjusted."
         )
     if "take" in names and "prize" in names:
-        sentences.append("The pool is divided in proportion to the takes.")
+        sentences.append("Prizes follow from takes.")
     if float(board[0]["attainable"]) < 1:
         attainable = percent(float(board[0]["attainable"]))
         sentences.append(

@@ -80,13 +80,14 @@ def test_profits_are_those_of_the_leaderboard(tmp_path: Path) -> None:
 
 def test_who_has_the_largest_profit_is_said_with_the_day_since_when() -> None:
     """Bo leads from the third day on, ada before; whoever is alone, or shares the place, is named as such."""
-    bo = [("2026-03-02T00:00:00Z", 4.0), ("2026-03-03T00:00:00Z", 6.0)]
-    steps = {"ada": [("2026-03-01T00:00:00Z", 5.0)], "bo": bo}
-    board: list[Row] = [{"participant": "bo", "profit": "6.00"}, {"participant": "ada", "profit": "5.00"}]
+    bo = [(f"2026-03-0{day}T00:00:00Z", Decimal(amount)) for day, amount in ((2, 4), (3, 6), (4, 8))]
+    ada = [(f"2026-03-0{day}T00:00:00Z", Decimal(amount)) for day, amount in ((1, 5), (4, 7))]
+    steps = {"ada": ada, "bo": bo}  # both rise on the fourth day, at the same instant
+    board: list[Row] = [{"participant": "bo", "profit": "8.00"}, {"participant": "ada", "profit": "7.00"}]
     assert _largest_profit(board, steps, "EUR") == (
-        "bo has the largest profit, 6.00 EUR, since 2026-03-03; ada has 5.00 EUR"
+        "bo has the largest profit, 8.00 EUR, since 2026-03-03; ada has 7.00 EUR"
     )
-    assert _largest_profit(board[:1], {"bo": bo}, "") == "bo has a profit of 6.00"
+    assert _largest_profit(board[:1], {"bo": bo}, "") == "bo has a profit of 8.00"
     shared = [row | {"profit": "5.00"} for row in board]
     assert _largest_profit(shared, steps, "") == "2 participants share the largest profit, 5.00"
 
