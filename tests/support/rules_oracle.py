@@ -372,7 +372,8 @@ def lengths(case: Case) -> tuple[int, int]:
         return closes - opens, hidden_until - opens
     if case.rules.sampling == "spot":
         counted = [(each.at, each.weight) for each in case.entry.spots] or spots(case)
-        hidden = sum(times for at, times in counted if at < hidden_until) if case.entry.spots else 0
+        looked_at = [(min(at, closes - 1), times) for at, times in counted]  # at the close, just before it
+        hidden = sum(times for at, times in looked_at if at < hidden_until) if case.entry.spots else 0
         return sum(times for _, times in counted), hidden
     spans = days(case, closes)
     return len(spans), sum(ends <= hidden_until for _, ends in spans)  # a day is hidden if it ends hidden

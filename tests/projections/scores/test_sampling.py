@@ -447,6 +447,20 @@ def test_a_hidden_weight_divides_several_instants_into_those_before_the_reveal_a
     assert only(list(oracle.projected(*start, added, *said).table("scores").rows()))[1] == "0.125000000"
 
 
+def test_an_instant_at_a_close_that_is_the_reveal_is_hidden_as_the_forecast_is_that_it_looks_at() -> None:
+    """It looks at what stands just before the close: all is hidden then, so the weight says nothing, and 1 of 3 is 1/3.
+
+    With the reveal an instant earlier, the weight 1 counts the other instant alone: 0.
+    """
+    added = entry(spots=spots(d12=2, d20=1), hidden_coverage_weight=1)
+    said: list[AnyCommand] = [forecast(at=day(13)), resolution()]
+    found = {}
+    for reveals_at in (CLOSES, "2026-03-19T23:59:59.999999Z"):
+        start: list[AnyCommand] = [opened(reveals_at=reveals_at, closes_at=CLOSES), contest(rules="spot-baseline")]
+        found[reveals_at] = only(list(oracle.projected(*start, added, *said).table("scores").rows()))[1]
+    assert [*found.values()] == ["0.333333333", "0.000000000"]
+
+
 def test_brier_aggregates_look_at_the_last_of_several_instants() -> None:
     """A question counts once: with 0.9 of the 14th, not with 0.5 of the 12th."""
     start: list[AnyCommand] = [opened(), contest(rules=SPOT), entry(spots=spots(d12=5, d14=1))]
