@@ -193,8 +193,8 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool) -> _S
         fail("FILE is Parquet: name with --map the map that says which columns make the fields of a command", USAGE)
     if map_ is None:
         return _Source(read_lines(file, received), file)
-    from forecast_ledger.replay.writing.csv_mapping import map_records, parse_map, read_rows
-    from forecast_ledger.replay.writing.csv_reader import with_line_feeds
+    from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map, read_rows
+    from forecast_ledger.replay.mapping.csv_reader import with_line_feeds
 
     try:
         with Path(map_).open("rb") as opened:

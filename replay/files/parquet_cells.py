@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.regular_files import check_packed
 from forecast_ledger.projections.core.arrow import pyarrow
-from forecast_ledger.replay.writing.csv_reader import SourceRecord
+from forecast_ledger.replay.mapping.csv_reader import SourceRecord
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile

@@ -1,1 +1,1 @@
-"""Commands from files: JSON lines, CSV with a map, trial runs, prize payments."""
+"""Commands from files of JSON lines, trial runs, prize payments."""

@@ -31,7 +31,7 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.source_tables import read_table
-from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from tests.ledger.deciding import (
     test_accounts,
     test_contests,

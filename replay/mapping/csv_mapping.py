@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, malformed_refusal
 from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
-from forecast_ledger.replay.writing.csv_cells import (
+from forecast_ledger.replay.mapping.csv_cells import (
     ROW_NUMBER,
     CellFormat,
     CsvRow,
@@ -24,10 +24,10 @@ from forecast_ledger.replay.writing.csv_cells import (
     number_of,
     parse_template,
 )
-from forecast_ledger.replay.writing.csv_groups import Group, GroupedRows, LongField
-from forecast_ledger.replay.writing.csv_instants import InstantFormat, instant_reader
-from forecast_ledger.replay.writing.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
-from forecast_ledger.replay.writing.csv_reader import SourceRecord, is_byte_encoding, read_sources
+from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongField
+from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
+from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
+from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
 
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 

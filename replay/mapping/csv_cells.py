@@ -12,8 +12,8 @@ from msgspec import Struct
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY, WRITTEN_NUMBER, is_instant
-from forecast_ledger.replay.writing.csv_instants import InstantFormat, instant_reader
-from forecast_ledger.replay.writing.csv_lists import read_json, split_list, with_names
+from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
+from forecast_ledger.replay.mapping.csv_lists import read_json, split_list, with_names
 
 CsvRow = Mapping[str, str]
 ROW_NUMBER = "#"  # stands for the number of the row, unless the file has a column of this name

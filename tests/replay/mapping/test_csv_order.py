@@ -10,7 +10,7 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
-from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from tests.replay.cli.test_main import opened, run
 
 MAP = b"""

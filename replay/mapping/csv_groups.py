@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WRITTEN_NUMBER
-from forecast_ledger.replay.writing.csv_cells import ROW_NUMBER, CellFormat, CsvRow, FieldValue, field_value
+from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER, CellFormat, CsvRow, FieldValue, field_value
 
 _MOST_RANGES = 5  # of lines, in a message
 _NUMBER = re.compile(WRITTEN_NUMBER, re.ASCII)
