@@ -35,6 +35,7 @@ __all__ = [
     "Checkpoint",
     "Conflict",
     "Corrupt",
+    "ForecastColumns",
     "Ledger",
     "LedgerError",
     "Projections",
@@ -71,6 +72,7 @@ if not os.path.isdir(f"{_HERE}/ledger"):  # noqa: PTH112 - a checkout without li
     __path__.append(os.path.dirname(_HERE))  # noqa: PTH120
 
 if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED has them for the running program
+    from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
     from forecast_ledger.ledger.batching.receipt import Receipt
     from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
     from forecast_ledger.ledger.model import commands, events, rules
@@ -102,6 +104,7 @@ else:  # so that a type checker reports a name that is not offered
         "Checkpoint": ("ledger.model.log", "Checkpoint"),
         "Conflict": ("ledger.core.errors", "Conflict"),
         "Corrupt": ("ledger.core.errors", "Corrupt"),
+        "ForecastColumns": ("ledger.batching.forecast_columns", "ForecastColumns"),
         "Ledger": ("ledger.storing.writer", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
         "Projections": ("projections.catalogue.projection", "Projections"),

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -72,6 +73,7 @@ from forecast_ledger.replay.files.seal import seal
 from forecast_ledger.replay.reading.replay import open_store, replay, summarize_tables
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.runner import Runner
+from forecast_ledger.replay.writing.append import append_lines
 from tests.support.crowds import crowd
 from tests.support.servers import PG_CTL, postgres
 from tests.system.test_crowds import beside
@@ -193,8 +195,10 @@ def appending(folder: Path, commands: list[AnyCommand]) -> dict[str, float]:
     """Measure batches and single commands against the recorder's inserts of the same rows."""
     ours: list[float] = []
     theirs: list[float] = []
+    files: list[float] = []
     single: list[float] = []
     theirs_single: list[float] = []
+    lines = b"".join(json.encode(command) + b"\n" for command in commands)
     for run in range(RUNS):
         with Ledger.open(folder / f"log{run}.db") as ledger:
             handle_all(ledger, opening(200))
@@ -206,6 +210,10 @@ def appending(folder: Path, commands: list[AnyCommand]) -> dict[str, float]:
         with timed(theirs), gc_pause.paused():
             for i in range(0, len(rows), BATCH):
                 target.insert_events(rows[i : i + BATCH])
+        with Ledger.open(folder / f"file{run}.db") as ledger:
+            handle_all(ledger, opening(200))
+            with timed(files):
+                append_lines(ledger, BytesIO(lines))
         target = recorder(folder / f"single_rows{run}.db")
         with Ledger.open(folder / f"single{run}.db") as ledger:
             handle_all(ledger, opening(200))
@@ -219,6 +227,7 @@ def appending(folder: Path, commands: list[AnyCommand]) -> dict[str, float]:
     return {
         "append, batches of 10,000: events/s": len(commands) / median(ours),
         "append, batches: ratio to the recorder's inserts (aim 0.35)": median(theirs) / median(ours),
+        "append, a file of JSON lines: ratio to the recorder's inserts (aim 0.55)": median(theirs) / median(files),
         "append, one at a time: events/s": 100 / median(single),
         "append, one at a time: ratio to the recorder's inserts (aim 0.6)": median(theirs_single) / median(single),
     }

@@ -27,8 +27,8 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
-from forecast_ledger.replay.reading.replay import Replay, TableSummary, open_store, replay
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.reading.replay import Replay, TableSummary, open_store, replay
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, given, replication
 from tests.support.seasons import Season as Tournament

@@ -1,6 +1,8 @@
 """A batch of commands that are decided together, each against the state after the one before it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from msgspec import UNSET
@@ -8,7 +10,7 @@ from msgspec import UNSET
 from forecast_ledger.ledger.batching.command_index import ReadRows, RecordedCommand
 from forecast_ledger.ledger.batching.import_times import fault_of
 from forecast_ledger.ledger.batching.receipt import Receipt
-from forecast_ledger.ledger.batching.requests import Request
+from forecast_ledger.ledger.batching.requests import Request, Requests
 from forecast_ledger.ledger.batching.writer_state import WriterState, attempt_key
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, NEVER
@@ -22,6 +24,8 @@ from forecast_ledger.ledger.model.log import Recorded
 
 _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
+# The place of a request; whether its id is, or may be, recorded; when its forecast stands, on which question, whose.
+_Standing = tuple[int, bool, int | None, str, str]
 
 
 class Batch:
@@ -43,28 +47,32 @@ class Batch:
         self._undo: list[Write] = []
         self._new: list[str] = []  # ids of the commands that the batch has recorded
 
-    def receipts(self, requests: Sequence[Request]) -> list[Receipt | Refused] | None:
-        """Return the receipts of commands that are all recorded; None if one is not, or has other content."""
+    def receipts(self, known: Sequence[tuple[str, str | Refused]]) -> list[Receipt | Refused] | None:
+        """Return the receipts of commands that are all recorded; None if one is not, or has other content.
+
+        known: the id of each, and what it is known by.
+        """
         receipts: list[Receipt | Refused] = []
-        for part in slice(1), slice(1, None):  # mostly, the first one is new
-            self._look_up(requests[part])
-            for request in requests[part]:
-                command = None if isinstance(request.known_by, Refused) else self._recorded(request.id)
-                if command is None or command.fingerprint != request.known_by:
+        for part in known[:1], known[1:]:  # mostly, the first one is new
+            self._look_up(part)
+            for command_id, known_by in part:
+                command = None if isinstance(known_by, Refused) else self._recorded(command_id)
+                if command is None or command.fingerprint != known_by:
                     return None
-                receipts.append(Receipt(request.id, command.first, command.last, duplicate=True))
+                receipts.append(Receipt(command_id, command.first, command.last, duplicate=True))
         return receipts
 
-    def decide_all(self, requests: Sequence[Request], *, atomic: bool) -> list[Receipt | Refused]:
+    def decide_all(self, requests: Requests, *, atomic: bool) -> list[Receipt | Refused]:
         """Return the outcome of each command; if atomic, one refusal refuses all."""
-        self._look_up(requests)
+        self._look_up(requests.known())
         outcomes: list[Receipt | Refused] = []
         if self._times is None:
-            remaining = iter(requests)
-            while (request := self._record_quick(remaining, outcomes)) is not None:
-                outcomes.append(self._outcome(request, None))
+            quick, is_known = requests.quick, self._are_known(requests)
+            remaining = zip(range(len(requests)), is_known, quick.at, quick.question, quick.participant, strict=True)
+            while (place := self._record_quick(requests, remaining, outcomes)) is not None:
+                outcomes.append(self._outcome(requests[place], None))
         else:
-            outcomes += [self._outcome(request, time) for request, time in zip(requests, self._times, strict=True)]
+            outcomes += [self._outcome(requests[place], time) for place, time in enumerate(self._times)]
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             self.undo()
             return [
@@ -83,7 +91,7 @@ class Batch:
             else:
                 table[key] = value
         for command_id in self._new:
-            del self.commands.recent[command_id]
+            self.commands.recent.pop(command_id, None)
         self._undo.clear()
         self._new.clear()
         self.rows.clear()
@@ -94,10 +102,21 @@ class Batch:
         """Return the rows so far as a page of the log; no page if there are none."""
         return [[row for _, _, row in self.rows]] if self.rows else []
 
-    def _look_up(self, requests: Sequence[Request]) -> None:
+    def _look_up(self, known: Sequence[tuple[str, str | Refused]]) -> None:
         """Look up the commands that are recorded, and not recent. The id of a refused one may not even be a text."""
-        ids = [request.id for request in requests if type(request.known_by) is str]
+        ids = [command_id for command_id, known_by in known if type(known_by) is str]
         self._older = self.commands.older(ids, self._read)
+
+    def _are_known(self, requests: Requests) -> Iterable[bool]:
+        """Return whether each command is recorded, or has the id of another one in the batch."""
+        ids, recent = requests.ids, self.commands.recent
+        try:
+            if len({*ids}) == len(ids) and recent.keys().isdisjoint(ids) and not self._older:
+                return repeat(False, len(ids))
+        except TypeError:  # an id that cannot be one; its request is a refusal
+            return repeat(True, len(ids))
+        count = Counter(ids)
+        return [count[each] > 1 or self._recorded(each) is not None for each in ids]
 
     def _recorded(self, command_id: str) -> RecordedCommand | None:
         return self.commands.recent.get(command_id) or self._older.get(command_id)
@@ -107,7 +126,7 @@ class Batch:
         earlier = self._earlier_outcome(request)
         if earlier is not None:
             return earlier
-        command_id, command, fingerprint, _ = request
+        command_id, command, fingerprint = request
         first = self.position + 1
         try:
             events = self._decide(command, time)
@@ -123,7 +142,7 @@ class Batch:
 
     def _earlier_outcome(self, request: Request) -> Receipt | Refused | None:
         """Return the outcome of a command that has a fault or is recorded; None if it is still to be decided."""
-        command_id, command, fingerprint, _ = request
+        command_id, command, fingerprint = request
         if isinstance(fingerprint, Refused):
             return fingerprint
         if (recorded := self._recorded(command_id)) is not None:
@@ -166,37 +185,46 @@ class Batch:
         for write in evolve(event, self.state, position):
             self._write(*write)
 
-    def _record_quick(self, requests: Iterator[Request], outcomes: list[Receipt | Refused]) -> Request | None:
+    def _record_quick(
+        self, requests: Requests, remaining: Iterator[_Standing], outcomes: list[Receipt | Refused]
+    ) -> int | None:
         """Record forecasts up to the first request that may be refused or recorded, or is no quick forecast.
 
-        Return that request; None at the end. It does what `_outcome` does, in one loop; only forecasts are recorded in
-        it, so the questions that take them stay the same.
+        remaining: of the requests without an outcome. Return the place of that request; None at the end. It does what
+        `_outcome` does; only forecasts are recorded in it, so the questions that take them stay the same.
         """
-        recent, older, recorded_at = self.commands.recent, self._older, self.recorded_at
-        add_undo, add_new, add_row, add_outcome = self._undo.append, self._new.append, self.rows.append, outcomes.append
-        position, digest = self.position, self.digest
-        taking: dict[str, tuple[int, StandingOf]] = {}  # question -> when it closes, what stands on it
-        for request in requests:
-            command_id, _, _, quick = request
-            if quick is None or command_id in recent or command_id in older:
-                break
-            at, question, participant, fingerprint, command, event = quick
-            closes_at, standing = taking.get(question) or taking.setdefault(question, self._taking(question))
-            last = standing.get(participant)
-            if at >= closes_at or (last is not None and at < last[0]):
-                break
+        begin = len(outcomes)
+        place = self._accept_quick(remaining)
+        ids, quick = requests.ids[begin:place], requests.quick
+        position, digest, recorded_at = self.position, self.digest, self.recorded_at
+        for command, event in zip(quick.command[begin:place], quick.event[begin:place], strict=True):
             position += 1
             row, digest = log.seal_text(position, recorded_at, command, digest, event)
-            add_row((position, _FORECAST, row))
+            self.rows.append((position, _FORECAST, row))
+        span = range(self.position + 1, position + 1)
+        self.position, self.digest = position, digest
+        self._new += ids
+        fingerprints = quick.fingerprint[begin:place]
+        self.commands.recent.update(zip(ids, map(RecordedCommand, fingerprints, span, span), strict=True))
+        outcomes += map(Receipt, ids, span, span)
+        return place
+
+    def _accept_quick(self, remaining: Iterator[_Standing]) -> int | None:
+        """Make forecasts stand up to the first request that needs another way; return its place, None at the end."""
+        add_undo = self._undo.append
+        taking: dict[str, tuple[int, StandingOf]] = {}  # question -> when it closes, what stands on it
+        for place, is_known, at, question, participant in remaining:
+            if at is None or is_known:
+                return place
+            if question not in taking:
+                taking[question] = self._taking(question)
+            closes_at, standing = taking[question]
+            last = standing.get(participant)
+            if at >= closes_at or (last is not None and at < last[0]):
+                return place
             add_undo((standing, participant, _MISSING if last is None else last))
             standing[participant] = at, NEVER
-            add_new(command_id)
-            recent[command_id] = RecordedCommand(fingerprint, position, position)
-            add_outcome(Receipt(command_id, position, position))
-        else:
-            request = None
-        self.position, self.digest = position, digest
-        return request
+        return None
 
     def _taking(self, name: str) -> tuple[int, StandingOf]:
         """Return until when a binary question takes forecasts, µs, and what stands on it."""

@@ -13,37 +13,53 @@ from hashlib import sha256
 from itertools import chain
 from operator import attrgetter
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import json
 
+from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
-# A forecast: at, µs; question; participant; the fingerprint of its command's content; the texts of its row that name
-# the command, and that follow the digest of the row before.
-QuickForecast = tuple[int, str, str, str, str, str]
 _PLACES = 9  # of a probability in the log
 _LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
 _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
-_INSTANT = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,6})?Z"
+_INSTANT = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,6})?Z"
 _INSTANTS = re.compile(f"{_INSTANT}(?:,{_INSTANT})*", re.ASCII).fullmatch
 _other_fields = attrgetter("probabilities", "cdf", "quantiles", "attestation", "until")
 _MANY = 64  # instants are worth the import of NumPy
 
 
-def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> list[QuickForecast | None]:
-    """Return the forecast that each command makes; None if it has a fault or another form, or may have one."""
+class QuickForecasts(NamedTuple):
+    """Forecasts as columns, of which those of any other command, or of one that may have a fault, are empty.
+
+    at: µs; None for any other command. fingerprint: of the command's content. command, event: the texts of the row that
+    name the command, and that follow the digest of the row before.
+    """
+
+    at: Sequence[int | None]
+    question: Sequence[str]
+    participant: Sequence[str]
+    fingerprint: Sequence[str]
+    command: Sequence[str]
+    event: Sequence[str]
+
+
+def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> QuickForecasts:
+    """Return the forecasts that commands make."""
+    if isinstance(commands, ForecastColumns):
+        return quick_forecasts(ids, *commands.columns[1:])
     if _have_form(commands):
         return _forecasts_of(ids, commands)
     places = [place for place, command in enumerate(commands) if _have_form([command])]
-    forecasts: list[QuickForecast | None] = [None] * len(commands)
-    found = _forecasts_of([ids[place] for place in places], [commands[place] for place in places])
-    for place, forecast in zip(places, found, strict=True):
-        forecasts[place] = forecast
+    forecasts = QuickForecasts([None] * len(commands), *([""] * len(commands) for _ in QuickForecasts._fields[1:]))
+    own = _forecasts_of([ids[place] for place in places], [commands[place] for place in places])
+    for column, part in zip(forecasts, own, strict=True):
+        for place, value in zip(places, part, strict=True):
+            column[place] = value  # type: ignore[index]
     return forecasts
 
 
@@ -54,7 +70,7 @@ def _have_form(commands: Sequence[AnyCommand]) -> bool:
     } == {NoneType}
 
 
-def _forecasts_of(ids: Sequence[str], commands: Sequence[Any]) -> list[QuickForecast | None]:
+def _forecasts_of(ids: Sequence[str], commands: Sequence[Any]) -> QuickForecasts:
     columns = (
         [command.at for command in commands],
         [command.question for command in commands],
@@ -70,8 +86,8 @@ def quick_forecasts(
     questions: Sequence[Any],
     participants: Sequence[Any],
     probabilities: Sequence[Any],
-) -> list[QuickForecast | None]:
-    """Return the forecasts of commands from the columns of their fields; None for each that may have a fault."""
+) -> QuickForecasts:
+    """Return the forecasts of commands from the columns of their fields."""
     faults = set[int]()
     ats, (texts, units) = _instants(instants, faults), _probabilities(probabilities, faults)
     commands, asked, by = _ids(ids, faults), _names(questions, faults), _names(participants, faults)
@@ -88,11 +104,10 @@ def quick_forecasts(
         f'"probabilities":[{number},{values.PROBABILITY - number}]}}'
         for at, question, participant, number in zip(ats, asked, by, units, strict=True)
     ]
-    forecasts: list[QuickForecast | None]
-    forecasts = [*zip(ats, questions, participants, fingerprints, named, events, strict=True)]
+    begins: list[int | None] = [*ats]
     for place in faults:
-        forecasts[place] = None
-    return forecasts
+        begins[place] = None
+    return QuickForecasts(begins, questions, participants, fingerprints, named, events)
 
 
 def _instants(given: Sequence[Any], faults: set[int]) -> list[int]:

@@ -1,11 +1,10 @@
 """Requests to record a command: its id and its content, and the fingerprint by which a retry is known."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from operator import itemgetter
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from forecast_ledger.ledger.batching.quick_forecasts import QuickForecast, read_quick_forecasts
+from forecast_ledger.ledger.batching.forecast_columns import ids_of
+from forecast_ledger.ledger.batching.quick_forecasts import read_quick_forecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.model import log
@@ -16,31 +15,37 @@ MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its ro
 
 
 class Request(NamedTuple):
-    """A command to record, under an id. `known_by`: the fingerprint of its content, or the refusal of its fields.
-
-    quick: what `read_quick_forecasts` returns for it.
-    """
+    """A command to record, under an id. `known_by`: the fingerprint of its content, or the refusal of its fields."""
 
     id: str
     command: AnyCommand
     known_by: str | Refused
-    quick: QuickForecast | None = None
 
 
-_new_request: Callable[[tuple[Any, ...]], Request] = partial(tuple.__new__, Request)  # without a function of Python's
-_fingerprint_of: Callable[[Any], str] = itemgetter(3)  # of a QuickForecast
+class Requests:
+    """Commands to record, in order. quick: the forecasts that need no other way. slow: the requests of all others."""
 
+    def __init__(self, commands: Sequence[AnyCommand], ids: Sequence[str] | None = None) -> None:
+        """ids: `command.id` of each by default."""
+        self.ids = ids if ids is not None else ids_of(commands)
+        self.quick, self._commands = read_quick_forecasts(self.ids, commands), commands
+        is_slow = [place for place, at in enumerate(self.quick.at) if at is None] if None in self.quick.at else ()
+        self.slow = {place: _read_request(self.ids[place], commands[place]) for place in is_slow}
 
-def read_requests(commands: Sequence[AnyCommand], ids: Sequence[str] | None = None) -> list[Request]:
-    """Return requests to record commands; ids: `command.id` of each by default."""
-    ids = [command.id for command in commands] if ids is None else ids
-    quick = read_quick_forecasts(ids, commands)
-    if all(quick):
-        return [*map(_new_request, zip(ids, commands, map(_fingerprint_of, quick), quick, strict=True))]
-    return [
-        _read_request(command_id, command) if forecast is None else Request(command_id, command, forecast[3], forecast)
-        for command_id, command, forecast in zip(ids, commands, quick, strict=True)
-    ]
+    def __len__(self) -> int:
+        return len(self._commands)
+
+    def __getitem__(self, place: int) -> Request:
+        if place in self.slow:
+            return self.slow[place]
+        return Request(self.ids[place], self._commands[place], self.quick.fingerprint[place])
+
+    def known(self) -> list[tuple[str, str | Refused]]:
+        """Return the id of each, and what it is known by."""
+        known: list[tuple[str, str | Refused]] = [*zip(self.ids, self.quick.fingerprint, strict=True)]
+        for place, request in self.slow.items():
+            known[place] = request.id, request.known_by
+        return known
 
 
 def _read_request(command_id: str, command: AnyCommand) -> Request:

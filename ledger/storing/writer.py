@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from forecast_ledger.ledger.batching.batch import Batch
+from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.batching.receipt import Receipt
-from forecast_ledger.ledger.batching.requests import Request, read_requests
+from forecast_ledger.ledger.batching.requests import Requests
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Conflict, Refused
@@ -99,7 +100,7 @@ class Ledger:
         events may or may not be recorded).
         """
         begun = instrumentation.now_ns()
-        requests = read_requests([command], [command.id if command_id is None else command_id])
+        requests = Requests([command], [command.id if command_id is None else command_id])
         [outcome] = self._handle(requests, atomic=False)
         fields = partial(instrumentation.command_fields, self._store.name, self._known.head.position, command, outcome)
         instrumentation.log_event(_logger, logging.DEBUG, "command handled", fields, begun)
@@ -114,6 +115,7 @@ class Ledger:
 
         Returns a receipt or a refusal for each command. If atomic, one refusal refuses all of them.
         Other writers wait until all are decided, so send a large number of commands in several batches.
+        commands: `ForecastColumns` are recorded faster than as many commands.
         recorded_at: for each command, the instant at which it was received, µs, in place of the ledger's clock; its
         rows say that they are imported. `fault_of` says which instants are refused.
         Raises, first that applies: Conflict, Unavailable, Corrupt (nothing was recorded); Uncertain (the events may or
@@ -121,7 +123,8 @@ class Ledger:
         """
         begun = instrumentation.now_ns()
         with gc_pause.paused():
-            outcomes = self._handle(read_requests([*commands]), atomic=atomic, times=recorded_at)
+            commands = commands if isinstance(commands, ForecastColumns) else [*commands]
+            outcomes = self._handle(Requests(commands), atomic=atomic, times=recorded_at)
         fields = partial(instrumentation.batch_fields, self._store.name, self._known.head.position, outcomes)
         instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
         return outcomes
@@ -174,13 +177,13 @@ class Ledger:
         self.close()
 
     def _handle(
-        self, requests: Sequence[Request], *, atomic: bool, times: Sequence[int] | None = None
+        self, requests: Requests, *, atomic: bool, times: Sequence[int] | None = None
     ) -> list[Receipt | Refused]:
         from forecast_ledger.ledger.storing.store import TakenError  # noqa: PLC0415
 
         prizes = self._prizes_of(self._due(requests))
         with self._lock:
-            recorded = Batch(self._known, self._store.read, self._known.recorded_at).receipts(requests)
+            recorded = Batch(self._known, self._store.read, self._known.recorded_at).receipts(requests.known())
             if recorded is not None:  # then there is no need to wait for a turn
                 return recorded
             for _ in range(MAX_TRIES):
@@ -198,13 +201,13 @@ class Ledger:
                 return outcomes
         raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 
-    def _due(self, requests: Sequence[Request]) -> tuple[list[str], int]:
+    def _due(self, requests: Requests) -> tuple[list[str], int]:
         """Return the finalized contests that new commands are to pay, and the log position as of which they are."""
         if self._prizes is None:
             return [], 0
         paying = [
             (command.contest, request)
-            for request in requests
+            for request in requests.slow.values()
             if isinstance(command := request.command, PayPrizes) and not isinstance(request.known_by, Refused)
         ]
         if not paying:
@@ -212,7 +215,11 @@ class Ledger:
         with self._lock:
             self._catch_up(self._store)
             contests, batch = self._known.state.contests, Batch(self._known, self._store.read, 0)
-            new = {contest for contest, request in paying if contest in contests and not batch.receipts([request])}
+            new = {
+                contest
+                for contest, request in paying
+                if contest in contests and not batch.receipts([(request.id, request.known_by)])
+            }
             due = [name for name in sorted(new) if contests[name].finalized and not contests[name].is_paid]
             return due, self._known.head.position
 
@@ -229,7 +236,7 @@ class Ledger:
 
     def _in_turn(
         self,
-        requests: Sequence[Request],
+        requests: Requests,
         prizes: Mapping[str, Mapping[str, int]],
         *,
         atomic: bool,

@@ -13,8 +13,8 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.arrow import DECIMALS
 from forecast_ledger.projections.core.column_values import Column
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.replay.reading.text_tables import escape_formula
 from forecast_ledger.replay.mapping.csv_reader import CsvRecord, read_records
+from forecast_ledger.replay.reading.text_tables import escape_formula
 
 DIFFERENCE_COLUMNS = ("line", "row", "column", "claimed", "ours")  # after the columns of the key
 LARGEST_CLAIM = 2**28  # bytes

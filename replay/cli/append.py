@@ -31,16 +31,19 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.storing.writer import Ledger
-    from forecast_ledger.replay.writing.append import Outcome, ReadCommand
+    from forecast_ledger.replay.writing.append import CommandBlocks, Outcome, ReadCommand
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
 TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 
 
 class _Source(NamedTuple):
-    """The commands of a file. header: its bytes before the first of them. total: how many, if all have been read."""
+    """The commands of a file, one by one or by blocks.
 
-    commands: "Iterable[ReadCommand]"
+    header: the bytes before the first of them. total: how many, if all have been read.
+    """
+
+    commands: "Iterable[ReadCommand] | CommandBlocks[Any]"
     file: IO[bytes]
     header: bytes = b""
     total: int | None = None
@@ -108,7 +111,7 @@ def append(
     if dry_run and segments is not None:
         fail("--dry-run reads the whole log: leave --segments out", USAGE)
     _configure_logging(verbose=verbose)
-    source = _read(file, map_, received, keep=refused_path is not None)
+    source = _read(file, map_, received, keep=refused_path is not None, by_block=not (dry_run or atomic or received))
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (
         _refused_kept(refused_path, source) as keep,
@@ -116,10 +119,10 @@ def append(
         summed_refusals(errors) as tell,
         nullcontext(lambda _: None) if dry_run else _shown(source, counts) as watch,
     ):
-        if dry_run or atomic or map_ is not None or received:
+        if isinstance(source.commands, Iterable):
             handled = append_batches(ledger, source.commands, watch, atomic=atomic)
         else:
-            handled = append_blocks(ledger, source.file, watch, counts)
+            handled = append_blocks(ledger, source.commands, watch, counts)
         outcomes = tally(keep(handled), tell, counts)
         if base is not None:
             emit(TRIAL_COLUMNS, map(outcome_row, outcomes), view, Look(keep=("line", "outcome")))
@@ -180,21 +183,22 @@ def _refused_kept(path: Path | None, source: _Source) -> "Iterator[Callable[[Ite
         say(f"too long to be written to {path}: line {', '.join(map(str, refused.too_long))}")
 
 
-def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool) -> _Source:
+def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_block: bool) -> _Source:
     """Read the commands in a file, which is a CSV if there is a map. keep: keep the bytes of each row.
 
-    received: the column or field that says when a command was received.
+    received: the column or field that says when a command was received. by_block: read blocks of commands, if possible.
     """
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
-    from forecast_ledger.replay.writing.append import read_lines
+    from forecast_ledger.replay.writing.append import LineBlocks, read_lines
 
     is_table = _is_parquet(file)
     if map_ is None and is_table:
         fail("FILE is Parquet: name with --map the map that says which columns make the fields of a command", USAGE)
     if map_ is None:
-        return _Source(read_lines(file, received), file)
-    from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map, read_rows
-    from forecast_ledger.replay.mapping.csv_reader import with_line_feeds
+        return _Source(LineBlocks(file) if by_block else read_lines(file, received), file)
+    from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
+    from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
+    from forecast_ledger.replay.mapping.row_blocks import RowBlocks
 
     try:
         with Path(map_).open("rb") as opened:
@@ -203,17 +207,21 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool) -> _S
         fail(f"{map_}: {error.strerror}", USAGE)
     if len(text) > MAP_BYTES:
         fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
+    mapping, unit = parse_map(text), "row" if is_table else "line"
     if is_table:
         from forecast_ledger.replay.files.parquet_cells import read_parquet
 
-        mapping = parse_map(text)
         records = read_parquet(file, mapping.columns | {received}, mapping.delimiter, keep=keep)
-        rows = map_records(mapping, records, keep=keep, recorded_at=received)
-        commands = ((place._replace(unit="row"), command) for place, command in rows.commands)
-        return _Source(commands, io.BytesIO(), rows.header, rows.total)
-    file = with_line_feeds(file)
-    rows = read_rows(parse_map(text), file, keep=keep, recorded_at=received)
-    return _Source(rows.commands, file, rows.header, rows.total)
+        file = io.BytesIO()  # nothing is left of it
+    else:
+        file = with_line_feeds(file)
+        records = read_sources(file, mapping.delimiter, mapping.encoding)
+    if by_block and mapping.is_of_forecasts:
+        blocks = RowBlocks(mapping, records, keep=keep, unit=unit)
+        return _Source(blocks, file, blocks.header)
+    rows = map_records(mapping, records, keep=keep, recorded_at=received)
+    commands = ((place._replace(unit=unit), command) for place, command in rows.commands)
+    return _Source(commands, file, rows.header, rows.total)
 
 
 def _is_parquet(file: IO[bytes]) -> bool:

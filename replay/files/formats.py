@@ -12,9 +12,9 @@ from forecast_ledger.ledger.core.regular_files import check_packed
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.files.export_tables import ExportTable
+from forecast_ledger.replay.mapping.csv_reader import BoundedLines
 from forecast_ledger.replay.reading.input_files import ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_csv
-from forecast_ledger.replay.mapping.csv_reader import BoundedLines
 
 READ_ERRORS = (
     OSError,

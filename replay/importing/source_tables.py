@@ -8,8 +8,8 @@ from forecast_ledger.ledger.core.regular_files import check_packed
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.replay.importing.hub_config import MISSING, text_of
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.writing.append import InputPlace
 from forecast_ledger.replay.mapping.csv_reader import read_records
+from forecast_ledger.replay.writing.append import InputPlace
 
 TableRow = tuple[int, Sequence[str] | Refused]  # the line, and the cells
 TABLE_ENDINGS = (".csv", ".parquet")

@@ -1,7 +1,7 @@
 """Values from the cells of a CSV row: templates, value maps and numbers, instants, lists."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -12,10 +12,11 @@ from msgspec import Struct
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY, WRITTEN_NUMBER, is_instant
-from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
+from forecast_ledger.replay.mapping.csv_instants import InstantFormat, are_rfc_3339, instant_reader
 from forecast_ledger.replay.mapping.csv_lists import read_json, split_list, with_names
 
 CsvRow = Mapping[str, str]
+CsvTable = Mapping[str, Sequence[str]]  # the cells of several rows, by column
 ROW_NUMBER = "#"  # stands for the number of the row, unless the file has a column of this name
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 _RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|\Z)")
@@ -48,11 +49,13 @@ class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"sourc
 class FieldValue(NamedTuple):
     """A field's value: the columns that it uses, and a function that reads it from a row.
 
-    The function returns None if these columns are empty.
+    The function returns None if these columns are empty. read_column: what it does for several rows, if it is a text or
+    an instant of a template; None if one of them may have no value.
     """
 
     columns: tuple[str, ...]
     read: Callable[[CsvRow], Any]
+    read_column: Callable[[CsvTable], Sequence[Any] | None] | None = None
 
 
 def field_value(description: Any, field: str, usual: CellFormat, needed: Collection[str] = frozenset()) -> FieldValue:
@@ -100,8 +103,12 @@ def parse_template(text: str, field: str) -> FieldValue:
     columns = tuple(column for _, column in pieces if column)
     shape = "".join(before.replace("%", "%%") + "%s" * bool(column) for before, column in [*pieces, (text[end:], "")])
     if shape == "%s":
-        return FieldValue(columns, itemgetter(*columns))
-    return FieldValue(columns, lambda row: shape % tuple([row[column] for column in columns]))
+        return FieldValue(columns, itemgetter(*columns), itemgetter(*columns))
+    return FieldValue(
+        columns,
+        lambda row: shape % tuple([row[column] for column in columns]),
+        lambda table: [*map(shape.__mod__, zip(*(table[column] for column in columns), strict=True))],
+    )
 
 
 def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
@@ -116,8 +123,15 @@ def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
                 return read_text(text.read(row))
         return None
 
+    def read_column(table: CsvTable) -> Sequence[Any] | None:
+        if text.read_column is None or any("" in table[column] for column in asked):
+            return None
+        texts = text.read_column(table) or ()
+        is_kept = cell == CellFormat(cell.source) and (not is_instant(field) or are_rfc_3339(texts, usual.instant))
+        return texts if is_kept else [*map(read_text, texts)]
+
     if columns:
-        return _named(FieldValue(columns, read), cell, field, usual)
+        return _named(FieldValue(columns, read, read_column), cell, field, usual)
     constant = text.read({})
     if is_instant(field) and not cell.instant and _RFC_3339.match(constant):  # whatever the cells' format is
         read_text = instant_reader(InstantFormat("", cell.offset or usual.offset, cell.end_of_day), field)

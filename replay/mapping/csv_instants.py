@@ -1,7 +1,7 @@
 """Instants in cells: RFC 3339, dates, offsets as databases write them, Unix time, or a format of strptime."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
@@ -11,6 +11,8 @@ from forecast_ledger.ledger.core.errors import Refused
 _OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
 _ENDING = re.compile(r"(?P<clock>:[0-9]{2}(?:\.[0-9]+)?)\s?(?P<zone>Z|z|UTC|[+-][0-2][0-9](?::?[0-5][0-9])?)\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INSTANT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z"
+_INSTANTS = re.compile(f"(?:{_INSTANT},)*", re.ASCII)
 _UNIX = {"unix": 10**6, "unix ms": 10**3}  # format -> how many microseconds a unit of it has
 _EPOCH, _COUNT = datetime(1970, 1, 1, tzinfo=UTC), re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
 _HOURS = re.compile(r"%-?[HIcXsT]")  # directives of strptime that give a time of day
@@ -46,6 +48,16 @@ def instant_reader(written: InstantFormat, field: str) -> Callable[[str], str]:
     if form in _UNIX:
         return lambda text: _since_epoch(text, field, form)
     return lambda text: _parsed(text, field, form, offset, end_of_day)
+
+
+def are_rfc_3339(texts: Sequence[str], form: str) -> bool:
+    """Return whether instants in this form, of several cells, are all RFC 3339 in UTC, and so need no rewriting.
+
+    >>> are_rfc_3339(["2026-02-28T00:00:00Z"], ""), are_rfc_3339(["2026-02-28T00:00:00Z", "2026-02-28"], "")
+    (True, False)
+    """
+    joined = ",".join([*texts, ""])
+    return not form and joined.count(",") == len(texts) and _INSTANTS.fullmatch(joined) is not None
 
 
 def _since_epoch(text: str, field: str, form: str) -> str:

@@ -11,14 +11,15 @@ from typing import IO, Any, NamedTuple, get_args
 import msgspec
 from msgspec import Struct, structs
 
+from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant, read_instant
-from forecast_ledger.ledger.model.commands import AnyCommand, malformed_refusal
-from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, malformed_refusal
 from forecast_ledger.replay.mapping.csv_cells import (
     ROW_NUMBER,
     CellFormat,
     CsvRow,
+    CsvTable,
     FieldValue,
     field_value,
     number_of,
@@ -28,7 +29,9 @@ from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongFi
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
+from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
 
+_FORECAST_FIELDS = {"id", "at", "question", "participant", "probability"}
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
 
@@ -116,6 +119,26 @@ class CommandReader:
             and all(_is_above(row, column, than) for column, than in self._above.items())
         )
 
+    @property
+    def is_of_forecasts(self) -> bool:
+        """Whether every row is a forecast of a probability, which `read_columns` can read."""
+        read_by = [value for value in self._values.values() if value.columns and value.read_column is None]
+        is_whole = self._is_of_every_row and self._long is None and self._values.keys() == _FORECAST_FIELDS
+        return self._kind is SubmitForecast and is_whole and not read_by
+
+    def read_columns(self, table: CsvTable, rows: int) -> ForecastColumns | None:
+        """Return the forecasts of several rows; None if one of them may have none, or be refused."""
+        columns = {}
+        try:
+            for field, value in self._values.items():
+                column = value.read_column(table) if value.read_column is not None else [value.read({})] * rows
+                if column is None:
+                    return None
+                columns[field] = column
+        except Refused:
+            return None
+        return ForecastColumns(**columns)
+
     def grouped_rows(self) -> GroupedRows | None:
         """Return where the rows of its groups are collected; None if each row is a command."""
         return None if self._long is None else GroupedRows(self._group, self._values, self._long)
@@ -170,6 +193,11 @@ class CsvMapping:
             if not is_instant(self.sort) or self.sort not in part.fields:
                 detail = f"sort needs a field that is an instant, such as at, in every command; {part.type} lacks it"
                 raise Refused("bad_map", "sort", self.sort, detail)
+
+    @property
+    def is_of_forecasts(self) -> bool:
+        """Whether each row is a forecast of a probability, recorded in the order of the rows."""
+        return len(self.readers) == 1 and self.readers[0].is_of_forecasts and not self.sort
 
     def check(self, header: list[str], recorded_at: str) -> None:
         """Refuses: bad_map (it sorts by a time that is not given), bad_csv (a column is missing, or appears twice).
@@ -227,13 +255,10 @@ def map_records(
     mapping: CsvMapping, rows: Iterator[SourceRecord], *, keep: bool = False, recorded_at: str = ""
 ) -> MappedCommands:
     """Return what `read_rows` returns, from records of which the first is the header."""
-    _, header, source = next(rows, (1, Refused("bad_csv", "", None, "the file is empty"), b""))
-    if isinstance(header, Refused):
-        raise header
-    mapping.check(header, recorded_at)
+    header, source = read_header(mapping, rows, recorded_at)
     grouped = [(reader, reader.grouped_rows()) for reader in mapping.readers]
-    found: Iterable[RowCommands] = _read_commands(
-        grouped, header, rows, keep=keep, received=_received(mapping, recorded_at)
+    found: Iterable[RowCommands] = read_commands(
+        grouped, header, enumerate(rows, 1), keep=keep, received=_received(mapping, recorded_at)
     )
     if any(groups is not None for _, groups in grouped):
         found = heapq.merge([*found], _read_groups(grouped), key=attrgetter("line"))
@@ -241,6 +266,15 @@ def map_records(
         ordered = sort_commands(found, mapping.sort)
         return MappedCommands(source, iter(ordered), len(ordered))
     return MappedCommands(source, refuse_falling(_each(found)))
+
+
+def read_header(mapping: CsvMapping, rows: Iterator[SourceRecord], recorded_at: str = "") -> tuple[list[str], bytes]:
+    """Return the names of the columns and the bytes of the header, the first record. Refuses: bad_map, bad_csv."""
+    _, header, source = next(rows, (1, Refused("bad_csv", "", None, "the file is empty"), b""))
+    if isinstance(header, Refused):
+        raise header
+    mapping.check(header, recorded_at)
+    return header, source
 
 
 def _received(mapping: CsvMapping, column: str) -> Callable[[CsvRow], int | Refused | None]:
@@ -262,16 +296,16 @@ def _each(rows: Iterable[RowCommands]) -> Iterator[ReadCommand]:
     return (each for row in rows for each in row.commands)
 
 
-def _read_commands(
+def read_commands(
     readers: Sequence[tuple[CommandReader, GroupedRows | None]],
     header: list[str],
-    rows: Iterator[SourceRecord],
+    rows: Iterable[tuple[int, SourceRecord]],
     *,
     keep: bool,
     received: Callable[[CsvRow], int | Refused | None],
 ) -> Iterator[RowCommands]:
-    """Return the commands of each row; rows of groups are collected."""
-    for number, (line, cells, source) in enumerate(rows, 1):
+    """Return the commands of each row; rows of groups are collected. rows: each with its number, from 1."""
+    for number, (line, cells, source) in rows:
         records = ((line, source),) if keep else ()
         if isinstance(cells, Refused) or len(cells) != len(header):
             refused = cells if isinstance(cells, Refused) else _wrong_length(cells, header)

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple, Protocol, get_args
+from typing import IO, Any, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
 from msgspec import structs
 
+from forecast_ledger.ledger.batching.forecast_columns import read_lines as read_forecast_lines
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
@@ -79,6 +80,7 @@ ReadCommand = tuple[InputPlace, AnyCommand | Refused]
 Outcome = tuple[InputPlace, AnyCommand | None, Receipt | Refused]
 OnRefusal = Callable[[InputPlace, Refused], None]
 LineWatch = Callable[[int], None]
+Block = TypeVar("Block", bound=Sequence[Any])
 
 
 class Readable(Protocol):
@@ -114,7 +116,7 @@ def append_lines(
     handled = (
         append_batches(ledger, read_lines(file), watch, atomic=True)
         if atomic
-        else append_blocks(ledger, file, watch, counts)
+        else append_blocks(ledger, LineBlocks(file), watch, counts)
     )
     for _ in tally(handled, tell, counts):
         pass
@@ -188,15 +190,38 @@ def _append_batch(ledger: Ledger, batch: list[ReadCommand], *, atomic: bool) -> 
     return [line if isinstance(line, Refused) else next(handled) for line in lines]
 
 
-def append_blocks(ledger: Ledger, file: IO[bytes], watch: LineWatch, counts: dict[str, int]) -> Iterator[Outcome]:
-    """Append the command of every line; count those accepted or duplicate, and return the outcomes of those refused.
+class CommandBlocks(Protocol[Block]):
+    """Reads a file by blocks of lines or rows. number: of the last line of the blocks that are done."""
 
-    It does what `append_batches` does with `read_lines`, but the lines of a transaction are read, decoded and counted
-    together; if one of them is no command, they are read again one by one.
+    number: int
+
+    def take(self, count: int, /) -> Block:
+        """Return the next block, of up to this many lines or rows; none at the end."""
+
+    def read(self, block: Block, /) -> Sequence[AnyCommand] | None:
+        """Return the command of every line or row; None if one may not be a command."""
+
+    def again(self, block: Block, /) -> Iterator[ReadCommand]:
+        """Return the command or the refusal of each, with its place."""
+
+    def placed(self, block: Block, commands: Sequence[AnyCommand], /) -> list[ReadCommand]:
+        """Return commands that `read` has returned with their places."""
+
+    def finish(self, block: Block, commands: Sequence[ReadCommand], /) -> None:
+        """End a block. commands: what `again` or `placed` has returned, if it was called."""
+
+
+def append_blocks(
+    ledger: Ledger, reading: CommandBlocks[Block], watch: LineWatch, counts: dict[str, int]
+) -> Iterator[Outcome]:
+    """Append the commands of every block; count those accepted or duplicate, and return the outcomes of those refused.
+
+    It does what `append_batches` does, but the commands of a transaction are read, decided and counted together; if a
+    line or row may not be a command, those of its block are read again one by one.
     """
-    reading, size = LineBlocks(file), FIRST_BATCH
+    size = FIRST_BATCH
     while lines := reading.take(size):
-        commands = _read_all(lines)
+        commands = reading.read(lines)
         batch = [*reading.again(lines)] if commands is None else []
         begun = time.thread_time()  # as in `append_batches`
         handled = _append_batch(ledger, batch, atomic=False) if commands is None else ledger.handle_many(commands)
@@ -206,16 +231,8 @@ def append_blocks(ledger: Ledger, file: IO[bytes], watch: LineWatch, counts: dic
             for (place, command), outcome in zip(batch, handled, strict=True):
                 if isinstance(outcome, Refused):
                     yield place, None if isinstance(command, Refused) else command, outcome
-        reading.number = batch[-1][0].line if batch else reading.number + len(lines)
+        reading.finish(lines, batch)
         watch(reading.number)
-
-
-def _read_all(lines: Sequence[bytes]) -> list[AnyCommand] | None:
-    """Return the command of every line; None if one is no command, or is too long."""
-    try:
-        return [*map(read, lines)] if max(map(len, lines)) <= LONGEST_LINE else None
-    except Refused:
-        return None
 
 
 def _count_recorded(outcomes: Sequence[Receipt | Refused], counts: dict[str, int]) -> int:
@@ -244,6 +261,15 @@ class LineBlocks:
                 break
         return lines
 
+    def read(self, lines: Sequence[bytes]) -> Sequence[AnyCommand] | None:
+        """Return the command of every line; None if one is no command, or is too long."""
+        if max(map(len, lines)) > LONGEST_LINE:
+            return None
+        try:
+            return read_forecast_lines(lines) or [*map(read, lines)]
+        except Refused:
+            return None
+
     def again(self, lines: Sequence[bytes]) -> Iterator[ReadCommand]:
         """Return what `read_lines` returns for these lines, which are a block.
 
@@ -258,6 +284,10 @@ class LineBlocks:
         """Return the commands of a block with their places."""
         numbered = enumerate(zip(lines, commands, strict=True), self.number + 1)
         return [(InputPlace(number, records=((number, line),)), command) for number, (line, command) in numbered]
+
+    def finish(self, lines: Sequence[bytes], commands: Sequence[ReadCommand]) -> None:
+        """Count the lines of a block that is done."""
+        self.number = commands[-1][0].line if commands else self.number + len(lines)
 
     def readline(self, limit: int) -> bytes:
         """Return the next line of those that are read again, or of the file."""

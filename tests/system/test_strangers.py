@@ -27,9 +27,9 @@ from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.console.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_json, as_table, as_terminal_csv
-from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from tests.support.exports import FORMS, resealed, rows, written
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.processes import Command

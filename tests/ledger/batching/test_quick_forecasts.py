@@ -1,6 +1,7 @@
 """The quick way of a forecast leaves the bytes and gives the outcomes of the long way."""
 
 import random
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.batching import requests
-from forecast_ledger.ledger.batching.quick_forecasts import read_quick_forecasts
+from forecast_ledger.ledger.batching.quick_forecasts import QuickForecasts, read_quick_forecasts
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -51,11 +52,16 @@ def outcomes(commands: list[AnyCommand], size: int) -> tuple[list[str], list[byt
         return said, [row for page in ledger._store.pages() for row in page]
 
 
+def no_forecasts(ids: Sequence[Any], _: Any) -> QuickForecasts:
+    """No quick forecast of any command."""
+    return QuickForecasts([None] * len(ids), *([""] * len(ids) for _ in range(5)))
+
+
 def both_ways(commands: list[AnyCommand], size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """The same by the quick way, where it is taken, and by the long way."""
     quick = outcomes(commands, size)
     with monkeypatch.context() as patched:
-        patched.setattr(requests, "read_quick_forecasts", lambda ids, _: [None] * len(ids))
+        patched.setattr(requests, "read_quick_forecasts", no_forecasts)
         return quick, outcomes(commands, size)
 
 
@@ -70,7 +76,7 @@ def test_every_way_to_write_a_forecast_has_the_same_outcome_both_ways(monkeypatc
     commands += [forecast(participant="i", at=day(1), id=command_id) for command_id in IDS]
     quick, long = both_ways(commands, 1, monkeypatch)
     assert quick == long
-    assert sum(read_quick_forecasts([command.id], [command]) != [None] for command in commands) > 20
+    assert sum(read_quick_forecasts([command.id], [command]).at != [None] for command in commands) > 20
     assert sum("recorded" not in said and "Receipt" not in said for said in quick[0]) > 40
 
 
@@ -109,7 +115,7 @@ def test_a_batch_taken_back_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatc
     for quick in (True, False):
         with monkeypatch.context() as patched, Ledger.open(":memory:", clock=lambda: NOW) as ledger:
             if not quick:
-                patched.setattr(requests, "read_quick_forecasts", lambda ids, _: [None] * len(ids))
+                patched.setattr(requests, "read_quick_forecasts", no_forecasts)
             ledger.handle(opened(), "c1")
             refused = ledger.handle_many([*again, opened(id="c2")], atomic=True)
             assert all(isinstance(outcome, Refused) for outcome in refused)

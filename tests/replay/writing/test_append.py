@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.files.refused_file import refused_file
 from forecast_ledger.replay.writing import append
-from forecast_ledger.replay.writing.append import append_batches, append_blocks, read_lines, tally
+from forecast_ledger.replay.writing.append import LineBlocks, append_batches, append_blocks, read_lines, tally
 from tests.support.effort import times
 from tests.support.given import DAY, NOW, day
 
@@ -87,7 +87,7 @@ def sent(ledger: Ledger, file: bytes, folder: Path, *, by_block: bool) -> tuple[
     source = BytesIO(file)
     with refused_file(folder / "refused.jsonl") as refused:
         handled = (
-            append_blocks(ledger, source, lambda _: None, counts)
+            append_blocks(ledger, LineBlocks(source), lambda _: None, counts)
             if by_block
             else append_batches(ledger, read_lines(source), lambda _: None)
         )
@@ -155,7 +155,7 @@ def test_a_block_of_lines_is_no_larger_than_promised(monkeypatch: pytest.MonkeyP
     """It ends with the line that fills it, or with the beginning of a line that is too long."""
     monkeypatch.setattr(append, "LONGEST_LINE", 8)
     monkeypatch.setattr(append, "BLOCK_BYTES", 12)
-    reading = append.LineBlocks(BytesIO(b"123\n" * 5 + b"x" * 30 + b"\n1\n"))
+    reading = LineBlocks(BytesIO(b"123\n" * 5 + b"x" * 30 + b"\n1\n"))
     assert reading.take(10) == [b"123\n"] * 3
     assert reading.take(10) == [b"123\n"] * 2 + [b"x" * 9]
 
@@ -186,7 +186,7 @@ def test_a_file_that_was_interrupted_is_sent_again(two_ledgers: tuple[Ledger, Le
     interrupted, whole = two_ledgers
     counts = {"accepted": 0, "duplicate": 0}
     with pytest.raises(OSError, match="away"):
-        [*append_blocks(interrupted, Broken(file), lambda _: None, counts)]
+        [*append_blocks(interrupted, LineBlocks(Broken(file)), lambda _: None, counts)]
     assert 0 < counts["accepted"] == interrupted.head().position < 42
     again = sent(interrupted, file, tmp_path, by_block=True)
     assert again[0] == {"accepted": 42 - counts["accepted"], "duplicate": counts["accepted"], "refused": 0}

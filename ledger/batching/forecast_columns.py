@@ -1,0 +1,111 @@
+"""Forecasts of a probability as columns, which are recorded faster than as many commands."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from operator import attrgetter
+from typing import Any, Literal, overload
+
+import msgspec
+from msgspec import Struct
+
+from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
+
+_COLUMNS = ("id", "at", "question", "participant", "probability")
+
+
+class _Line(Struct, forbid_unknown_fields=True, gc=False):
+    """The line of a forecast of a probability: as `SubmitForecast`, of which all other fields are null."""
+
+    type: Literal["submit_forecast"]
+    at: str
+    question: str
+    participant: str
+    probability: Any
+    id: str = ""
+    probabilities: None = None
+    cdf: None = None
+    quantiles: None = None
+    attestation: None = None
+    until: None = None
+
+
+_decode = msgspec.json.Decoder(_Line, float_hook=Decimal).decode
+_columns_of = [attrgetter(name) for name in _COLUMNS]
+
+
+class ForecastColumns(Sequence[SubmitForecast]):
+    """Forecasts of a probability as columns; an item is the command.
+
+    id, at, question, participant, probability: the fields of `SubmitForecast`, each of all forecasts.
+    Raises ValueError: the columns have different lengths.
+
+    >>> from forecast_ledger import ForecastColumns, commands, open
+    >>> question = commands.OpenQuestion(
+    ...     at="2026-03-01T00:00:00Z",
+    ...     question="rain",
+    ...     kind="binary",
+    ...     opens_at="2026-03-01T00:00:00Z",
+    ...     closes_at="2026-03-08T00:00:00Z",
+    ... )
+    >>> forecasts = ForecastColumns(
+    ...     id=["f1", "f2"],
+    ...     at=["2026-03-02T00:00:00Z"] * 2,
+    ...     question=["rain"] * 2,
+    ...     participant=["ada", "bob"],
+    ...     probability=["0.7", "1.7"],
+    ... )
+    >>> with open(":memory:") as ledger:
+    ...     receipt = ledger.handle(question, command_id="open-rain")
+    ...     [str(getattr(outcome, "code", "recorded")) for outcome in ledger.handle_many(forecasts)]
+    ['recorded', 'out_of_range']
+    """
+
+    def __init__(
+        self,
+        *,
+        id: Sequence[Any],  # noqa: A002 - the name of the field
+        at: Sequence[Any],
+        question: Sequence[Any],
+        participant: Sequence[Any],
+        probability: Sequence[Any],
+    ) -> None:
+        self.columns = ([*id], [*at], [*question], [*participant], [*probability])
+        lengths = {name: len(column) for name, column in zip(_COLUMNS, self.columns, strict=True)}
+        if len({*lengths.values()}) > 1:
+            raise ValueError(f"the columns have different lengths: {lengths}")
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @overload
+    def __getitem__(self, place: int) -> SubmitForecast: ...
+    @overload
+    def __getitem__(self, place: slice) -> "ForecastColumns": ...
+    def __getitem__(self, place: int | slice) -> "SubmitForecast | ForecastColumns":
+        if isinstance(place, slice):
+            return ForecastColumns(**dict(zip(_COLUMNS, (column[place] for column in self.columns), strict=True)))
+        return _command(*(column[place] for column in self.columns))
+
+    def __iter__(self) -> Iterator[SubmitForecast]:
+        return map(_command, *self.columns)
+
+
+def _command(command_id: Any, at: Any, question: Any, participant: Any, probability: Any) -> SubmitForecast:
+    return SubmitForecast(id=command_id, at=at, question=question, participant=participant, probability=probability)
+
+
+def ids_of(commands: Sequence[AnyCommand]) -> Sequence[Any]:
+    """Return the id of each command."""
+    return commands.columns[0] if isinstance(commands, ForecastColumns) else [command.id for command in commands]
+
+
+def read_lines(lines: Sequence[bytes]) -> ForecastColumns | None:
+    """Return the forecasts on lines of JSON; None if one of them is not a forecast of a probability, or has a fault.
+
+    A line that is read is the command that `commands.read` returns for it.
+    """
+    try:
+        read = [*map(_decode, lines)]
+    except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
+        return None
+    return ForecastColumns(**dict(zip(_COLUMNS, ([*map(of, read)] for of in _columns_of), strict=True)))
