@@ -3,10 +3,12 @@
 import gc
 import os
 import sys
+import tempfile
 import warnings
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from shutil import disk_usage
 
 import pytest
 from hypothesis import settings
@@ -21,6 +23,13 @@ settings.load_profile("any machine")
 # written even where PYTHONDONTWRITEBYTECODE asks for none.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Files of tests are in memory where there is room: a test that records waits for the disk at every commit. TMPDIR or
+# --basetemp name another place.
+MEMORY, ROOM = Path("/dev/shm"), 4 * 2**30  # noqa: S108 - pytest makes folders there that only the user can read
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and disk_usage(MEMORY).free >= ROOM:
+    os.environ["TMPDIR"] = str(MEMORY)
+    tempfile.tempdir = None
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # not threads in each of hundreds of processes
 

@@ -91,9 +91,8 @@ def browser() -> Iterator[Browser]:
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         shell = f'exec "$0" "$@" 3<&{hears[0]} 4>&{tells[1]}'
         command = ["bash", "-c", shell, CHROMIUM, *_QUIET, f"--user-data-dir={folder}"]
-        process = subprocess.Popen(
-            command, pass_fds=(hears[0], tells[1]), stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        fds, place = (hears[0], tells[1]), os.environ | {"TMPDIR": folder}  # it leaves files behind when it is killed
+        process = subprocess.Popen(command, pass_fds=fds, stderr=subprocess.DEVNULL, start_new_session=True, env=place)
         os.close(hears[0])
         os.close(tells[1])
         try:
