@@ -22,20 +22,19 @@ class Audit:
     """Checks a log from its first row on. Raises Corrupt at the first event that the decider would not record.
 
     text: returns the text_kept event at a log position, when a later command has the same text again. If it is left
-    out, the audit keeps all texts in memory.
+    out, the audit keeps all texts in memory. state: of the rows before the first one, if they are not audited.
     is_cut: whether the log ends within its last command, which is allowed if `pages` has cut.
     lossy_commands: the number of commands whose digest cannot be rebuilt, because their events do not record all of
     their content.
     """
 
-    def __init__(self, text: Callable[[int], TextKept] | None = None) -> None:
-        self.state = State()
+    def __init__(self, text: Callable[[int], TextKept] | None = None, state: State | None = None) -> None:
+        self.state = State() if state is None else state
         self.lossy_commands = 0
         self.is_cut = False  # whether the log ends within its last command
         self._texts: dict[int, TextKept] = {}  # by log position
         self._text = text or self._texts.__getitem__
         self._keeps_texts = text is None
-        self._text_positions: dict[str, int] = {}  # log position by digest
         self._commands: dict[str, int] = {}  # first log position by id
         self._paid: dict[str, dict[str, int]] = {}  # by contest and winner, 1e-6
         self._forecasts = ForecastCheck(self.state)
@@ -79,7 +78,23 @@ class Audit:
             table[key] = value
 
     def _command(self, rows: Sequence[Recorded], after: Recorded | None, *, cut: bool = False) -> None:
-        """Decide a command again. after: the row after its rows; None at the end of the log."""
+        """Decide a command again, and apply its events. after: the row after its rows; None at the end of the log."""
+        self._check(rows, after, cut=cut)
+        if self.is_cut:
+            return
+        for recorded in rows:
+            self._apply(recorded)
+            if isinstance(recorded.event, PrizePaid):
+                self._paid.setdefault(recorded.event.contest, {})[recorded.event.participant] = recorded.event.amount
+            elif isinstance(recorded.event, TextKept) and self._keeps_texts:
+                self._texts[recorded.position] = recorded.event
+
+    def is_whole(self, rows: Sequence[Recorded]) -> bool:
+        """Return whether these rows, the last of a log, are all of their command; the state stays as it is."""
+        self._check(rows, None, cut=True)
+        return not self.is_cut
+
+    def _check(self, rows: Sequence[Recorded], after: Recorded | None, *, cut: bool) -> None:
         self._check_envelope(rows)
         recorded_events = [recorded.event for recorded in rows]
         texts = {event.digest: event for event in recorded_events if isinstance(event, TextKept)}
@@ -106,14 +121,6 @@ class Audit:
                 rows[0], mismatch("a digest of 32 hexadecimal digits as command", short_repr(rows[0].command))
             )
         self.lossy_commands += bool(digest)
-        for recorded in rows:
-            self._apply(recorded)
-            if isinstance(recorded.event, PrizePaid):
-                self._paid.setdefault(recorded.event.contest, {})[recorded.event.participant] = recorded.event.amount
-            elif isinstance(recorded.event, TextKept):
-                self._text_positions[recorded.event.digest] = recorded.position
-                if self._keeps_texts:
-                    self._texts[recorded.position] = recorded.event
 
     def _check_envelope(self, rows: Sequence[Recorded]) -> None:
         """Check that a command's rows share `recorded_at`, `imported` and `command`; its id must be valid and new."""
@@ -208,7 +215,7 @@ class Audit:
     def _text_of(self, digest: str, texts: dict[str, TextKept]) -> str | None:
         if digest in texts:
             return texts[digest].text
-        return self._text(self._text_positions[digest]).text if digest in self._text_positions else None
+        return self._text(self.state.texts[digest]).text if digest in self.state.texts else None
 
 
 def _until_another(rows: Sequence[Recorded], start: int, command_id: str) -> int:

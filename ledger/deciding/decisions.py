@@ -125,9 +125,9 @@ def _check_attempt(command: commands.RecordDecision, account: AccountState, atte
         raise Refused("out_of_order", "at", command.at)
 
 
-def text_kept(event: events.TextKept, state: State, _: int) -> tuple[Write, ...]:
-    """Remember that the log has the text."""
-    return ((state.texts, event.digest, True),)
+def text_kept(event: events.TextKept, state: State, position: int) -> tuple[Write, ...]:
+    """Remember where the log has the text."""
+    return ((state.texts, event.digest, position),)
 
 
 def account_unchanged(event: events.LegRefused | events.CallFailed, state: State, _: int) -> tuple[Write, ...]:

@@ -199,7 +199,7 @@ class State:
         # contest, participant, question, outcome, whether asks -> log position of a quote, shares taken from it, 1e-6
         self.taken_shares: dict[tuple[str, str, str, int, bool], tuple[int, int]] = {}
         self.hidden: dict[tuple[str, str], bool] = {}  # (contest, participant) -> whether it is excluded as hidden
-        self.texts: dict[str, bool] = {}  # digest -> True, of each text in the log
+        self.texts: dict[str, int] = {}  # digest -> log position, of each text in the log
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
         self.null_lists = True
         self.unload: Callable[[StandingOf], StandingOf | Unloaded] = keep_loaded

@@ -3,7 +3,8 @@
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,24 +47,104 @@ def seal(
     Raises, first that applies: Unavailable (no pyarrow, the folder cannot be written or has other files, or another
     process seals into it), Corrupt (the log, or the folder's segments), OSError.
     """
-    with _locked(folder):
-        listed = _listed(folder, ledger)
-        check_same_log(pages, listed, folder)
-        _remove_unlisted(folder, listed)
-        started = listed
+    with sealing(folder, ledger, size) as target:
+        check_same_log(pages, target.manifest, folder)
+        target.remove_unlisted()
+        for rows in pages(target.end.position):
+            if target.add(rows):
+                target.list_written()
+            watch(target.end.position)
+        return target.finish()
+
+
+class Sealing:
+    """A folder to which segments are written. manifest: of the segments that are listed.
+
+    If the last of them has fewer than `size` rows, it is replaced: the first rows to add are then those after the
+    segment before it.
+    """
+
+    def __init__(self, folder: Path, listed: SegmentManifest, size: int) -> None:
+        self.manifest, self._folder, self._size = listed, folder, size
+        self._written = listed  # all full segments
         if listed.segments and listed.end.position - listed.segments[-1].first + 1 < size:
-            started = listed.up_to(listed.segments[-1].first - 1)
-        writing, next_one = listed, _Unwritten(started.end)
-        for rows in _parts(pages(started.end.position), size):
-            next_one.add(rows)
-            watch(next_one.end.position)
-            if next_one.rows == size:
-                writing = started = _add(folder, started, next_one)
-                next_one = _Unwritten(started.end)
-        if next_one.rows and next_one.end.position > listed.end.position:
-            writing = _add(folder, started, next_one)
-        _remove_unlisted(folder, writing)
-        return writing
+            self._written = listed.up_to(listed.segments[-1].first - 1)
+        self._next, self._pending, self._bytes = _Unwritten(self._written.end), list[bytes](), 0
+
+    @property
+    def end(self) -> Checkpoint:
+        """The row that the next one to add must follow."""
+        if not self._pending:
+            return self._next.end
+        return Checkpoint(self._next.end.position + len(self._pending), log.stated_digest(self._pending[-1]))
+
+    def add(self, rows: Sequence[bytes]) -> bool:
+        """Add the next rows, and write every segment that is full; return whether one is written and not listed.
+
+        Raises Corrupt (rows do not follow, or cannot be rebuilt), Unavailable (no pyarrow), OSError.
+        """
+        self._pending += rows
+        self._bytes += sum(map(len, rows))
+        while len(self._pending) >= (most := self._most()) or self._bytes > _PART_BYTES:
+            self._make_columns(most)
+        return self._written.end.position > self.manifest.end.position
+
+    def list_written(self) -> None:
+        """List the segments that are written. The folder has their rows from then on. Raises OSError."""
+        _write_manifest(self._folder, self._written)
+        self.manifest = self._written
+
+    def rows_from(self, position: int) -> list[bytes]:
+        """Return rows that were added and are in no full segment, from a position on: at least one."""
+        if position > self._next.end.position:
+            return self._pending[position - self._next.end.position - 1 :]
+        return self._next.rows_from(position)
+
+    def finish(self) -> SegmentManifest:
+        """Write and list all rows that were added, and return the manifest. More rows can be added after it.
+
+        Raises what `add` raises.
+        """
+        while self._pending:
+            self._make_columns(self._most())
+        if self.end.position > self.manifest.end.position:
+            listed = self._written
+            if self._next.rows:
+                listed = _write(self._folder, listed, self._next, [*self._next.parts])
+            _write_manifest(self._folder, listed)
+            self.manifest = listed
+        self.remove_unlisted()
+        return self.manifest
+
+    def remove_unlisted(self) -> None:
+        """Remove what an interrupted sealing left, and segments that a longer one replaced; other files stay."""
+        listed = self.manifest.names()
+        for path in self._folder.iterdir():
+            if _OURS.fullmatch(path.name) and path.name not in listed:
+                path.unlink()
+
+    def _most(self) -> int:
+        """Return how many rows are made into columns together: no more than the segment still needs."""
+        return min(_PART, self._size - self._next.rows)
+
+    def _make_columns(self, most: int) -> None:
+        rows, self._pending = self._pending[:most], self._pending[most:]
+        self._bytes = sum(map(len, self._pending))
+        self._next.add(rows)
+        if self._next.rows == self._size:
+            self._written = _write(self._folder, self._written, self._next, self._next.parts)
+            self._next = _Unwritten(self._written.end)
+
+
+@contextmanager
+def sealing(folder: Path, ledger: str, size: int = SEGMENT_ROWS) -> Iterator[Sealing]:
+    """Open a folder, which is created if there is none, to write segments; no other process can until the end.
+
+    Raises, first that applies: Unavailable (the folder cannot be written, has other files or those of another ledger,
+    or another process seals into it), Corrupt (its manifest).
+    """
+    with _locked(folder):
+        yield Sealing(folder, _listed(folder, ledger), size)
 
 
 class _Unwritten:
@@ -73,34 +154,34 @@ class _Unwritten:
         self.before = self.end = before
         self.rows = 0
         self.parts: list[SegmentColumns] = []
+        self.begins: list[int] = []  # the log position of the first row of each part
         self.digests = bytearray()  # of each row, 32 bytes
+        self._rebuilt: tuple[int, list[bytes]] = 0, []  # the first position of the part rebuilt last, and its rows
 
     def add(self, rows: list[bytes]) -> None:
         """Add the next rows. Raises Corrupt: they do not follow."""
         records = log.unseal(rows, self.end)
         self.parts.append(to_columns(rows, records))
+        self.begins.append(self.end.position + 1)
         self.digests += b"".join(bytes.fromhex(recorded.digest) for recorded in records)
         self.end = Checkpoint(records[-1].position, records[-1].digest)
         self.rows += len(rows)
+
+    def rows_from(self, position: int) -> list[bytes]:
+        """Return the rows of a part from a position on."""
+        number = bisect_right(self.begins, position) - 1
+        first, rows = self._rebuilt
+        if first != self.begins[number]:
+            first = self.begins[number]
+            digest = self.digest(first - 1) if number else self.before.digest
+            rows = [row for page in rebuild(self.parts[number], Checkpoint(first - 1, digest)) for row in page]
+            self._rebuilt = first, rows
+        return rows[position - first :]
 
     def digest(self, position: int) -> str:
         """Return the digest of the row at a log position."""
         place = position - self.before.position - 1
         return self.digests[32 * place : 32 * place + 32].hex()
-
-
-def _parts(pages: Iterator[list[bytes]], size: int) -> Iterator[list[bytes]]:
-    """Yield rows in longer pages, of which none goes across the end of a segment."""
-    part: list[bytes] = []
-    space = size
-    for page in pages:
-        part += page
-        while len(part) >= min(_PART, space) or sum(map(len, part)) > _PART_BYTES:
-            most = min(_PART, space, len(part))
-            yield part[:most]
-            part, space = part[most:], space - most or size
-    if part:
-        yield part
 
 
 @contextmanager
@@ -135,18 +216,15 @@ def _listed(folder: Path, ledger: str) -> SegmentManifest:
     return manifest
 
 
-def _remove_unlisted(folder: Path, manifest: SegmentManifest) -> None:
-    """Remove what an interrupted sealing left, and segments that a longer one replaced; other files stay."""
-    listed = manifest.names()
-    for path in folder.iterdir():
-        if _OURS.fullmatch(path.name) and path.name not in listed:
-            path.unlink()
+def _write(
+    folder: Path, manifest: SegmentManifest, unwritten: _Unwritten, parts: list[SegmentColumns]
+) -> SegmentManifest:
+    """Write the next segment and read it back; return the manifest that lists it, which is not written.
 
-
-def _add(folder: Path, manifest: SegmentManifest, unwritten: _Unwritten) -> SegmentManifest:
-    """Write, read back and list the next segment; return the new manifest. Raises Corrupt, Unavailable, OSError."""
+    parts: of its columns; the list is emptied. Raises Corrupt, Unavailable, OSError.
+    """
     first, last = unwritten.before.position + 1, unwritten.end.position
-    columns, files = join(unwritten.parts), {}
+    columns, files = join(parts), {}
     for kind, table in zip(columns._fields, columns, strict=True):
         if kind != "quotes" or len(table):
             path = folder / f"{first:012}-{last:012}.{kind}.parquet"
@@ -165,9 +243,7 @@ def _add(folder: Path, manifest: SegmentManifest, unwritten: _Unwritten) -> Segm
         version=VERSION if "quotes" in files else 1,
     )
     _check_written(folder, segment, unwritten)
-    listed = manifest.with_segment(segment)
-    _write_manifest(folder, listed)
-    return listed
+    return manifest.with_segment(segment)
 
 
 def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> None:

@@ -17,7 +17,10 @@ from forecast_ledger.ledger.segments.segment_files import read_columns
 from forecast_ledger.ledger.segments.segment_manifest import MARKED, Segment, check_file, read_manifest
 from forecast_ledger.ledger.storing.database import Fault
 
-READ_ONLY = "segments cannot be appended to; `forecast-ledger import FOLDER LOG` copies them into a ledger"
+READ_ONLY = (
+    "segments take files, not single commands: `forecast-ledger append FOLDER FILE` appends one, and "
+    "`forecast-ledger import FOLDER LOG` copies the segments into a ledger"
+)
 Page = Sequence[tuple[int, bytes]]
 
 
@@ -60,8 +63,7 @@ class SegmentRows:
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """See `Rows`; the type of an event is that in the row."""
-        rows = self.select(after, limit)
-        return [(position, row, TAGS[type(log.decode_row(row, position).event)].encode()) for position, row in rows]
+        return with_types(self.select(after, limit))
 
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows."""
@@ -119,6 +121,11 @@ class SegmentRows:
                 columns, before = _after(columns, start - 1), _mark(segment, start - 1)
             yield from _checked(rebuild(columns, before), segment, before)
             start = segment.last + 1
+
+
+def with_types(rows: Page) -> Sequence[tuple[int, bytes, object]]:
+    """Return rows with the types of the events in them."""
+    return [(position, row, TAGS[type(log.decode_row(row, position).event)].encode()) for position, row in rows]
 
 
 def _mark(segment: Segment, position: int) -> Checkpoint:

@@ -25,12 +25,14 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
 
 if TYPE_CHECKING:
+    from forecast_ledger.ledger.storing.sealed_log import SealedLog
     from forecast_ledger.ledger.storing.store import Store, Turn
     from forecast_ledger.ledger.storing.subscription import Subscription
 
 # Computes prizes: the pages of a log from its first row on, and a finalized contest -> participant -> amount in 1e-6.
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
 MAX_TRIES = 10  # how often a batch is decided before it loses to a writer that takes no turns
+NO_END = 2**63 - 1  # a log position that no log reaches
 FAR_BEHIND = 500  # rows; a writer that is further behind reads them before its turn, not in it
 _logger = logging.getLogger(__name__)
 
@@ -294,15 +296,25 @@ class Ledger:
 
 def _known_from(segments: str | PathLike[str], path_or_url: str | PathLike[str], name: str) -> WriterState:
     """Return what a writer holds at the end of the segments of a log. Raises Unavailable, Corrupt."""
-    from forecast_ledger.ledger.batching.sealed_state import UNREAD, apply_segment  # noqa: PLC0415 - late: it is rare
-    from forecast_ledger.ledger.storing.sealed_log import SealedLog  # noqa: PLC0415
+    from forecast_ledger.ledger.storing.sealed_log import SealedLog  # noqa: PLC0415 - late: it is rare
     from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415
 
-    known = WriterState()
-    with closing(Store.open(path_or_url, name, read_only=True)) as store, gc_pause.paused():
+    with closing(Store.open(path_or_url, name, read_only=True)) as store:
         sealed = SealedLog(Path(segments), name)
         sealed.check_same(store)
-        for part in sealed.segments(lambda *_: True, UNREAD):
+        return known_at_end(sealed, store)
+
+
+def known_at_end(sealed: "SealedLog", store: "Store", last: int = NO_END) -> WriterState:
+    """Return what a writer holds at the end of segments, or at a log position. Raises Corrupt.
+
+    store: of the log that the segments are of.
+    """
+    from forecast_ledger.ledger.batching.sealed_state import UNREAD, apply_segment  # noqa: PLC0415 - late: it is rare
+
+    known = WriterState()
+    with gc_pause.paused():
+        for part in sealed.segments(lambda position, _: position <= last, UNREAD):
             [row] = store.read(part.end.position - 1, 1)
             apply_segment(known, part.columns, log.unseal_row(row, part.end.position))
     return known

@@ -102,6 +102,9 @@ def append(
     refusals of each code are printed on stderr, with line, field and remedy, and the number of all; the exit code is
     then 1. With --refused, the header and all refused lines are written to a file.
 
+    LOG may be a folder of segments, or an empty folder: the commands go straight into its segments, and are recorded
+    when a segment is full and at the end of FILE.
+
     With --recorded-at, a history keeps the times at which it was received, and its rows say that they are imported. The
     ledger must be empty, or have only such rows; the times must not fall.
     """
@@ -145,6 +148,8 @@ def opened(
 ) -> "Iterator[tuple[Ledger, Checkpoint | None]]":
     """Open a ledger to append to; for a dry run a branch of it in memory, with the checkpoint that it begins at.
 
+    log: also a folder of segments, or an empty one; what is recorded is durable after the block.
+
     segments: a folder that has the beginning of the log; not for a dry run.
     """
     from forecast_ledger.replay.writing.lazy_store import check_not_sealed, open_lazily
@@ -155,6 +160,14 @@ def opened(
 
         with open_overlay(log, name, board_prizes) as branch:
             yield branch
+        return
+    if os.path.isdir(log):  # noqa: PTH112 - a path that no file can have is none
+        from forecast_ledger.ledger.storing.segment_appender import appended
+
+        if segments is not None:
+            fail("LOG is a folder of segments itself: leave --segments out", USAGE)
+        with appended(Path(log), name, prizes=board_prizes) as ledger:
+            yield ledger, None
         return
     with open_lazily(log, name, board_prizes, segments) as ledger:
         yield ledger, None

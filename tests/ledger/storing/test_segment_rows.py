@@ -98,9 +98,9 @@ def test_a_folder_has_the_numbers_of_its_log(path: str, tmp_path: Path) -> None:
 def test_a_folder_cannot_be_appended_to(path: str, tmp_path: Path) -> None:
     """Neither by a ledger that opens it for writing, nor through a store that reads it."""
     folder = sealed(path, tmp_path / "s")
-    with pytest.raises(Unavailable, match="cannot be appended to; `forecast-ledger import"):
+    with pytest.raises(Unavailable, match="segments take files, not single commands"):
         Ledger.open(folder)
-    with pytest.raises(Unavailable, match="cannot be appended to"):
+    with pytest.raises(Unavailable, match="segments take files"):
         Store.open(folder, "main", read_only=True).append([(1, "x", b"")])
 
 

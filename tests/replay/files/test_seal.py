@@ -3,6 +3,8 @@
 import json
 from itertools import pairwise
 from pathlib import Path
+from shutil import copy
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.files.seal import seal
-from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.replay.cli.test_main import run
 from tests.support.exports import DATA, commands_of, export_commands, rows, written
 
@@ -104,17 +106,26 @@ def test_every_command_that_reads_a_log_reads_a_folder(path: str, tmp_path: Path
     assert run("follow", folder, str(tmp_path / "tables.db"), "--check").exit_code == FINE
 
 
-def test_a_folder_is_not_written_by_commands(path: str, tmp_path: Path) -> None:
-    """They are refused before anything is read, and say what to do."""
-    seal(path, tmp_path / "s")
-    (tmp_path / "more.jsonl").write_bytes(b"")
-    before = {file: file.read_bytes() for file in (tmp_path / "s").iterdir()}
-    found = run("append", str(tmp_path / "s"), str(tmp_path / "more.jsonl"))
-    assert (found.exit_code, "segments cannot be appended to; `forecast-ledger import" in found.stderr) == (
-        UNREADABLE,
-        True,
-    )
-    assert {file: file.read_bytes() for file in (tmp_path / "s").iterdir()} == before
+def test_a_file_is_appended_to_a_folder_as_to_the_log(path: str, tmp_path: Path) -> None:
+    """With the same output, refusals and exit code; the folder is then that of the log, if it is sealed again."""
+    path = str(copy(path, tmp_path / "log.db"))
+    folder, more = str(tmp_path / "s"), tmp_path / "more.jsonl"
+    seal(path, folder)
+    contest = {"type": "open_contest", "at": "2026-09-01T00:00:00Z", "contest": "new", "rules": "baseline"}
+    more.write_text("".join(json.dumps(contest | {"id": name}) + "\n" for name in ("a", "a", "b")), encoding="utf-8")
+    outputs = [run("append", log, str(more), "--format", "json") for log in (path, folder)]
+    shown = [[json.loads(found.stdout)[0] | {"digest": ""}, found.stderr, found.exit_code] for found in outputs]
+    assert shown[0] == shown[1]
+    assert (shown[0][0]["accepted"], shown[0][0]["duplicate"], shown[0][0]["refused"]) == (1, 1, 1)
+    assert tables_of(folder) == tables_of(path)
+    assert run("append", folder, str(more), "--segments", folder).exit_code == USAGE
+    trial = run("append", folder, str(more), "--dry-run", "--format", "json")
+    assert [row["outcome"] for row in json.loads(trial.stdout)] == ["duplicate", "duplicate", "refused"]
+
+
+def tables_of(log: str) -> dict[str, Any]:
+    """The digest and the number of rows of every table."""
+    return summarize_tables(replay(log).projections.facts)
 
 
 def test_the_command_says_what_it_sealed(path: str, tmp_path: Path) -> None:

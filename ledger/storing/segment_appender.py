@@ -1,0 +1,151 @@
+"""A ledger whose rows go straight into a folder of segments: for many commands at once, none of which waits."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.batching.writer_state import WriterState
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, sealing
+from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows
+from forecast_ledger.ledger.storing.sealed_log import SealedLog
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows, with_types
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.writer import Ledger, Prizes, known_at_end, system_clock
+
+
+@contextmanager
+def appended(
+    folder: Path,
+    name: str = "main",
+    *,
+    clock: Callable[[], int] = system_clock,
+    prizes: Prizes | None = None,
+    size: int = SEGMENT_ROWS,
+) -> Iterator[Ledger]:
+    """Open a ledger whose rows go into a folder of segments, or into an empty folder.
+
+    What is recorded is listed in the folder, and so durable, when a segment is full and at the end of the block. If the
+    block raises, what follows the last full segment and its transaction is lost. Meanwhile, no other process can write
+    to the folder. name, clock, prizes: as in `Ledger.open`. size: rows of a segment.
+    Raises, first that applies: Refused (the name is not an id), Unavailable (no pyarrow; the folder has other files, or
+    those of another ledger, or another process writes to it, or it ends in the middle of a command), Corrupt, OSError.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import commands, replay
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder:
+    ...     with appended(Path(folder)) as ledger:
+    ...         receipt = ledger.handle(contest, command_id="open-spring")
+    ...     replay(folder).checkpoint.position
+    1
+    """
+    values.check_id(name, "name")
+    with sealing(folder, name, size) as target:
+        target.remove_unlisted()
+        known = WriterState()
+        if target.manifest.segments:
+            listed = Store(SegmentRows(folder, name), name)
+            known = _known_before_last(folder, name, listed)
+            for page in listed.pages(target.end.position):
+                target.add(page)  # those of the last segment, if it is not full
+        store = Store(_AppendedRows(folder, name, target), name)
+        with Ledger(store, clock, prizes, known) as ledger:
+            yield ledger
+            target.finish()
+
+
+def _known_before_last(folder: Path, name: str, store: Store) -> WriterState:
+    """Return what a writer holds before the last command, which it reads in its first turn.
+
+    Raises Unavailable: the folder ends in the middle of a command.
+    """
+    sealed, last = SealedLog(folder, name), _last_command(store)
+    known = known_at_end(sealed, store, last[0].position - 1)
+    audit = Audit(lambda position: _event_at(position, store), known.state)
+    if not audit.is_whole(last):
+        remedy = "seal the log again, as of its end"
+        raise Unavailable(f"{folder}: its segments end in the middle of a command; {remedy}")
+    return known
+
+
+def _last_command(store: Store) -> list[Recorded]:
+    """Return the rows of the last command of a log, which has one."""
+    newest, count = store.newest(), 1
+    while True:
+        first = max(newest - count, 0)
+        rows = [row for page in store.pages(first) for row in page]
+        records = log.unseal(rows, Checkpoint(first, log.decode_row(rows[0], first + 1).previous))
+        own = [recorded for recorded in records if recorded.command_id == records[-1].command_id]
+        if len(own) < len(records) or not first:
+            return own
+        count *= 8
+
+
+def _event_at(position: int, store: Store) -> Any:
+    [row] = store.read(position - 1, 1)
+    return log.unseal_row(row, position).event
+
+
+class _AppendedRows:
+    """The rows of a folder of segments, and those that are not listed yet; it implements `Rows` and `Transaction`."""
+
+    def __init__(self, folder: Path, name: str, target: Sealing) -> None:
+        self.location, self._folder, self._name, self._target = str(folder), folder, name, target
+        self._listed, self._manifest = self._open(), target.manifest
+
+    def _open(self) -> SegmentRows | None:
+        return SegmentRows(self._folder, self._name) if self._target.manifest.segments else None
+
+    def select(self, after: int, limit: int) -> StoredRows:
+        """See `Rows`."""
+        rows, first = list[bytes](), max(after, 0) + 1
+        while len(rows) < limit and (position := first + len(rows)) <= self.newest():
+            rows += self._rows_from(position, limit - len(rows))
+        return [*enumerate(rows, first)]
+
+    def _rows_from(self, position: int, limit: int) -> list[bytes]:
+        if self._manifest is not self._target.manifest:
+            self._listed, self._manifest = self._open(), self._target.manifest
+        if self._listed is not None and position <= self._manifest.end.position:
+            return [row for _, row in self._listed.select(position - 1, limit)]
+        return self._target.rows_from(position)[:limit]
+
+    def select_at(self, positions: Sequence[int]) -> StoredRows:
+        """See `Rows`."""
+        return [row for position in sorted({*positions}) for row in self.select(position - 1, 1)]
+
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+        """See `Rows`; the type of an event is that in the row."""
+        return with_types(self.select(after, limit))
+
+    def newest(self) -> int:
+        """See `Rows`."""
+        return self._target.end.position
+
+    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
+        """Return False: there is no index."""
+        return False
+
+    def faults(self) -> Iterator[Fault]:
+        """See `Rows`."""
+        return iter(()) if self._listed is None else self._listed.faults()
+
+    def turn(self) -> AbstractContextManager["_AppendedRows"]:
+        """See `Rows`: nobody else has a turn while the folder is locked."""
+        return nullcontext(self)
+
+    def insert(self, rows: Sequence[NewRow]) -> None:
+        """See `Transaction`. The rows are durable only once they are listed: always whole transactions."""
+        if self._target.add([row for _, _, row in rows]):
+            self._target.finish()
+
+    def close(self) -> None:
+        """See `Rows`."""
+        if self._listed is not None:
+            self._listed.close()

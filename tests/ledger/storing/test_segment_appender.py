@@ -1,0 +1,250 @@
+"""Commands that go straight into segments leave the files that sealing the log of the same commands leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.events import PrizePaid
+from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.segments.sealing import seal
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, read_manifest
+from forecast_ledger.ledger.storing.segment_appender import appended
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.writing.pay import prizes_from_log
+from tests.ledger.auditing.test_audit import of_season, of_trading
+from tests.support.effort import times
+from tests.support.exports import export_commands, rows
+from tests.support.given import DAY, NOW, contest, opened, payment, won
+from tests.support.seasons import Season
+
+SIZE = 40  # rows of a segment
+
+
+class Ticking:
+    """A clock that goes on by a millisecond a call."""
+
+    def __init__(self) -> None:
+        self.now = NOW + 99 * DAY
+
+    def __call__(self) -> int:
+        """The time, µs."""
+        self.now += 1_000
+        return self.now
+
+
+def split(commands: Sequence[AnyCommand], dice: Random) -> Iterator[list[AnyCommand]]:
+    """Commands in batches of random sizes; now and then one that was sent already, or one that is refused."""
+    sent: list[AnyCommand] = []
+    while len(sent) < len(commands):
+        batch = [*commands[len(sent) : len(sent) + dice.choice([1, 2, 9, 60])]]
+        sent += batch
+        again = [dice.choice(sent)] if dice.random() < 0.5 else []
+        yield batch + again + ([opened(id="")] if dice.random() < 0.2 else [])
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The bytes of every file."""
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def sealed(log: Path, folder: Path) -> dict[str, bytes]:
+    """The files of a log that is sealed."""
+    store = Store.open(log, "main", read_only=True)
+    seal(store.pages, "main", folder, SIZE)
+    store.close()
+    return files_of(folder)
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of a few rows, so that a short log has several parts."""
+    monkeypatch.setattr(sealing, "_PART", 7)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("seed", range(times(18)))
+def test_a_folder_has_the_files_of_a_log_that_is_sealed(seed: int, tmp_path: Path) -> None:
+    """Whenever the folder is closed and opened again between two batches; outcomes are those of the log."""
+    dice = Random(seed)
+    commands = dice.choice([export_commands(), Season(dice, "baseline", "peer-2025-06").commands])
+    log, folder, outcomes = tmp_path / "log.db", tmp_path / "s", list[str]()
+    batches = [*split(commands, dice)]
+    with Ledger.open(log, clock=Ticking()) as ledger:
+        for batch in batches:
+            outcomes.append(str(ledger.handle_many(batch)))
+    clock, remaining, found = Ticking(), iter(batches), list[str]()
+    while len(found) < len(batches):
+        with appended(folder, clock=clock, size=SIZE) as ledger:
+            for batch in remaining:
+                found.append(str(ledger.handle_many(batch)))
+                if dice.random() < 0.3:
+                    break
+            recorded = [row for page in ledger._store.pages() for row in page]
+            assert recorded == rows(str(log))[: ledger.head().position]
+            assert [*ledger._store.at(range(1, len(recorded) + 1, 5))] == recorded[::5]
+        if files_of(folder):
+            assert rows(str(folder)) == rows(str(log))[: read_manifest(folder).end.position]
+    assert found == outcomes
+    assert files_of(folder) == sealed(log, tmp_path / "sealed")
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_prizes_are_paid_from_rows_that_are_listed_and_not(tmp_path: Path) -> None:
+    """The amounts are those of the log."""
+    made = [*won(chances={"ada": "0.5", "bob": "0.8", "cyd": "0.2"}), payment()]
+    commands = [structs.replace(command, id=f"c{number}") for number, command in enumerate(made)]
+    with Ledger.open(tmp_path / "log.db", clock=Ticking(), prizes=prizes_from_log) as ledger:
+        ledger.handle_many(commands)
+    expected = events_of(tmp_path / "log.db")
+    assert isinstance(expected[-1], PrizePaid)
+    for place in range(0, len(commands), 3):
+        folder, clock = tmp_path / f"s{place}", Ticking()
+        for part in (commands[:place], commands[place:]):
+            with appended(folder, clock=clock, prizes=prizes_from_log, size=5) as ledger:
+                ledger.handle_many(part)
+        assert events_of(folder) == expected
+
+
+def events_of(location: Path) -> list[Any]:
+    """The events in a log or a folder."""
+    return [log.unseal_row(row, position).event for position, row in enumerate(rows(str(location)), 1)]
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("many", [1, 6, 50])
+def test_a_block_that_fails_keeps_whole_transactions(many: int, tmp_path: Path) -> None:
+    """At every step, the folder ends where a transaction does; all is sent again, and it is that of a log."""
+    commands, folder, clock = export_commands(), tmp_path / "s", lambda: NOW + 99 * DAY
+    ends, listed = [0], {0}
+    entered = appended(folder, clock=clock, size=3)
+    ledger = entered.__enter__()
+    for begin in range(0, len(commands), many):
+        ledger.handle_many(commands[begin : begin + many])
+        ends.append(ledger.head().position)
+        listed.add(read_manifest(folder).end.position if files_of(folder) else 0)
+    assert not entered.__exit__(ValueError, ValueError(), None)
+    assert listed <= {*ends}
+    assert len(listed) > len({*ends}) / 4
+    with appended(folder, clock=clock, size=3) as ledger:
+        outcomes = ledger.handle_many(commands)
+    assert sum(isinstance(each, Receipt) and each.duplicate for each in outcomes) > max(listed) / 2
+    with Ledger.open(tmp_path / "log.db", clock=clock) as ledger:
+        ledger.handle_many(commands)
+    assert events_of(folder) == events_of(tmp_path / "log.db")
+    assert {file.name for file in folder.iterdir()} == read_manifest(folder).names()
+
+
+def test_a_folder_that_is_none_of_segments_is_left_alone(tmp_path: Path) -> None:
+    """Files of others, a folder of another ledger, one that another process writes, a name that is no id."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(Unavailable, match="it has other files"), appended(tmp_path / "notes"):
+        pass
+    assert files_of(tmp_path / "notes") == {"a.txt": b"mine"}
+    with appended(tmp_path / "s", "spring") as ledger:
+        ledger.handle(contest(), "c")
+        with pytest.raises(Unavailable, match="another process seals into it"), appended(tmp_path / "s", "spring"):
+            pass
+    with pytest.raises(Unavailable, match="of the ledger 'spring'"), appended(tmp_path / "s"):
+        pass
+    with pytest.raises(Refused, match="id"), appended(tmp_path / "other", "\0"):
+        pass
+    assert not (tmp_path / "other").exists()
+
+
+def test_nothing_recorded_leaves_an_empty_folder_as_it_was(tmp_path: Path) -> None:
+    """All commands are refused, or there are none."""
+    (tmp_path / "s").mkdir()
+    with appended(tmp_path / "s") as ledger:
+        assert isinstance(ledger.handle_many([opened(id="")])[0], Refused)
+    assert files_of(tmp_path / "s") == {}
+    with pytest.raises(Absent):
+        read_manifest(tmp_path / "s")
+
+
+@pytest.mark.parametrize("kind", ["forecasts", "others"])
+def test_a_segment_that_is_damaged_is_not_added_to(kind: str, tmp_path: Path) -> None:
+    """Its files are compared with their SHA-256 before a row is taken."""
+    with appended(tmp_path / "s", size=10**4) as ledger:
+        ledger.handle_many(export_commands())
+    [file] = (tmp_path / "s").glob(f"*.{kind}.parquet")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    before = files_of(tmp_path / "s")
+    with pytest.raises(Corrupt), appended(tmp_path / "s", size=10**4):
+        pass
+    assert files_of(tmp_path / "s") == before
+
+
+@pytest.mark.parametrize("seed", range(times(6)))
+def test_a_folder_that_ends_in_the_middle_of_a_command_is_not_added_to(seed: int, tmp_path: Path) -> None:
+    """At every log position at which it could be cut; where it ends with a command, it goes on."""
+    dice = Random(seed)
+    recorded = of_trading(seed, 40) if seed % 2 else of_season(seed)
+    every, ids = [log.seal(each)[0] for each in recorded], [each.command_id for each in recorded]
+    within = [end for end in range(1, len(every)) if ids[end - 1] == ids[end]]
+    after = [end for end in range(1, len(every) + 1) if end not in within]
+    for end in [*dice.sample(within, min(9, len(within))), *dice.sample(after, 9)]:
+        folder = tmp_path / f"s{end}"
+        seal(lambda begin, end=end: iter([every[begin:end]] if begin < end else []), "main", folder, 30)  # type: ignore[misc]
+        before = files_of(folder)
+        if end in within:
+            with pytest.raises(Unavailable, match="in the middle of a command"), appended(folder):
+                pass
+            assert files_of(folder) == before
+        else:
+            with appended(folder) as ledger:
+                assert ledger.handle(contest("another"), "another").first == end + 1
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.storing.segment_appender import appended
+from tests.support.exports import export_commands
+sealing._PART = 7
+commands = export_commands()
+with appended(Path(sys.argv[1]), size=20) as ledger:
+    print("open", flush=True)
+    for command in commands:
+        ledger.handle_many([command])
+"""
+
+
+@pytest.mark.parametrize("seed", range(times(6)))
+def test_a_process_that_is_killed_leaves_whole_segments(seed: int, tmp_path: Path) -> None:
+    """Whatever is listed can be read, and the folder goes on from there."""
+    folder = tmp_path / "s"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        process.wait(timeout=Random(seed).random() * 0.3)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    if (folder / MANIFEST).exists():
+        assert len(rows(str(folder))) == read_manifest(folder).end.position
+    with appended(folder, size=20) as ledger:
+        ledger.handle_many(export_commands())
+    with Ledger.open(tmp_path / "log.db") as ledger:
+        ledger.handle_many(export_commands())
+    assert events_of(folder) == events_of(tmp_path / "log.db")
+    assert {file.name for file in folder.iterdir()} == read_manifest(folder).names()
