@@ -102,8 +102,8 @@ def append(
     refusals of each code are printed on stderr, with line, field and remedy, and the number of all; the exit code is
     then 1. With --refused, the header and all refused lines are written to a file.
 
-    LOG may be a folder of segments, or an empty folder: the commands go straight into its segments, and are recorded
-    when a segment is full and at the end of FILE.
+    LOG may be a folder of segments, an empty folder, or the path of a new one that ends in a slash: the commands go
+    straight into its segments, and are recorded when a segment is full and at the end of FILE.
 
     With --recorded-at, a history keeps the times at which it was received, and its rows say that they are imported. The
     ledger must be empty, or have only such rows; the times must not fall.
@@ -161,7 +161,7 @@ def opened(
         with open_overlay(log, name, board_prizes) as branch:
             yield branch
         return
-    if os.path.isdir(log):  # noqa: PTH112 - a path that no file can have is none
+    if os.path.isdir(log) or (log.endswith("/") and "://" not in log):  # noqa: PTH112 - any text may be given
         from forecast_ledger.ledger.storing.segment_appender import appended
 
         if segments is not None:

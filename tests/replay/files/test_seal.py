@@ -10,7 +10,7 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import log
-from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
+from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.files.seal import seal
@@ -119,6 +119,8 @@ def test_a_file_is_appended_to_a_folder_as_to_the_log(path: str, tmp_path: Path)
     assert (shown[0][0]["accepted"], shown[0][0]["duplicate"], shown[0][0]["refused"]) == (1, 1, 1)
     assert tables_of(folder) == tables_of(path)
     assert run("append", folder, str(more), "--segments", folder).exit_code == USAGE
+    assert run("append", f"{tmp_path}/new/", str(more)).exit_code == FINDINGS
+    assert rows(str(tmp_path / "new"))[0].startswith(b'{"position":1,')
     trial = run("append", folder, str(more), "--dry-run", "--format", "json")
     assert [row["outcome"] for row in json.loads(trial.stdout)] == ["duplicate", "duplicate", "refused"]
 
