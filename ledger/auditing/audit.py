@@ -113,6 +113,7 @@ class Audit:
         reading, digest = self._choose(readings, rows[0].command)
         decided = self._decided(reading, rows, recorded_events, main)
         self._compare(decided, rows, after, cut=cut)
+        self.is_cut |= cut and self._is_unpaid(recorded_events[main:])
         if digest and not reading.lossy:
             expected = f"the command digest {digest}, computed from the event"
             raise _corrupt(rows[0], mismatch(expected, short_repr(rows[0].command)))
@@ -184,6 +185,14 @@ class Audit:
             )
             total, least = money_text(sum(paid.values())), money_text(min(paid.values()))
             raise _corrupt(recorded, mismatch(expected, f"{count} of {total} in all, the smallest {least}"))
+
+    def _is_unpaid(self, recorded_events: Sequence[AnyEvent]) -> bool:
+        """Return whether these are payments of prizes that leave a part of the pool: a command pays all of it."""
+        paid = [event for event in recorded_events if isinstance(event, PrizePaid)]
+        if not paid:
+            return False
+        contest = self.state.contests[paid[0].contest]
+        return contest.paid + sum(event.amount for event in paid) < contest.pool
 
     def _compare(
         self, decided: Sequence[AnyEvent], rows: Sequence[Recorded], after: Recorded | None, *, cut: bool

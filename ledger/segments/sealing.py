@@ -5,7 +5,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -85,8 +85,11 @@ class Sealing:
         """
         self._pending += rows
         self._bytes += sum(map(len, rows))
-        while len(self._pending) >= (most := self._most()) or self._bytes > _PART_BYTES:
-            self._make_columns(most)
+        done = 0
+        while len(self._pending) - done >= (most := self._most()) or self._bytes > _PART_BYTES:
+            self._make_columns(self._pending[done : done + most])
+            done += most
+        del self._pending[:done]
         return self._written.end.position > self.manifest.end.position
 
     def list_written(self) -> None:
@@ -100,17 +103,20 @@ class Sealing:
             return self._pending[position - self._next.end.position - 1 :]
         return self._next.rows_from(position)
 
-    def finish(self) -> SegmentManifest:
-        """Write and list all rows that were added, and return the manifest. More rows can be added after it.
+    def finish(self, *, more: bool = False) -> SegmentManifest:
+        """Write and list all rows that were added, and return the manifest.
 
+        more: whether rows will be added after it; the columns of the last segment are then in memory twice meanwhile.
         Raises what `add` raises.
         """
-        while self._pending:
-            self._make_columns(self._most())
+        if self._pending:
+            self._make_columns(self._pending)
+            self._pending = []
         if self.end.position > self.manifest.end.position:
             listed = self._written
             if self._next.rows:
-                listed = _write(self._folder, listed, self._next, [*self._next.parts])
+                parts = [*self._next.parts] if more else self._next.parts
+                listed = _write(self._folder, listed, self._next, parts)
             _write_manifest(self._folder, listed)
             self.manifest = listed
         self.remove_unlisted()
@@ -127,10 +133,9 @@ class Sealing:
         """Return how many rows are made into columns together: no more than the segment still needs."""
         return min(_PART, self._size - self._next.rows)
 
-    def _make_columns(self, most: int) -> None:
-        rows, self._pending = self._pending[:most], self._pending[most:]
-        self._bytes = sum(map(len, self._pending))
+    def _make_columns(self, rows: list[bytes]) -> None:
         self._next.add(rows)
+        self._bytes -= sum(map(len, rows))
         if self._next.rows == self._size:
             self._written = _write(self._folder, self._written, self._next, self._next.parts)
             self._next = _Unwritten(self._written.end)
@@ -141,10 +146,40 @@ def sealing(folder: Path, ledger: str, size: int = SEGMENT_ROWS) -> Iterator[Sea
     """Open a folder, which is created if there is none, to write segments; no other process can until the end.
 
     Raises, first that applies: Unavailable (the folder cannot be written, has other files or those of another ledger,
-    or another process seals into it), Corrupt (its manifest).
+    or another process writes to it), Corrupt (its manifest).
     """
-    with _locked(folder):
-        yield Sealing(folder, _listed(folder, ledger), size)
+    is_new = not folder.exists()
+    try:
+        with _locked(folder):
+            yield Sealing(folder, _listed(folder, ledger), size)
+    finally:
+        if is_new:
+            with suppress(OSError):  # it is not empty any more
+                folder.rmdir()
+
+
+@contextmanager
+def appending(folder: Path, ledger: str, size: int = SEGMENT_ROWS) -> Iterator[Sealing]:
+    """Open a folder of segments that is not made from a log: what it has is nowhere else.
+
+    While it has no segment, it has an empty manifest, so that one that is lost is missed. Raises what `sealing` raises,
+    and Unavailable: there are files of segments, and no manifest.
+    """
+    with sealing(folder, ledger, size) as target:
+        is_listed = (folder / MANIFEST).exists()
+        if not is_listed and any(folder.iterdir()):
+            what = f"there are files of segments, and no {MANIFEST}, which lists them"
+            raise Unavailable(f"{folder}: {what}; restore it from a copy, or {OTHER}")
+        if not is_listed:
+            _write_manifest(folder, target.manifest)
+        try:
+            target.remove_unlisted()
+            yield target
+        finally:
+            with suppress(OSError):  # what could not be listed is not recorded
+                target.remove_unlisted()
+            if not is_listed and not target.manifest.segments:
+                (folder / MANIFEST).unlink(missing_ok=True)
 
 
 class _Unwritten:
@@ -191,14 +226,15 @@ def _locked(folder: Path) -> Iterator[None]:
         folder.mkdir(exist_ok=True)
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileExistsError:
-        raise Unavailable(f"{folder}: it is a file, and segments need a folder; {OTHER}") from None
+        raise Unavailable(f"{folder}: it is not a folder, and segments need one; {OTHER}") from None
     except OSError as error:
         raise Unavailable(f"{folder}: {error.strerror}") from None
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Unavailable(f"{folder}: another process writes to it; wait until it ends") from None
         yield
-    except BlockingIOError:
-        raise Unavailable(f"{folder}: another process seals into it; wait until it ends") from None
     finally:
         os.close(held)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from forecast_ledger.ledger.auditing.audit import Audit
@@ -11,7 +12,7 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, sealing
+from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, appending
 from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows, with_types
@@ -34,7 +35,8 @@ def appended(
     block raises, what follows the last full segment and its transaction is lost. Meanwhile, no other process can write
     to the folder. name, clock, prizes: as in `Ledger.open`. size: rows of a segment.
     Raises, first that applies: Refused (the name is not an id), Unavailable (no pyarrow; the folder has other files, or
-    those of another ledger, or another process writes to it, or it ends in the middle of a command), Corrupt, OSError.
+    those of another ledger or no manifest, or another process writes to it, or it ends in the middle of a command, or
+    cannot be written), Corrupt, OSError.
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import commands, replay
@@ -46,18 +48,17 @@ def appended(
     1
     """
     values.check_id(name, "name")
-    with sealing(folder, name, size) as target:
-        target.remove_unlisted()
+    with appending(folder, name, size) as target:
         known = WriterState()
         if target.manifest.segments:
             listed = Store(SegmentRows(folder, name), name)
             known = _known_before_last(folder, name, listed)
             for page in listed.pages(target.end.position):
                 target.add(page)  # those of the last segment, if it is not full
-        store = Store(_AppendedRows(folder, name, target), name)
-        with Ledger(store, clock, prizes, known) as ledger:
+        rows = _AppendedRows(folder, name, target)
+        with Ledger(Store(rows, name), clock, prizes, known) as ledger:
             yield ledger
-            target.finish()
+            rows.finish()
 
 
 def _known_before_last(folder: Path, name: str, store: Store) -> WriterState:
@@ -98,6 +99,7 @@ class _AppendedRows:
     def __init__(self, folder: Path, name: str, target: Sealing) -> None:
         self.location, self._folder, self._name, self._target = str(folder), folder, name, target
         self._listed, self._manifest = self._open(), target.manifest
+        self._using, self._has_failed = RLock(), False
 
     def _open(self) -> SegmentRows | None:
         return SegmentRows(self._folder, self._name) if self._target.manifest.segments else None
@@ -105,9 +107,19 @@ class _AppendedRows:
     def select(self, after: int, limit: int) -> StoredRows:
         """See `Rows`."""
         rows, first = list[bytes](), max(after, 0) + 1
-        while len(rows) < limit and (position := first + len(rows)) <= self.newest():
-            rows += self._rows_from(position, limit - len(rows))
+        with self._in_use():
+            while len(rows) < limit and (position := first + len(rows)) <= self._target.end.position:
+                rows += self._rows_from(position, limit - len(rows))
         return [*enumerate(rows, first)]
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Keep other threads out. Raises Unavailable: a segment could not be written."""
+        with self._using:
+            if self._has_failed:
+                what = "a segment could not be written, and the rows after the listed ones are lost"
+                raise Unavailable(f"{self.location}: {what}; send them again")
+            yield
 
     def _rows_from(self, position: int, limit: int) -> list[bytes]:
         if self._manifest is not self._target.manifest:
@@ -126,7 +138,8 @@ class _AppendedRows:
 
     def newest(self) -> int:
         """See `Rows`."""
-        return self._target.end.position
+        with self._in_use():
+            return self._target.end.position
 
     def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
         """Return False: there is no index."""
@@ -142,8 +155,27 @@ class _AppendedRows:
 
     def insert(self, rows: Sequence[NewRow]) -> None:
         """See `Transaction`. The rows are durable only once they are listed: always whole transactions."""
-        if self._target.add([row for _, _, row in rows]):
+        with self._writing():
+            if self._target.add([row for _, _, row in rows]):
+                self._target.finish(more=True)
+
+    def finish(self) -> None:
+        """List all rows."""
+        with self._writing():
             self._target.finish()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Let nothing be read or written after an error, which may leave a part of the rows out."""
+        with self._in_use():
+            try:
+                yield
+            except BaseException as error:
+                self._has_failed = True
+                if isinstance(error, OSError) and error.strerror:
+                    what = "the rows after the listed ones are not recorded"
+                    raise Unavailable(f"{self.location}: {error.strerror}; {what}; send them again") from None
+                raise
 
     def close(self) -> None:
         """See `Rows`."""

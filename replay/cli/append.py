@@ -117,7 +117,7 @@ def append(
     source = _read(file, map_, received, keep=refused_path is not None, by_block=not (dry_run or atomic or received))
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (
-        _refused_kept(refused_path, source) as keep,
+        _refused_kept(refused_path, source, log) as keep,
         opened(log, name, dry_run=dry_run, segments=segments) as (ledger, base),
         summed_refusals(errors) as tell,
         nullcontext(lambda _: None) if dry_run else _shown(source, counts) as watch,
@@ -152,9 +152,10 @@ def opened(
 
     segments: a folder that has the beginning of the log; not for a dry run.
     """
+    from forecast_ledger.ledger.storing.store import has_segments_beside
     from forecast_ledger.replay.writing.lazy_store import check_not_sealed, open_lazily
 
-    check_not_sealed(log, segments)
+    check_not_sealed(log if "://" in log else log.rstrip("/"), segments)
     if dry_run:
         from forecast_ledger.replay.writing.overlay_store import open_overlay
 
@@ -166,6 +167,9 @@ def opened(
 
         if segments is not None:
             fail("LOG is a folder of segments itself: leave --segments out", USAGE)
+        beside = log.rstrip("/").removesuffix(".segments")
+        if has_segments_beside(beside) and Path(beside).exists():
+            fail(f"{log} has the segments of {beside}: append to that, then seal it", USAGE)
         with appended(Path(log), name, prizes=board_prizes) as ledger:
             yield ledger, None
         return
@@ -181,11 +185,15 @@ def board_prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[st
 
 
 @contextmanager
-def _refused_kept(path: Path | None, source: _Source) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
+def _refused_kept(
+    path: Path | None, source: _Source, log: str
+) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
     """Yield a function that passes outcomes on; with a path, the records that are refused are written to it."""
     if path is None:
         yield iter
         return
+    if _is_part_of(path, log):
+        fail(f"--refused {path} is a file of LOG: name another one", USAGE)
     from forecast_ledger.replay.files.refused_file import refused_file
 
     with refused_file(path) as refused:
@@ -235,6 +243,12 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     rows = map_records(mapping, records, keep=keep, recorded_at=received)
     commands = ((place._replace(unit=unit), command) for place, command in rows.commands)
     return _Source(commands, file, rows.header, rows.total)
+
+
+def _is_part_of(path: Path, log: str) -> bool:
+    """Return whether a path is that of a log, or is in its folder."""
+    place = Path(log.removeprefix("sqlite:///")).resolve()
+    return path.resolve() == place or place in path.resolve().parents
 
 
 def _is_parquet(file: IO[bytes]) -> bool:

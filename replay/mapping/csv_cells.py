@@ -102,6 +102,8 @@ def parse_template(text: str, field: str) -> FieldValue:
         end = piece.end()
     columns = tuple(column for _, column in pieces if column)
     shape = "".join(before.replace("%", "%%") + "%s" * bool(column) for before, column in [*pieces, (text[end:], "")])
+    if not columns:
+        return FieldValue((), lambda _: shape % ())
     if shape == "%s":
         return FieldValue(columns, itemgetter(*columns), itemgetter(*columns))
     return FieldValue(

@@ -132,7 +132,7 @@ class CommandReader:
         try:
             for field, value in self._values.items():
                 column = value.read_column(table) if value.read_column is not None else [value.read({})] * rows
-                if column is None:
+                if column is None or (field != "probability" and {*map(type, column)} != {str}):
                     return None
                 columns[field] = column
         except Refused:

@@ -26,9 +26,18 @@ class RowBlocks:
         self._names, self.header = read_header(mapping, records)
         [self._reader] = mapping.readers
         self._keep, self._unit, self._rows, self.number = keep, unit, 0, 0
-        first = [*islice(records, LOOKED_AT)]
+        self._needed = [name in mapping.columns for name in self._names]
+        needed = map(self._needed_part, records)
+        first = [*islice(needed, LOOKED_AT)]
         refuse_falling(self.again(first))
-        self._records = chain(first, records)
+        self._records = chain(first, needed)
+
+    def _needed_part(self, record: SourceRecord) -> SourceRecord:
+        """Return a row with the cells that the map reads and, to keep, its bytes: rows of a block are in memory."""
+        line, cells, source = record
+        if not all(self._needed) and not isinstance(cells, Refused) and len(cells) == len(self._needed):
+            cells = [cell if needed else "" for cell, needed in zip(cells, self._needed, strict=True)]
+        return line, cells, source if self._keep else b""
 
     def take(self, count: int) -> list[SourceRecord]:
         """Return up to this many rows."""

@@ -154,7 +154,7 @@ def test_a_second_sealer_is_refused_while_the_first_is_at_work(every: list[bytes
     refusals = []
 
     def meanwhile(_: int) -> None:
-        with pytest.raises(Unavailable, match="another process seals into it; wait"):
+        with pytest.raises(Unavailable, match="another process writes to it; wait"):
             seal(pages(every), "main", tmp_path / "s", SIZE)
         refusals.append(1)
 
@@ -168,7 +168,7 @@ def test_a_folder_of_something_else_is_refused(every: list[bytes], tmp_path: Pat
     (tmp_path / "notes.txt").write_text("mine")
     for folder, says in (
         (tmp_path, "other files, such as 'notes.txt'"),
-        (tmp_path / "notes.txt", "segments need a folder"),
+        (tmp_path / "notes.txt", "segments need one"),
     ):
         with pytest.raises(Unavailable, match=says):
             seal(pages(every), "main", folder, SIZE)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def split(commands: Sequence[AnyCommand], dice: Random) -> Iterator[list[AnyComm
 
 def files_of(folder: Path) -> dict[str, bytes]:
     """The bytes of every file."""
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
+    return {file.name: file.read_bytes() for file in folder.iterdir()} if folder.exists() else {}
 
 
 def sealed(log: Path, folder: Path) -> dict[str, bytes]:
@@ -156,12 +157,14 @@ def test_a_folder_that_is_none_of_segments_is_left_alone(tmp_path: Path) -> None
     assert files_of(tmp_path / "notes") == {"a.txt": b"mine"}
     with appended(tmp_path / "s", "spring") as ledger:
         ledger.handle(contest(), "c")
-        with pytest.raises(Unavailable, match="another process seals into it"), appended(tmp_path / "s", "spring"):
+        with pytest.raises(Unavailable, match="another process writes to it"), appended(tmp_path / "s", "spring"):
             pass
     with pytest.raises(Unavailable, match="of the ledger 'spring'"), appended(tmp_path / "s"):
         pass
     with pytest.raises(Refused, match="id"), appended(tmp_path / "other", "\0"):
         pass
+    with appended(tmp_path / "other") as ledger:
+        assert isinstance(ledger.handle_many([opened(id="")])[0], Refused)
     assert not (tmp_path / "other").exists()
 
 
@@ -209,6 +212,93 @@ def test_a_folder_that_ends_in_the_middle_of_a_command_is_not_added_to(seed: int
         else:
             with appended(folder) as ledger:
                 assert ledger.handle(contest("another"), "another").first == end + 1
+
+
+@pytest.mark.parametrize("paid", [1, 2, 3])
+def test_a_folder_that_ends_between_two_prizes_is_not_added_to(paid: int, tmp_path: Path) -> None:
+    """A command pays the whole pool."""
+    made = [*won(chances={"ada": "0.5", "bob": "0.8", "cyd": "0.6"}), payment()]
+    commands = [structs.replace(command, id=f"c{number}") for number, command in enumerate(made)]
+    prizes = {"ada": 5 * 10**6, "bob": 3 * 10**6, "cyd": 2 * 10**6}  # of a pool of 10
+    with Ledger.open(tmp_path / "log.db", clock=Ticking(), prizes=lambda *_: prizes) as ledger:
+        ledger.handle_many(commands)
+    assert isinstance(events_of(tmp_path / "log.db")[-3], PrizePaid)
+    every = rows(str(tmp_path / "log.db"))
+    end = len(every) - 3 + paid
+    seal(lambda begin: iter([every[begin:end]] if begin < end else []), "main", tmp_path / "s", 30)
+    if paid == 3:
+        with appended(tmp_path / "s") as ledger:
+            assert ledger.handle(contest("another"), "another").first == len(every) + 1
+    else:
+        with pytest.raises(Unavailable, match="in the middle of a command"), appended(tmp_path / "s"):
+            pass
+
+
+def test_threads_may_share_the_ledger(tmp_path: Path) -> None:
+    """One reads all of it while another appends: always a beginning of the log."""
+    commands = [opened(f"q{number}", id=f"c{number}") for number in range(400)]
+    faults, ended = list[BaseException](), Event()
+
+    def read(ledger: Ledger) -> None:
+        try:
+            while not ended.is_set():
+                positions = [recorded.position for page in ledger.read() for recorded in page]
+                assert positions == [*range(1, len(positions) + 1)]
+        except BaseException as fault:
+            faults.append(fault)
+
+    with appended(tmp_path / "s", size=60) as ledger:
+        reader = Thread(target=read, args=[ledger])
+        reader.start()
+        for begin in range(0, len(commands), 9):
+            ledger.handle_many(commands[begin : begin + 9])
+        ended.set()
+        reader.join()
+    assert not faults
+
+
+def test_after_a_full_disk_nothing_more_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is listed stays, nothing else does, and the commands can be sent again."""
+    commands, folder = export_commands(), tmp_path / "s"
+    with appended(folder, size=40) as ledger:
+        ledger.handle_many(commands[:30])
+    before = files_of(folder)
+
+    def full(path: Path, _: Any) -> None:
+        path.write_bytes(b"PAR1")
+        raise OSError(28, "No space left on device")
+
+    entered = appended(folder, size=40)
+    ledger = entered.__enter__()
+    ledger.handle_many(commands[30:33])
+    with monkeypatch.context() as patched:
+        patched.setattr(sealing, "write_table", full)
+        with pytest.raises(Unavailable, match="No space left on device; the rows after the listed ones are not rec"):
+            ledger.handle_many(commands[33:])
+    for again in (lambda: ledger.handle_many(commands[33:]), ledger.head, lambda: entered.__exit__(None, None, None)):
+        with pytest.raises(Unavailable, match="a segment could not be written"):
+            again()
+    assert files_of(folder) == before
+    with appended(folder, size=40) as ledger:
+        ledger.handle_many(commands)
+    with Ledger.open(tmp_path / "log.db") as ledger:
+        ledger.handle_many(commands)
+    assert events_of(folder) == events_of(tmp_path / "log.db")
+
+
+def test_segments_without_their_manifest_are_not_removed(tmp_path: Path) -> None:
+    """They may be all there is of a log. A folder in which nothing was listed yet has an empty manifest."""
+    with appended(tmp_path / "s") as ledger:
+        assert read_manifest(tmp_path / "s").segments == ()
+        ledger.handle_many(export_commands())
+    (tmp_path / "s" / MANIFEST).unlink()
+    before = files_of(tmp_path / "s")
+    with (
+        pytest.raises(Unavailable, match="there are files of segments, and no"),
+        appended(tmp_path / "s"),
+    ):
+        pass
+    assert files_of(tmp_path / "s") == before
 
 
 KILLED = """

@@ -74,7 +74,7 @@ def test_a_folder_that_is_not_there_is_named(path: str, tmp_path: Path) -> None:
     assert f"{tmp_path / 'none'}: no such folder; `forecast-ledger seal LOG {tmp_path / 'none'}`" in found.stderr
     assert (
         run("seal", path, path).stderr
-        == f"forecast-ledger: {path}: it is a file, and segments need a folder; name another folder\n"
+        == f"forecast-ledger: {path}: it is not a folder, and segments need one; name another folder\n"
     )
 
 
@@ -121,6 +121,10 @@ def test_a_file_is_appended_to_a_folder_as_to_the_log(path: str, tmp_path: Path)
     assert run("append", folder, str(more), "--segments", folder).exit_code == USAGE
     assert run("append", f"{tmp_path}/new/", str(more)).exit_code == FINDINGS
     assert rows(str(tmp_path / "new"))[0].startswith(b'{"position":1,')
+    for log_, place in ((path, path), (folder, f"{folder}/refused.jsonl")):
+        assert "is a file of LOG" in run("append", log_, str(more), "--refused", place).stderr
+    seal(path)
+    assert "append to that, then seal it" in run("append", f"{path}.segments", str(more)).stderr
     trial = run("append", folder, str(more), "--dry-run", "--format", "json")
     assert [row["outcome"] for row in json.loads(trial.stdout)] == ["duplicate", "duplicate", "refused"]
 

@@ -39,7 +39,17 @@ MAPS = {
     "per cent": a_map(probability='{ from = "{p}", number = "1234.5%" }'),
     "values": a_map(probability='{ from = "{p}", map = { "0.5" = "0.25", "0.25" = "0.5" } }'),
     "two cells": a_map(participant='"{who}/{question}"'),
+    "one id": a_map("only"),
+    "no id": a_map(""),
+    "a year": a_map(at="2026"),
+    "no instant": a_map(at='""'),
+    "no question": a_map(question='""'),
+    "a number": a_map(question="7"),
+    "numbers": a_map(participant='{ from = "{who}", map = { ada = 1, bob = "bob", cy = true } }'),
+    "lists": a_map(participant='{ from = "{who}", split = "d" }'),
+    "one chance": a_map(probability="0.25"),
 }
+READ = ["plain", "numbered", "one question", "an offset", "a format", "per cent", "values", "two cells", "one id"]
 CELLS: dict[str, list[str]] = {
     "when": [day(2), day(3), day(3), f"{day(2)[:-1]}.5Z", day(2).replace("T", " "), "2026-03-02T00:00:00+02:00"],
     "question": ["q", "q", "q", "r"],
@@ -129,7 +139,7 @@ def test_blocks_leave_the_rows_and_refusals_of_single_rows(
         assert by_block == one_by_one
 
 
-@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("name", READ)
 def test_blocks_of_good_rows_are_read_as_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No row is read by itself, except those from which the order is judged."""
     cells = "50%" if name == "per cent" else "0.5"
@@ -139,7 +149,10 @@ def test_blocks_of_good_rows_are_read_as_columns(name: str, monkeypatch: pytest.
     read = blocks.read(block := blocks.take(20))
     assert read is not None
     assert [(command.id, command.participant) for command in read][-1:] == [
-        (f"row {12}" if name == "numbered" else f"p11 q {day(2)}", "p11/q" if name == "two cells" else "p11")
+        (
+            {"numbered": "row 12", "one id": "only"}.get(name, f"p11 q {day(2)}"),
+            "p11/q" if name == "two cells" else "p11",
+        )
     ]
     assert len(read) == len(block) == 12
 
@@ -160,3 +173,11 @@ def test_other_maps_are_read_row_by_row(map_: bytes) -> None:
     if b"withdraw" in map_:
         map_ += b"fields = { at = '{when}', question = '{question}', participant = '{who}' }"
     assert not parse_map(map_).is_of_forecasts
+
+
+def test_cells_that_no_field_reads_are_not_held() -> None:
+    """Nor are the bytes of rows, unless they are to be written again: the rows of a block are in memory together."""
+    header, row = HEADER[:-1] + b",notes\n", f"{day(2)},q,ada,0.5,".encode() + b"x" * 9_000 + b"\n"
+    for keep in (False, True):
+        blocks = RowBlocks(parse_map(MAPS["plain"]), read_sources(BytesIO(header + row * 3)), keep=keep)
+        assert blocks.take(5) == [(line, [day(2), "q", "ada", "0.5", ""], row if keep else b"") for line in (2, 3, 4)]
