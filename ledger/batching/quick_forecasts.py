@@ -27,8 +27,7 @@ _LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
 _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
-_INSTANT = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,6})?Z"
-_INSTANTS = re.compile(f"{_INSTANT}(?:,{_INSTANT})*", re.ASCII).fullmatch
+_INSTANTS = re.compile(f"{values.UTC_INSTANT}(?:,{values.UTC_INSTANT})*", re.ASCII).fullmatch
 _other_fields = attrgetter("probabilities", "cdf", "quantiles", "attestation", "until")
 _MANY = 64  # instants are worth the import of NumPy
 

@@ -58,6 +58,7 @@ _CLOCK = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
 _FRACTION, _OFFSET = r"\.[0-9]{1,40}", r"[Zz]|[+-][0-2][0-9]:[0-5][0-9]"
 _RFC_3339 = re.compile(f"{_CLOCK}(?P<fraction>{_FRACTION})?(?P<offset>{_OFFSET})?", re.ASCII)
 WRITTEN_INSTANT = f"^{_CLOCK}({_FRACTION})?({_OFFSET})$"  # in the form of a JSON Schema pattern
+UTC_INSTANT = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,6})?Z"  # as most are written
 WRITTEN_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _DATED = re.compile(WRITTEN_DATE, re.ASCII)
 _UTC_END = re.compile(r"(\.[0-9]+)?Z\Z", re.ASCII)

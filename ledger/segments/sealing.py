@@ -45,7 +45,7 @@ def seal(
     called with the log position that is read. A folder is changed only by the rename of its manifest, so an
     interrupted sealing leaves what was sealed before, and can be run again. Memory holds the columns of one segment.
     Raises, first that applies: Unavailable (no pyarrow, the folder cannot be written or has other files, or another
-    process seals into it), Corrupt (the log, or the folder's segments), OSError.
+    process writes to it), Corrupt (the log, or the folder's segments), OSError.
     """
     with sealing(folder, ledger, size) as target:
         check_same_log(pages, target.manifest, folder)

@@ -31,9 +31,9 @@ def appended(
 ) -> Iterator[Ledger]:
     """Open a ledger whose rows go into a folder of segments, or into an empty folder.
 
-    What is recorded is listed in the folder, and so durable, when a segment is full and at the end of the block. If the
-    block raises, what follows the last full segment and its transaction is lost. Meanwhile, no other process can write
-    to the folder. name, clock, prizes: as in `Ledger.open`. size: rows of a segment.
+    Rows are listed in the folder, and so durable, when a segment is full and at the end of the block. If the block
+    raises, the rows that are not listed are lost. Until the end of the block, no other process can write to the folder.
+    name, clock, prizes: as in `Ledger.open`. size: rows of a segment.
     Raises, first that applies: Refused (the name is not an id), Unavailable (no pyarrow; the folder has other files, or
     those of another ledger or no manifest, or another process writes to it, or it ends in the middle of a command, or
     cannot be written), Corrupt, OSError.

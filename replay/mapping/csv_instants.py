@@ -7,12 +7,12 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import UTC_INSTANT
 
 _OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
 _ENDING = re.compile(r"(?P<clock>:[0-9]{2}(?:\.[0-9]+)?)\s?(?P<zone>Z|z|UTC|[+-][0-2][0-9](?::?[0-5][0-9])?)\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_INSTANT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z"
-_INSTANTS = re.compile(f"(?:{_INSTANT},)*", re.ASCII)
+_INSTANTS = re.compile(f"(?:{UTC_INSTANT},)*", re.ASCII)
 _UNIX = {"unix": 10**6, "unix ms": 10**3}  # format -> how many microseconds a unit of it has
 _EPOCH, _COUNT = datetime(1970, 1, 1, tzinfo=UTC), re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
 _HOURS = re.compile(r"%-?[HIcXsT]")  # directives of strptime that give a time of day

@@ -122,9 +122,9 @@ class CommandReader:
     @property
     def is_of_forecasts(self) -> bool:
         """Whether every row is a forecast of a probability, which `read_columns` can read."""
-        read_by = [value for value in self._values.values() if value.columns and value.read_column is None]
+        odd = [value for value in self._values.values() if value.columns and value.read_column is None]
         is_whole = self._is_of_every_row and self._long is None and self._values.keys() == _FORECAST_FIELDS
-        return self._kind is SubmitForecast and is_whole and not read_by
+        return self._kind is SubmitForecast and is_whole and not odd
 
     def read_columns(self, table: CsvTable, rows: int) -> ForecastColumns | None:
         """Return the forecasts of several rows; None if one of them may have none, or be refused."""
