@@ -168,7 +168,7 @@ def opened(
         if segments is not None:
             fail("LOG is a folder of segments itself: leave --segments out", USAGE)
         beside = log.rstrip("/").removesuffix(".segments")
-        if has_segments_beside(beside) and Path(beside).exists():
+        if beside != log.rstrip("/") and has_segments_beside(beside) and Path(beside).exists():
             fail(f"{log} has the segments of {beside}: append to that, then seal it", USAGE)
         with appended(Path(log), name, prizes=board_prizes) as ledger:
             yield ledger, None
