@@ -32,6 +32,7 @@ _CHUNK = 8  # rows fetched at once
 _PAGE_BYTES = 64 * 2**20  # a page of rows ends once it is larger
 _LATEST = 500  # the last rows of the file, which are also read without the index
 _MOST_FAULTS = 20
+PAGE_SIZE = 8_192  # bytes of a page of a new file; rows are written faster than with SQLite's default, 4,096
 # trusted_schema: the schema of a file cannot call functions. cell_size_check: a damaged page is detected when it is
 # read. mmap_size: a disk error raises an exception, not a signal. synchronous: a commit is on disk when it returns.
 PRAGMAS = {"trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0, "synchronous": 2}
@@ -242,6 +243,7 @@ def _open_datastore(path: str, *, read_only: bool) -> SQLiteDatastore:
     datastore.pool.is_journal_mode_wal = read_only  # else the pool would change the journal mode of the file
     try:
         if not has_table:
+            _set_page_size(uri)
             SQLiteApplicationRecorder(datastore).create_table()
         else:
             datastore.pool.put_connection(datastore.pool.get_connection())
@@ -249,6 +251,13 @@ def _open_datastore(path: str, *, read_only: bool) -> SQLiteDatastore:
         datastore.close()
         raise
     return datastore
+
+
+def _set_page_size(uri: str) -> None:
+    """Set the size of the pages of a file that has none yet; a file that has some keeps theirs."""
+    with closing(sqlite3.connect(uri, timeout=database.LOCK_TIMEOUT, uri=True)) as connection:
+        connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        connection.execute("PRAGMA journal_mode = WAL")  # which writes the first page
 
 
 _STARTS = "; `forecast-ledger append {} FILE` creates one"

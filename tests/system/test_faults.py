@@ -25,6 +25,7 @@ from click.testing import Result
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing.sqlite import PAGE_SIZE
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
@@ -713,7 +714,7 @@ def sound(stored: bytes, tmp_path: Path) -> dict[str, tuple[str, str]]:
 
 def places(stored: bytes, random: Random) -> list[int]:
     """Bytes of the file's header, of its schema, of the heads of its pages, of its index, and of anything."""
-    page = 4_096
+    page = PAGE_SIZE
     structure = [*range(100), *range(page - 400, page), *range(2 * page, 3 * page)]
     structure += [start + place for start in range(0, len(stored), page) for place in range(12)]
     return [*random.sample(structure, 30), *random.sample(range(len(stored)), 20)]
@@ -759,7 +760,7 @@ def test_an_index_that_has_lost_its_end_is_no_shorter_log(
     (tmp_path / "log.db").write_bytes(stored)
     with closing(sqlite3.connect(tmp_path / "log.db")) as database:
         [page] = database.execute("SELECT rootpage FROM sqlite_master WHERE type = 'index'").fetchone()
-    place = (page - 1) * 4_096 + 3  # two bytes: how many entries the page has
+    place = (page - 1) * PAGE_SIZE + 3  # two bytes: how many entries the page has
     count = int.from_bytes(stored[place : place + 2])
     assert count == 146
     short = stored[:place] + (count - 1).to_bytes(2) + stored[place + 2 :]

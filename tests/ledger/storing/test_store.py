@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from forecast_ledger.ledger.core.errors import Corrupt, LedgerError, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.sqlite import PRAGMAS, SQLite
+from forecast_ledger.ledger.storing.sqlite import PAGE_SIZE, PRAGMAS, SQLite
 from forecast_ledger.ledger.storing.store import Store, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks
@@ -409,7 +409,7 @@ def test_an_endless_view_is_refused_at_once_by_every_command(tmp_path: Path) -> 
 def test_what_sqlite_itself_does_to_a_file_changes_nothing(tmp_path: Path) -> None:
     """Statistics for the planner, another page size, incremental vacuuming and a user version change nothing."""
     path = filled(tmp_path / "a.db")
-    statements = ["ANALYZE", "PRAGMA journal_mode = DELETE", "PRAGMA page_size = 8192", "PRAGMA user_version = 7"]
+    statements = ["ANALYZE", "PRAGMA journal_mode = DELETE", "PRAGMA page_size = 4096", "PRAGMA user_version = 7"]
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         for statement in [*statements, "PRAGMA auto_vacuum = INCREMENTAL", "VACUUM"]:
             database.execute(statement)
@@ -640,9 +640,9 @@ def test_overwritten_pages_never_pass_for_a_log(tmp_path: Path) -> None:
     """Zeros or noise over any page of rows are found as damage."""
     path = filled(tmp_path / "a.db", 60)
     whole = path.read_bytes()
-    for start in range(4_096, len(whole), 4_096):
-        for filling in [b"\0" * 4_096, b"\xa5" * 4_096]:
-            path.write_bytes(whole[:start] + filling + whole[start + 4_096 :])
+    for start in range(PAGE_SIZE, len(whole), PAGE_SIZE):
+        for filling in [b"\0" * PAGE_SIZE, b"\xa5" * PAGE_SIZE]:
+            path.write_bytes(whole[:start] + filling + whole[start + PAGE_SIZE :])
             with pytest.raises(LedgerError) as caught:
                 positions(path)
             assert isinstance(caught.value, Corrupt | Unavailable)
@@ -747,3 +747,16 @@ def test_without_its_driver_a_postgres_url_says_what_to_install() -> None:
         "Unavailable: postgresql://h/d: psycopg is not installed; run pip install 'forecast-ledger[postgres]'"
         in done.stderr
     )
+
+
+def test_only_a_new_file_gets_pages_of_our_size(tmp_path: Path) -> None:
+    """A file of an earlier version keeps its pages, and is written as before."""
+    path = filled(tmp_path / "new.db")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        assert database.execute("PRAGMA page_size").fetchall() == [(PAGE_SIZE,)]
+        for statement in ("PRAGMA journal_mode = DELETE", "PRAGMA page_size = 4096", "VACUUM"):
+            database.execute(statement)
+    with Ledger.open(path) as ledger:
+        assert ledger.handle(opened("again"), command_id="again").first == 6
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA page_size").fetchall() == [(4_096,)]
