@@ -20,7 +20,7 @@ from forecast_ledger.ledger.deciding.state import StandingOf, Write
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastMade
-from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 
 _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
@@ -53,13 +53,12 @@ class Batch:
         known: the id of each, and what it is known by.
         """
         receipts: list[Receipt | Refused] = []
-        for part in known[:1], known[1:]:  # mostly, the first one is new
-            self._look_up(part)
-            for command_id, known_by in part:
-                command = None if isinstance(known_by, Refused) else self._recorded(command_id)
-                if command is None or command.fingerprint != known_by:
-                    return None
-                receipts.append(Receipt(command_id, command.first, command.last, duplicate=True))
+        self._look_up(known)
+        for command_id, known_by in known:
+            command = None if isinstance(known_by, Refused) else self._recorded(command_id)
+            if command is None or command.fingerprint != known_by:
+                return None
+            receipts.append(Receipt(command_id, command.first, command.last, duplicate=True))
         return receipts
 
     def decide_all(self, requests: Requests, *, atomic: bool) -> list[Receipt | Refused]:
@@ -196,13 +195,11 @@ class Batch:
         begin = len(outcomes)
         place = self._accept_quick(remaining)
         ids, quick = requests.ids[begin:place], requests.quick
-        position, digest, recorded_at = self.position, self.digest, self.recorded_at
-        for command, event in zip(quick.command[begin:place], quick.event[begin:place], strict=True):
-            position += 1
-            row, digest = log.seal_text(position, recorded_at, command, digest, event)
-            self.rows.append((position, _FORECAST, row))
-        span = range(self.position + 1, position + 1)
-        self.position, self.digest = position, digest
+        texts = quick.command[begin:place], quick.event[begin:place]
+        rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, *texts)
+        span = range(self.position + 1, self.position + len(rows) + 1)
+        self.rows += zip(span, repeat(_FORECAST), rows)
+        self.position, self.digest = self.position + len(rows), digest
         self._new += ids
         fingerprints = quick.fingerprint[begin:place]
         self.commands.recent.update(zip(ids, map(RecordedCommand, fingerprints, span, span), strict=True))

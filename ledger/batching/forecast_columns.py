@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +31,21 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
 
 _decode = msgspec.json.Decoder(_Line, float_hook=Decimal).decode
 _columns_of = [attrgetter(name) for name in _COLUMNS]
+
+
+class QuickForecasts(NamedTuple):
+    """Forecasts as columns, of which those of any other command, or of one that may have a fault, are empty.
+
+    at: µs; None for any other command. fingerprint: of the command's content. command, event: the texts of the row that
+    name the command, and that follow the digest of the row before.
+    """
+
+    at: Sequence[int | None]
+    question: Sequence[str]
+    participant: Sequence[str]
+    fingerprint: Sequence[str]
+    command: Sequence[str]
+    event: Sequence[str]
 
 
 class ForecastColumns(Sequence[SubmitForecast]):
@@ -73,6 +88,7 @@ class ForecastColumns(Sequence[SubmitForecast]):
         lengths = {name: len(column) for name, column in zip(_COLUMNS, self.columns, strict=True)}
         if len({*lengths.values()}) > 1:
             raise ValueError(f"the columns have different lengths: {lengths}")
+        self.quick: QuickForecasts | None = None  # what `quick_forecasts` returns for them, if it is known
 
     def __len__(self) -> int:
         return len(self.columns[0])

@@ -13,11 +13,11 @@ from hashlib import sha256
 from itertools import chain
 from operator import attrgetter
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import json
+from msgspec import json, msgpack
 
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
+from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns, QuickForecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
@@ -29,28 +29,14 @@ _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
 _INSTANTS = re.compile(f"{values.UTC_INSTANT}(?:,{values.UTC_INSTANT})*", re.ASCII).fullmatch
 _other_fields = attrgetter("probabilities", "cdf", "quantiles", "attestation", "until")
+_encode, _decode = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
 _MANY = 64  # instants are worth the import of NumPy
-
-
-class QuickForecasts(NamedTuple):
-    """Forecasts as columns, of which those of any other command, or of one that may have a fault, are empty.
-
-    at: µs; None for any other command. fingerprint: of the command's content. command, event: the texts of the row that
-    name the command, and that follow the digest of the row before.
-    """
-
-    at: Sequence[int | None]
-    question: Sequence[str]
-    participant: Sequence[str]
-    fingerprint: Sequence[str]
-    command: Sequence[str]
-    event: Sequence[str]
 
 
 def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> QuickForecasts:
     """Return the forecasts that commands make."""
     if isinstance(commands, ForecastColumns):
-        return quick_forecasts(ids, *commands.columns[1:])
+        return commands.quick or quick_forecasts(ids, *commands.columns[1:])
     if _have_form(commands):
         return _forecasts_of(ids, commands)
     places = [place for place, command in enumerate(commands) if _have_form([command])]
@@ -60,6 +46,31 @@ def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> 
         for place, value in zip(places, part, strict=True):
             column[place] = value  # type: ignore[index]
     return forecasts
+
+
+def pack(commands: ForecastColumns) -> bytes | None:
+    """Return forecasts as bytes, with the texts of their rows; None if one of them may have a fault.
+
+    >>> columns = {"id": ["f1"], "at": ["2026-03-02T00:00:00Z"], "question": ["rain"], "participant": ["ada"]}
+    >>> sent = pack(ForecastColumns(**columns, probability=[Decimal("0.70")]))
+    >>> sent is None, unpack(sent).quick.event
+    (False, ['{"type":"forecast_made.v1",...)
+    """
+    quick = read_quick_forecasts(commands.columns[0], commands)
+    if None in quick.at:
+        return None
+    *columns, probabilities = commands.columns
+    return _encode((*columns, [*map(str, probabilities)], quick.at, *quick[3:]))
+
+
+def unpack(sent: bytes) -> ForecastColumns:
+    """Return the forecasts that `pack` was given, in a process that trusts the one that packed them."""
+    ids, instants, questions, participants, probabilities, at, *texts = _decode(sent)
+    commands = ForecastColumns(
+        id=ids, at=instants, question=questions, participant=participants, probability=probabilities
+    )
+    commands.quick = QuickForecasts(at, questions, participants, *texts)
+    return commands
 
 
 def _have_form(commands: Sequence[AnyCommand]) -> bool:

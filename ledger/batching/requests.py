@@ -40,11 +40,12 @@ class Requests:
             return self.slow[place]
         return Request(self.ids[place], self._commands[place], self.quick.fingerprint[place])
 
-    def known(self) -> list[tuple[str, str | Refused]]:
-        """Return the id of each, and what it is known by."""
-        known: list[tuple[str, str | Refused]] = [*zip(self.ids, self.quick.fingerprint, strict=True)]
+    def known(self, most: int | None = None) -> list[tuple[str, str | Refused]]:
+        """Return the id of each, or of so many of the first, and what it is known by."""
+        known: list[tuple[str, str | Refused]] = [*zip(self.ids[:most], self.quick.fingerprint[:most], strict=True)]
         for place, request in self.slow.items():
-            known[place] = request.id, request.known_by
+            if place < len(known):
+                known[place] = request.id, request.known_by
         return known
 
 

@@ -6,7 +6,7 @@ with the time at which it was received has `imported` after that. `command` is t
 bytes are canonical: there are no floats, and the fields have a fixed order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -110,15 +110,19 @@ def digest_bytes(digest: str) -> bytes:
     return _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST
 
 
-def seal_text(position: int, recorded_at: int, command: str, previous: str, event: str) -> tuple[bytes, str]:
-    """Return the row that `seal` returns, from the texts of its command and its event; its time is not imported.
+def seal_texts(
+    after: Checkpoint, recorded_at: int, commands: Iterable[str], events: Iterable[str]
+) -> tuple[list[bytes], str]:
+    """Return the rows that `seal` returns, from the texts of their commands and their events, and the last digest.
 
-    command: the JSON of `command_id` and `command`, as in the row.
+    after: the checkpoint before the first row. commands: the JSON of `command_id` and `command`, as in a row.
     """
-    text = f'{{"position":{position},"recorded_at":{recorded_at},{command},"previous":"{previous}","event":{event}'
-    body = text.encode()
-    digest = sha256(body).hexdigest()  # as in `with_digest`, without its calls
-    return b'%b,"digest":"%b"}' % (body, digest.encode()), digest
+    rows, digest, at = list[bytes](), after.digest, f',"recorded_at":{recorded_at},'
+    for position, (command, event) in enumerate(zip(commands, events, strict=True), after.position + 1):
+        text = f'{{"position":{position}{at}{command},"previous":"{digest}","event":{event}'
+        digest = sha256(text.encode()).hexdigest()  # as in `with_digest`, without its calls
+        rows.append(f'{text},"digest":"{digest}"}}'.encode())
+    return rows, digest
 
 
 def encode_row(recorded: Recorded) -> bytes:

@@ -31,7 +31,9 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.storing.writer import Ledger
-    from forecast_ledger.replay.writing.append import CommandBlocks, Outcome, ReadCommand
+    from forecast_ledger.replay.writing.append import LineWatch, Outcome
+    from forecast_ledger.replay.writing.command_lines import ReadCommand
+    from forecast_ledger.replay.writing.read_ahead import SentBlocks
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
 TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
@@ -43,7 +45,7 @@ class _Source(NamedTuple):
     header: the bytes before the first of them. total: how many, if all have been read.
     """
 
-    commands: "Iterable[ReadCommand] | CommandBlocks[Any]"
+    commands: "Iterable[ReadCommand] | SentBlocks[Any]"
     file: IO[bytes]
     header: bytes = b""
     total: int | None = None
@@ -108,7 +110,7 @@ def append(
     With --recorded-at, a history keeps the times at which it was received, and its rows say that they are imported. The
     ledger must be empty, or have only such rows; the times must not fall.
     """
-    from forecast_ledger.replay.writing.append import append_batches, append_blocks, outcome_row, tally
+    from forecast_ledger.replay.writing.append import outcome_row, tally
 
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     if dry_run and segments is not None:
@@ -122,10 +124,7 @@ def append(
         summed_refusals(errors) as tell,
         nullcontext(lambda _: None) if dry_run else _shown(source, counts) as watch,
     ):
-        if isinstance(source.commands, Iterable):
-            handled = append_batches(ledger, source.commands, watch, atomic=atomic)
-        else:
-            handled = append_blocks(ledger, source.commands, watch, counts)
+        handled = _handled(ledger, source.commands, watch, counts, atomic=atomic)
         outcomes = tally(keep(handled), tell, counts)
         if base is not None:
             emit(TRIAL_COLUMNS, map(outcome_row, outcomes), view, Look(keep=("line", "outcome")))
@@ -140,6 +139,25 @@ def append(
         emit(COUNT_COLUMNS, [{**counts, "log_position": head.position, "digest": head.digest}], view)
     if counts["refused"]:
         sys.exit(FINDINGS)
+
+
+def _handled(
+    ledger: "Ledger",
+    commands: "Iterable[ReadCommand] | SentBlocks[Any]",
+    watch: "LineWatch",
+    counts: dict[str, int],
+    *,
+    atomic: bool,
+) -> "Iterator[Outcome]":
+    """Append commands; of those read by blocks, count the recorded ones, and yield the outcomes of the others."""
+    from forecast_ledger.replay.writing.append import append_batches, append_blocks
+    from forecast_ledger.replay.writing.read_ahead import reading_ahead
+
+    if isinstance(commands, Iterable):
+        yield from append_batches(ledger, commands, watch, atomic=atomic)
+    else:
+        with reading_ahead(commands) as blocks:
+            yield from append_blocks(ledger, blocks, watch, counts)
 
 
 @contextmanager
@@ -210,7 +228,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     received: the column or field that says when a command was received. by_block: read blocks of commands, if possible.
     """
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
-    from forecast_ledger.replay.writing.append import LineBlocks, read_lines
+    from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
 
     is_table = _is_parquet(file)
     if map_ is None and is_table:

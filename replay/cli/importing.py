@@ -25,7 +25,8 @@ from forecast_ledger.replay.console.view import View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.writer import Ledger
-    from forecast_ledger.replay.writing.append import LineWatch, OnRefusal, ReadCommand
+    from forecast_ledger.replay.writing.append import LineWatch, OnRefusal
+    from forecast_ledger.replay.writing.command_lines import ReadCommand
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
 _KINDS = ["forecastbench", "hubverse", "metaculus"]

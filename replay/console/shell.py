@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecast_ledger.ledger.core.errors import Refused
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.projections.core.table import Table
-    from forecast_ledger.replay.writing.append import InputPlace
+    from forecast_ledger.replay.writing.command_lines import InputPlace
 
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
 EXITS = {

@@ -14,8 +14,9 @@ from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.scores.time_weighted import MOST_PARTS
 from forecast_ledger.projections.tables.score_tables import facts_on
 from forecast_ledger.projections.trading.account_histories import Selection
-from forecast_ledger.replay.engines.engines import ENGINES, Choice, Engine, processors
+from forecast_ledger.replay.engines.engines import ENGINES, Choice, Engine
 from forecast_ledger.replay.engines.log_frame import LogFrame, UnreadForecasts
+from forecast_ledger.replay.engines.pool import processors
 from forecast_ledger.replay.engines.tasks import Shared, divide, task_size, tasks
 
 MANY = 1 << 22  # forecasts from which on it is worth starting processes

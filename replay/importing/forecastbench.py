@@ -31,7 +31,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, label_of, start_of_day
-from forecast_ledger.replay.writing.append import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputPlace
 
 SET_BYTES = 2**30  # of one set
 RULES = "forecastbench"

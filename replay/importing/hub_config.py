@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.writing.append import UTF_8_MARK
+from forecast_ledger.replay.writing.command_lines import UTF_8_MARK
 
 CONFIG_BYTES = 2**26
 TASKS, ADMIN, TARGET_DATA = (f"hub-config/{name}.json" for name in ("tasks", "admin", "target-data"))

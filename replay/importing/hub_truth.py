@@ -16,7 +16,7 @@ from forecast_ledger.replay.importing.hub_questions import HORIZON, HubQuestion,
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of, start_of_day
 from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
-from forecast_ledger.replay.writing.append import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputPlace
 
 AS_OF = "as_of"
 ORACLE, SERIES = "target-data/oracle-output", "target-data/time-series"

@@ -23,7 +23,7 @@ from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id
 from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
-from forecast_ledger.replay.writing.append import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputPlace
 
 LABELS = ["output_type", "output_type_id", "value"]
 SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it

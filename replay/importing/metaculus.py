@@ -26,7 +26,7 @@ from forecast_ledger.replay.importing.metaculus_questions import DownloadedQuest
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of
 from forecast_ledger.replay.importing.source_tables import check_columns, place_in, read_csv
-from forecast_ledger.replay.writing.append import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputPlace
 
 QUESTIONS, FORECASTS = "question_data.csv", "forecast_data.csv"
 NEEDED_OF_QUESTIONS = (

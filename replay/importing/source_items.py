@@ -39,7 +39,8 @@ from forecast_ledger.ledger.model.events import (
 )
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts.schedules import rescheduled
-from forecast_ledger.replay.writing.append import InputPlace, Outcome, ReadCommand
+from forecast_ledger.replay.writing.append import Outcome
+from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
 FIRST_PLACES = 3  # of each reason, that are kept
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

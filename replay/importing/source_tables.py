@@ -9,7 +9,7 @@ from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.replay.importing.hub_config import MISSING, text_of
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.mapping.csv_reader import read_records
-from forecast_ledger.replay.writing.append import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputPlace
 
 TableRow = tuple[int, Sequence[str] | Refused]  # the line, and the cells
 TABLE_ENDINGS = (".csv", ".parquet")

@@ -29,7 +29,7 @@ from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongFi
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
-from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
+from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
 _FORECAST_FIELDS = {"id", "at", "question", "participant", "probability"}
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -180,7 +180,7 @@ class CsvMapping:
             remedy = "use one such as cp1252, latin-1 or mac_roman, or convert the file to UTF-8"
             raise Refused("bad_map", "encoding", description.encoding, detail, remedy=remedy)
         usual = CellFormat("", instant=description.instant, offset=description.offset)
-        self.delimiter, self.encoding = description.delimiter, description.encoding
+        self.description, self.delimiter, self.encoding = description, description.delimiter, description.encoding
         self.instants = InstantFormat(description.instant, description.offset)
         self.readers = [
             CommandReader(part, f"command[{number}]", usual) for number, part in enumerate(description.command)

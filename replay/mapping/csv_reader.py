@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.writing.append import LONGEST_LINE, UTF_8_MARK
+from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, UTF_8_MARK
 
 LONGEST_RECORD = 4 * LONGEST_LINE  # bytes; the csv module limits a cell to 131,072 characters
 

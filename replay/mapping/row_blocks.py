@@ -1,16 +1,22 @@
 """The rows of a CSV or Parquet file by blocks, which are recorded as columns where each row is a forecast."""
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from msgspec import msgpack
 
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER
-from forecast_ledger.replay.mapping.csv_mapping import CsvMapping, read_commands, read_header
+from forecast_ledger.replay.mapping.csv_mapping import CsvMap, CsvMapping, read_commands, read_header
 from forecast_ledger.replay.mapping.csv_order import LOOKED_AT, refuse_falling
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord
-from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
+from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
+
+NumberedRow = tuple[int, SourceRecord]  # the first row has number 1
+_encode = msgpack.Encoder().encode
+_decode = msgpack.Decoder(tuple[int, list[list[str]]]).decode
 
 
 class RowBlocks:
@@ -24,13 +30,15 @@ class RowBlocks:
     ) -> None:
         """mapping: one of which each row is a forecast. keep: places have the bytes of rows. unit: of places."""
         self._names, self.header = read_header(mapping, records)
+        self._forecasts = SentRows(mapping.description, self._names)
+        self.reader: Callable[[bytes], ForecastColumns | None] = self._forecasts
         [self._reader] = mapping.readers
-        self._keep, self._unit, self._rows, self.number = keep, unit, 0, 0
+        self._keep, self._unit, self.number = keep, unit, 0
         self._needed = [name in mapping.columns for name in self._names]
-        needed = map(self._needed_part, records)
-        first = [*islice(needed, LOOKED_AT)]
+        self._rows, self._returned = enumerate(map(self._needed_part, records), 1), list[NumberedRow]()
+        first = self.take(LOOKED_AT)
         refuse_falling(self.again(first))
-        self._records = chain(first, needed)
+        self.give_back(first)
 
     def _needed_part(self, record: SourceRecord) -> SourceRecord:
         """Return a row with the cells that the map reads and, to keep, its bytes: rows of a block are in memory."""
@@ -39,36 +47,64 @@ class RowBlocks:
             cells = [cell if needed else "" for cell, needed in zip(cells, self._needed, strict=True)]
         return line, cells, source if self._keep else b""
 
-    def take(self, count: int) -> list[SourceRecord]:
+    def take(self, count: int) -> list[NumberedRow]:
         """Return up to this many rows."""
-        return [*islice(self._records, count)]
+        rows, self._returned = self._returned[:count], self._returned[count:]
+        return rows or [*islice(self._rows, count)]
 
-    def read(self, rows: Sequence[SourceRecord]) -> ForecastColumns | None:
+    def give_back(self, rows: Sequence[NumberedRow]) -> None:
+        """Take back the newest rows."""
+        self._returned[:0] = rows
+
+    def send(self, rows: Sequence[NumberedRow]) -> bytes:
+        """Return rows as bytes: the number of the first, and the cells of each; no cells for a row with a fault."""
+        return _encode((rows[0][0], [[] if isinstance(cells, Refused) else cells for _, (_, cells, _) in rows]))
+
+    def read(self, rows: Sequence[NumberedRow]) -> ForecastColumns | None:
         """Return the forecasts of the rows; None if one of them may have none, or be refused."""
-        cells = [cells for _, cells, _ in rows if not isinstance(cells, Refused)]
-        if len(cells) < len(rows) or {*map(len, cells)} != {len(self._names)}:
-            return None
-        numbers = map(str, range(self._rows + 1, self._rows + len(rows) + 1))
-        table = {ROW_NUMBER: [*numbers]} | dict(zip(self._names, zip(*cells, strict=True), strict=True))
-        return self._reader.read_columns(table, len(rows))
+        return self._forecasts(self.send(rows))
 
-    def again(self, rows: Sequence[SourceRecord]) -> Iterator[ReadCommand]:
+    def again(self, rows: Sequence[NumberedRow]) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each row."""
-        readers, numbered = [(self._reader, None)], enumerate(rows, self._rows + 1)
-        found = read_commands(readers, self._names, numbered, keep=self._keep, received=_never)
+        found = read_commands([(self._reader, None)], self._names, rows, keep=self._keep, received=_never)
         return ((place._replace(unit=self._unit), command) for row in found for place, command in row.commands)
 
-    def placed(self, rows: Sequence[SourceRecord], commands: Sequence[AnyCommand]) -> list[ReadCommand]:
+    def placed(self, rows: Sequence[NumberedRow], commands: Sequence[AnyCommand]) -> list[ReadCommand]:
         """Return the commands of a block with their places."""
         whole = InputPlace(0, self._reader.type, self._reader.places, unit=self._unit)
         return [
             (whole._replace(line=line, records=((line, source),) if self._keep else ()), command)
-            for (line, _, source), command in zip(rows, commands, strict=True)
+            for (_, (line, _, source)), command in zip(rows, commands, strict=True)
         ]
 
-    def finish(self, rows: Sequence[SourceRecord], _: Sequence[ReadCommand]) -> None:
+    def finish(self, rows: Sequence[NumberedRow], _: Sequence[ReadCommand]) -> None:
         """Count the rows of a block that is done."""
-        self.number, self._rows = rows[-1][0], self._rows + len(rows)
+        self.number = rows[-1][1][0]
+
+
+class SentRows:
+    """Reads the forecasts of rows, in any process."""
+
+    def __init__(self, description: CsvMap, names: list[str]) -> None:
+        """description: of a map of which each row is a forecast. names: of the columns."""
+        self._given, self._names = (description, names), names
+        [self._reader] = CsvMapping(description).readers
+
+    def __reduce__(self) -> tuple[type["SentRows"], tuple[CsvMap, list[str]]]:
+        return SentRows, self._given
+
+    def __call__(self, sent: bytes) -> ForecastColumns | None:
+        """Return what `read` returns, of rows that were sent."""
+        return self.read(*_decode(sent))
+
+    def read(self, first: int, rows: list[list[str]]) -> ForecastColumns | None:
+        """Return the forecasts of rows; None if one of them may have none, or be refused. first: the first's number."""
+        if {*map(len, rows)} != {len(self._names)}:
+            return None
+        table = {ROW_NUMBER: [*map(str, range(first, first + len(rows)))]}
+        return self._reader.read_columns(
+            table | dict(zip(self._names, zip(*rows, strict=True), strict=True)), len(rows)
+        )
 
 
 def _never(_: object) -> None:

@@ -1,106 +1,48 @@
 """Append a file of commands to a ledger."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
-from types import MappingProxyType
-from typing import IO, Any, NamedTuple, Protocol, TypeVar, get_args
+from typing import IO, Any
 
-import msgspec
-from msgspec import structs
-
-from forecast_ledger.ledger.batching.forecast_columns import read_lines as read_forecast_lines
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import read_instant
-from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.writing.command_lines import (
+    Block,
+    CommandBlocks,
+    InputPlace,
+    LineBlocks,
+    ReadCommand,
+    read_lines,
+)
+from forecast_ledger.replay.writing.read_ahead import reading_ahead
 
 LARGEST_BATCH = 10_000  # most commands per transaction; other writers wait for each
 FIRST_BATCH = 1_000  # commands of the first transaction
 BATCH_SECONDS = 0.05  # s of work that a transaction should take: other writers may wait for several
-LONGEST_LINE = 4 * 2**20  # longest line, in bytes
-BLOCK_BYTES = 16 * 2**20  # a block of lines ends with the line that reaches this size
-UTF_8_MARK = b"\xef\xbb\xbf"
-_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
-_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_COMMAND_FIELDS = {field.name for kind in get_args(AnyCommand) for field in structs.fields(kind)} | {"type"}
-_NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
-
-class InputPlace(NamedTuple):
-    """The place of a command in a file: its line; for a CSV also its type, and the columns that each field uses.
-
-    file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array. others: how
-    many other rows the command is made of. records: the lines it was read from with their bytes, if these are kept.
-    recorded_at: when it was received, µs, if that is imported.
-    """
-
-    line: int
-    command: str = ""
-    columns: Mapping[str, Sequence[str]] = _NO_COLUMNS
-    file: str = ""
-    unit: str = "line"
-    others: int = 0
-    records: Sequence[tuple[int, bytes]] = ()
-    recorded_at: int | None = None
-
-    def where(self) -> str:
-        """Return the file and the line, as far as they are known.
-
-        >>> InputPlace(3, file="a.csv").where(), InputPlace(0, file="a.csv").where()
-        ('a.csv, line 3', 'a.csv')
-        """
-        line = f"{self.unit} {self.line}{f' and {self.others:,} more' * bool(self.others)}"
-        return ", ".join(filter(None, (self.file, line if self.line or not self.file else "")))
-
-    def columns_of(self, refused: Refused) -> Sequence[str]:
-        """Return the columns that a refused field uses, if any."""
-        field = str(refused.field)
-        return self.columns.get(field.partition(".")[0].partition("[")[0], ())
-
-    def describe(self, refused: Refused) -> str:
-        """Return a refusal as text, after its place.
-
-        >>> InputPlace(3, "submit_forecast", {"id": ["User"]}).describe(Refused("id_empty", "id"))[:46]
-        "line 3, submit_forecast, column 'User': id_emp"
-        """
-        columns = ", ".join(map(repr, self.columns_of(refused)))
-        parts = (self.where(), self.command, columns and f"column {columns}")
-        return f"{', '.join(filter(None, parts))}: {refused}"
-
-    def to_dict(self, refused: Refused) -> dict[str, Any]:
-        """Return the line, the command and its columns, then the items of `Refused.to_dict`."""
-        place = {"file": self.file, "command": self.command, "columns": list(self.columns_of(refused))}
-        return {"line": self.line} | {key: part for key, part in place.items() if part} | refused.to_dict()
-
-
-ReadCommand = tuple[InputPlace, AnyCommand | Refused]
 Outcome = tuple[InputPlace, AnyCommand | None, Receipt | Refused]
 OnRefusal = Callable[[InputPlace, Refused], None]
 LineWatch = Callable[[int], None]
-Block = TypeVar("Block", bound=Sequence[Any])
 
 
-class Readable(Protocol):
-    """A file from which lines are read."""
-
-    def readline(self, limit: int, /) -> bytes:
-        """Return the rest of the current line, at most this many bytes; none at the end."""
-
-
-def append_lines(
+def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choices that have defaults
     ledger: Ledger,
     file: IO[bytes],
     tell: OnRefusal = lambda *_: None,
     watch: LineWatch = lambda _: None,
     *,
     atomic: bool = False,
+    read_ahead: bool = False,
 ) -> dict[str, int]:
     """Append the command of every line, in batches of one transaction each, or all in one if atomic.
 
-    tell: called for each refused line. watch: called with the number of lines done.
+    tell: called for each refused line. watch: called with the number of lines done. read_ahead: let another process
+    read the lines of a long file while those before them are recorded, if this one may use several processors; it
+    imports the main module again, as `multiprocessing` explains.
     Returns the numbers of commands accepted, duplicate and refused. Raises what `Ledger.handle_many` raises; earlier
     batches are then recorded already, and sending the file again is harmless.
 
@@ -113,13 +55,18 @@ def append_lines(
     {'accepted': 0, 'duplicate': 0, 'refused': 1}
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    handled = (
-        append_batches(ledger, read_lines(file), watch, atomic=True)
-        if atomic
-        else append_blocks(ledger, LineBlocks(file), watch, counts)
+    lines = LineBlocks(file)
+    ahead: AbstractContextManager[CommandBlocks[list[bytes]]] = (
+        reading_ahead(lines) if read_ahead else nullcontext(lines)
     )
-    for _ in tally(handled, tell, counts):
-        pass
+    with ahead as blocks:
+        handled = (
+            append_batches(ledger, read_lines(file), watch, atomic=True)
+            if atomic
+            else append_blocks(ledger, blocks, watch, counts)
+        )
+        for _ in tally(handled, tell, counts):
+            pass
     return counts
 
 
@@ -190,27 +137,6 @@ def _append_batch(ledger: Ledger, batch: list[ReadCommand], *, atomic: bool) -> 
     return [line if isinstance(line, Refused) else next(handled) for line in lines]
 
 
-class CommandBlocks(Protocol[Block]):
-    """Reads a file by blocks of lines or rows. number: of the last line of the blocks that are done."""
-
-    number: int
-
-    def take(self, count: int, /) -> Block:
-        """Return the next block, of up to this many lines or rows; none at the end."""
-
-    def read(self, block: Block, /) -> Sequence[AnyCommand] | None:
-        """Return the command of every line or row; None if one may not be a command."""
-
-    def again(self, block: Block, /) -> Iterator[ReadCommand]:
-        """Return the command or the refusal of each, with its place."""
-
-    def placed(self, block: Block, commands: Sequence[AnyCommand], /) -> list[ReadCommand]:
-        """Return commands that `read` has returned with their places."""
-
-    def finish(self, block: Block, commands: Sequence[ReadCommand], /) -> None:
-        """End a block. commands: what `again` or `placed` has returned, if it was called."""
-
-
 def append_blocks(
     ledger: Ledger, reading: CommandBlocks[Block], watch: LineWatch, counts: dict[str, int]
 ) -> Iterator[Outcome]:
@@ -242,104 +168,3 @@ def _count_recorded(outcomes: Sequence[Receipt | Refused], counts: dict[str, int
     counts["accepted"] += len(receipts) - duplicate
     counts["duplicate"] += duplicate
     return len(receipts)
-
-
-class LineBlocks:
-    """Reads a file by blocks of lines. number: of the last line of the blocks that are done."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._kept = file, list[bytes]()
-        self.number = 0
-
-    def take(self, count: int) -> list[bytes]:
-        """Return up to this many lines; the last one fills the block, or is the beginning of one too long."""
-        lines, size = list[bytes](), 0
-        for line in islice(iter(partial(self._file.readline, LONGEST_LINE + 1), b""), count):
-            lines.append(line)
-            size += len(line)
-            if len(line) > LONGEST_LINE or size >= BLOCK_BYTES:
-                break
-        return lines
-
-    def read(self, lines: Sequence[bytes]) -> Sequence[AnyCommand] | None:
-        """Return the command of every line; None if one is no command, or is too long."""
-        if max(map(len, lines)) > LONGEST_LINE:
-            return None
-        try:
-            return read_forecast_lines(lines) or [*map(read, lines)]
-        except Refused:
-            return None
-
-    def again(self, lines: Sequence[bytes]) -> Iterator[ReadCommand]:
-        """Return what `read_lines` returns for these lines, which are a block.
-
-        If the last of them is blank, or is a part of a line, it reads on to the end of the next line.
-        """
-        self._kept = [*reversed(lines)]
-        reading = read_lines(self, after=self.number)
-        while self._kept and (found := next(reading, None)) is not None:
-            yield found
-
-    def placed(self, lines: Sequence[bytes], commands: Sequence[AnyCommand]) -> list[ReadCommand]:
-        """Return the commands of a block with their places."""
-        numbered = enumerate(zip(lines, commands, strict=True), self.number + 1)
-        return [(InputPlace(number, records=((number, line),)), command) for number, (line, command) in numbered]
-
-    def finish(self, lines: Sequence[bytes], commands: Sequence[ReadCommand]) -> None:
-        """Count the lines of a block that is done."""
-        self.number = commands[-1][0].line if commands else self.number + len(lines)
-
-    def readline(self, limit: int) -> bytes:
-        """Return the next line of those that are read again, or of the file."""
-        return self._kept.pop() if self._kept else self._file.readline(limit)
-
-
-def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterator[ReadCommand]:
-    """Return each line's number with its command or refusal; blank lines are skipped.
-
-    recorded_at: the field that says when a line was received. It is no part of the command, unless commands have it.
-    after: the number of the line before the first one.
-    Raises Refused (malformed), before anything else is read: the file begins like UTF-16 or UTF-32.
-    """
-    number = after
-    while line := file.readline(LONGEST_LINE + 1):
-        number += 1
-        if number == 1 and (line.startswith(_UTF_16_MARKS) or b"\0" in line[:4]):
-            detail = "the file looks like UTF-16 or UTF-32, not UTF-8"
-            raise Refused("malformed", "file", None, detail, remedy="save it as UTF-8")
-        if len(line) > LONGEST_LINE:
-            while line and not line.endswith(b"\n"):
-                line = file.readline(LONGEST_LINE)
-            yield (
-                InputPlace(number, records=((number, b""),)),
-                Refused("malformed", "line", None, f"longer than {LONGEST_LINE} bytes", remedy="shorten the line"),
-            )
-            continue
-        text = line.removeprefix(UTF_8_MARK) if number == 1 else line
-        if text.strip():
-            place = InputPlace(number, records=((number, line),))
-            yield _parse_received(place, text, recorded_at) if recorded_at else (place, _parse(text))
-
-
-def _parse(line: bytes) -> AnyCommand | Refused:
-    try:
-        return read(line)
-    except Refused as refused:
-        return refused
-
-
-def _parse_received(place: InputPlace, line: bytes, field: str) -> ReadCommand:
-    """Return a command and the instant in a field beside it. Refuses: malformed, bad_instant, naive_instant."""
-    try:
-        parts = _PARTS.decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        return place, _parse(line)  # which refuses it in its own words
-    try:
-        if field not in parts:
-            raise Refused("malformed", field, None, "the line has no such field, which says when it was received")
-        time = read_instant(msgspec.json.decode(parts[field]), field)
-    except (Refused, msgspec.DecodeError, RecursionError) as fault:
-        return place, fault if isinstance(fault, Refused) else Refused("bad_instant", field)
-    if field not in _COMMAND_FIELDS:
-        del parts[field]
-    return place._replace(recorded_at=time), _parse(msgspec.json.encode(parts))

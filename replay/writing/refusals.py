@@ -1,7 +1,8 @@
 """Refusals of a file summed up: the first of each code are passed on, and all are counted."""
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.writing.append import InputPlace, OnRefusal
+from forecast_ledger.replay.writing.append import OnRefusal
+from forecast_ledger.replay.writing.command_lines import InputPlace
 
 FIRST = 3  # refusals of each code that are passed on
 

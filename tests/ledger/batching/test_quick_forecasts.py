@@ -9,7 +9,8 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.batching import requests
-from forecast_ledger.ledger.batching.quick_forecasts import QuickForecasts, read_quick_forecasts
+from forecast_ledger.ledger.batching.forecast_columns import QuickForecasts
+from forecast_ledger.ledger.batching.quick_forecasts import read_quick_forecasts
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger

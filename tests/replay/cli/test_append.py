@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
-from forecast_ledger.replay.writing.append import LONGEST_LINE
+from forecast_ledger.replay.writing.command_lines import LONGEST_LINE
 from tests.replay.cli.test_main import opened, run, said
 from tests.support.terminals import seen
 

@@ -24,7 +24,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
-from forecast_ledger.replay.writing.append import LONGEST_LINE
+from forecast_ledger.replay.writing.command_lines import LONGEST_LINE
 from tests.support.given import forge, prizes_paid
 from tests.support.paths import ROOT
 

@@ -16,7 +16,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
-from forecast_ledger.replay.writing.append import ReadCommand, append_batches
+from forecast_ledger.replay.writing.append import append_batches
+from forecast_ledger.replay.writing.command_lines import ReadCommand
 from tests.support.effort import times
 from tests.support.paths import DATA
 from tests.support.sources import import_into, table, ticking, zipped

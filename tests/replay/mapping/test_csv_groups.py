@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import SubmitForecast
 from forecast_ledger.replay.cli.main import FINDINGS, FINE
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
-from forecast_ledger.replay.writing.append import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputPlace
 from tests.replay.cli.test_main import opened, run
 
 # The columns are those of a hub's model output.

@@ -180,4 +180,5 @@ def test_cells_that_no_field_reads_are_not_held() -> None:
     header, row = HEADER[:-1] + b",notes\n", f"{day(2)},q,ada,0.5,".encode() + b"x" * 9_000 + b"\n"
     for keep in (False, True):
         blocks = RowBlocks(parse_map(MAPS["plain"]), read_sources(BytesIO(header + row * 3)), keep=keep)
-        assert blocks.take(5) == [(line, [day(2), "q", "ada", "0.5", ""], row if keep else b"") for line in (2, 3, 4)]
+        cells: list[str] | Refused = [day(2), "q", "ada", "0.5", ""]
+        assert blocks.take(5) == [(line - 1, (line, cells, row if keep else b"")) for line in (2, 3, 4)]

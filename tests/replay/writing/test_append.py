@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.files.refused_file import refused_file
-from forecast_ledger.replay.writing import append
-from forecast_ledger.replay.writing.append import LineBlocks, append_batches, append_blocks, read_lines, tally
+from forecast_ledger.replay.writing import append, command_lines
+from forecast_ledger.replay.writing.append import append_batches, append_blocks, tally
+from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBlocks, read_lines
 from tests.support.effort import times
 from tests.support.given import DAY, NOW, day
 
@@ -80,15 +81,17 @@ def random_file(dice: random.Random) -> bytes:
     return mark + dice.choice((b"\n", b"\r\n")).join(lines) + dice.choice((b"", b"\n", b"\n\n \n"))
 
 
-def sent(ledger: Ledger, file: bytes, folder: Path, *, by_block: bool) -> tuple[Any, ...]:
-    """The counts, refusals, refused lines and rows after a file is sent."""
+def sent(
+    ledger: Ledger, file: bytes, folder: Path, blocks: Callable[[BytesIO], CommandBlocks[Any]] | None = None
+) -> tuple[Any, ...]:
+    """The counts, refusals, refused lines and rows after a file is sent, by blocks or line by line."""
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     said: list[tuple[Any, ...]] = []
     source = BytesIO(file)
     with refused_file(folder / "refused.jsonl") as refused:
         handled = (
-            append_blocks(ledger, LineBlocks(source), lambda _: None, counts)
-            if by_block
+            append_blocks(ledger, blocks(source), lambda _: None, counts)
+            if blocks is not None
             else append_batches(ledger, read_lines(source), lambda _: None)
         )
         outcomes = tally(refused.keep_refused(b"", handled), lambda *item: said.append((item[0], str(item[1]))), counts)
@@ -103,7 +106,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of few lines, and short lines, so that short files have many blocks and long lines."""
     monkeypatch.setattr(append, "FIRST_BATCH", SMALL)
     monkeypatch.setattr(append, "_next_size", lambda *_: SMALL)
-    monkeypatch.setattr(append, "LONGEST_LINE", LONG)
+    monkeypatch.setattr(command_lines, "LONGEST_LINE", LONG)
 
 
 @pytest.fixture
@@ -125,8 +128,7 @@ def test_blocks_leave_the_rows_and_refusals_of_single_lines(
     file = random_file(random.Random(seed))
     for _ in range(2):
         by_block, one_by_one = (
-            sent(ledger, file, tmp_path, by_block=by_block)
-            for ledger, by_block in zip(two_ledgers, (True, False), strict=True)
+            sent(ledger, file, tmp_path, blocks) for ledger, blocks in zip(two_ledgers, (LineBlocks, None), strict=True)
         )
         assert by_block == one_by_one
 
@@ -143,8 +145,7 @@ def test_every_odd_line_has_the_same_outcome_wherever_it_is_in_a_block(
         lines += [odd, forecast_line(f"g{next(good)}", participant="z")]
     file = b"\n".join(lines)
     by_block, one_by_one = (
-        sent(ledger, file, tmp_path, by_block=by_block)
-        for ledger, by_block in zip(two_ledgers, (True, False), strict=True)
+        sent(ledger, file, tmp_path, blocks) for ledger, blocks in zip(two_ledgers, (LineBlocks, None), strict=True)
     )
     assert by_block == one_by_one
     assert by_block[0]["accepted"] >= 2 + next(good)
@@ -153,8 +154,8 @@ def test_every_odd_line_has_the_same_outcome_wherever_it_is_in_a_block(
 
 def test_a_block_of_lines_is_no_larger_than_promised(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends with the line that fills it, or with the beginning of a line that is too long."""
-    monkeypatch.setattr(append, "LONGEST_LINE", 8)
-    monkeypatch.setattr(append, "BLOCK_BYTES", 12)
+    monkeypatch.setattr(command_lines, "LONGEST_LINE", 8)
+    monkeypatch.setattr(command_lines, "BLOCK_BYTES", 12)
     reading = LineBlocks(BytesIO(b"123\n" * 5 + b"x" * 30 + b"\n1\n"))
     assert reading.take(10) == [b"123\n"] * 3
     assert reading.take(10) == [b"123\n"] * 2 + [b"x" * 9]
@@ -188,6 +189,6 @@ def test_a_file_that_was_interrupted_is_sent_again(two_ledgers: tuple[Ledger, Le
     with pytest.raises(OSError, match="away"):
         [*append_blocks(interrupted, LineBlocks(Broken(file)), lambda _: None, counts)]
     assert 0 < counts["accepted"] == interrupted.head().position < 42
-    again = sent(interrupted, file, tmp_path, by_block=True)
+    again = sent(interrupted, file, tmp_path, LineBlocks)
     assert again[0] == {"accepted": 42 - counts["accepted"], "duplicate": counts["accepted"], "refused": 0}
-    assert again[4] == sent(whole, file, tmp_path, by_block=True)[4]
+    assert again[4] == sent(whole, file, tmp_path, LineBlocks)[4]

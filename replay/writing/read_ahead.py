@@ -1,0 +1,141 @@
+"""Blocks of commands that another process reads while those before them are recorded."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Generic, Protocol
+
+from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
+from forecast_ledger.ledger.batching.quick_forecasts import pack, unpack
+from forecast_ledger.ledger.core import gc_pause
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.replay.engines.pool import processors, start
+from forecast_ledger.replay.writing.command_lines import Block, CommandBlocks, ReadCommand
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+
+WORTH = 40_000  # commands that are recorded before the other process is started, whose start and end take 0.1 s
+Reader = Callable[[bytes], ForecastColumns | None]
+_logger = logging.getLogger(__name__)
+
+
+class SentBlocks(CommandBlocks[Block], Protocol[Block]):
+    """Blocks that can be sent to another process. reader: reads a block that was sent; it can be pickled."""
+
+    reader: Reader
+
+    def send(self, block: Block, /) -> bytes:
+        """Return a block as bytes."""
+
+    def give_back(self, block: Block, /) -> None:
+        """Take back the newest block, which nobody has read yet."""
+
+
+class ReadAhead(Generic[Block]):
+    """Reads a file by blocks; those of forecasts of a probability are read in another process, one block ahead.
+
+    That process makes the texts of their rows too. If it cannot be started, or ends, blocks are read in this process.
+    """
+
+    def __init__(self, blocks: SentBlocks[Block]) -> None:
+        self._blocks, self._done = blocks, 0
+        self._pool: ProcessPoolExecutor | None = None
+        self._begun: Future[None] | None = None  # done as soon as the other process works
+        self._newest: Future[bytes | None] | None = None  # of the newest block that `take` has returned
+        self._next: tuple[Block, Future[bytes | None] | None] | None = None  # the block after that
+
+    @property
+    def number(self) -> int:
+        """The number of the last line of the blocks that are done."""
+        return self._blocks.number
+
+    def take(self, count: int) -> Block:
+        """Return the next block, and send the one after it."""
+        block, self._newest = self._next or (self._blocks.take(count), None)
+        self._next = None
+        if self._pool is not None and self._begun is not None and self._begun.done() and block:
+            following = self._blocks.take(count)
+            self._next = following, None
+            try:
+                if following:
+                    self._next = following, self._pool.submit(_read, self._blocks.send(following))
+            except BrokenExecutor:
+                self._give_up()
+        return block
+
+    def read(self, block: Block) -> Sequence[AnyCommand] | None:
+        """Return the command of every line or row; None if one may not be a command."""
+        try:
+            sent = self._newest.result() if self._newest is not None else None
+        except BrokenExecutor:
+            self._give_up()
+            sent = None
+        return self._blocks.read(block) if sent is None else unpack(sent)
+
+    def again(self, block: Block) -> Iterator[ReadCommand]:
+        """Return the command or the refusal of each; what it reads beyond the block is of the next one."""
+        if self._next is not None:
+            self._blocks.give_back(self._next[0])
+            self._next = None
+        return self._blocks.again(block)
+
+    def placed(self, block: Block, commands: Sequence[AnyCommand]) -> list[ReadCommand]:
+        """Return commands that `read` has returned with their places."""
+        return self._blocks.placed(block, commands)
+
+    def finish(self, block: Block, commands: Sequence[ReadCommand]) -> None:
+        """End a block; after many commands, start the other process."""
+        self._blocks.finish(block, commands)
+        if self._done < WORTH <= self._done + len(block):
+            try:
+                self._pool = start(1, _begin, self._blocks.reader)
+                self._begun = self._pool.submit(_nothing)
+            except (NotImplementedError, OSError):  # a system without processes that share locks
+                self._give_up()
+        self._done += len(block)
+
+    def close(self) -> None:
+        """End the other process."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def _give_up(self) -> None:
+        """Go on without another process."""
+        _logger.warning("there is no process to read ahead: the file is read in the process that records it")
+        self._next = self._next and (self._next[0], None)
+        self.close()
+
+
+@contextmanager
+def reading_ahead(blocks: SentBlocks[Block]) -> Iterator[CommandBlocks[Block]]:
+    """Read blocks ahead, if this process may use more than one processor."""
+    if processors() < 2:
+        yield blocks
+        return
+    ahead = ReadAhead(blocks)
+    try:
+        yield ahead
+    finally:
+        ahead.close()
+
+
+_readers: list[Reader] = []  # of the other process
+
+
+def _begin(reader: Reader) -> None:
+    """Prepare the other process."""
+    _readers.append(reader)
+
+
+def _nothing() -> None:
+    """Show that the other process works."""
+
+
+def _read(sent: bytes) -> bytes | None:
+    """Return the forecasts of a block; None if one of its lines or rows is anything else, or may have a fault."""
+    with gc_pause.paused():
+        commands = _readers[0](sent)
+        return None if commands is None else pack(commands)

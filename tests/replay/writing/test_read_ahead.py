@@ -1,0 +1,232 @@
+"""A file that another process reads ahead leaves the rows, and gives the refusals, of one that is read here."""
+
+import logging
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.engines import pool
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
+from forecast_ledger.replay.mapping.csv_reader import read_sources
+from forecast_ledger.replay.mapping.row_blocks import RowBlocks
+from forecast_ledger.replay.writing import append, command_lines, read_ahead
+from forecast_ledger.replay.writing.command_lines import LineBlocks
+from forecast_ledger.replay.writing.read_ahead import ReadAhead
+from tests.replay.mapping.test_row_blocks import MAPS, random_rows
+from tests.replay.writing.test_append import FIRST_LINES, LONG, SMALL, forecast_line, random_file, sent
+from tests.support.effort import times
+from tests.support.given import DAY, NOW, opened
+
+
+class Here(Executor):
+    """A pool whose process is this one: what is sent is pickled; a task is done when its result is wanted."""
+
+    def __init__(self, _: int, begin: Callable[[Any], None], given: Any) -> None:
+        self._given = begin, pickle.dumps(given)
+        self.results: list[bytes | None] = []
+
+    def submit(self, task: Callable[..., Any], /, *sent: Any, **_: Any) -> Future[Any]:
+        """Do a task."""
+        read_ahead._readers.clear()
+        self._given[0](pickle.loads(self._given[1]))  # noqa: S301 - it was pickled here
+        done: Future[Any] = Future()
+        done.set_result(task(*sent))
+        self.results += [done.result()] * len(sent)
+        return done
+
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> list[Here]:
+    """Blocks of few lines, all but the first of which are read ahead; and the pools that were started."""
+    monkeypatch.setattr(append, "FIRST_BATCH", SMALL)
+    monkeypatch.setattr(append, "_next_size", lambda *_: SMALL)
+    monkeypatch.setattr(command_lines, "LONGEST_LINE", LONG)
+    monkeypatch.setattr(read_ahead, "WORTH", 1)
+    started: list[Here] = []
+
+    def start(*given: Any) -> Here:
+        started.append(Here(*given))
+        return started[-1]
+
+    monkeypatch.setattr(read_ahead, "start", start)
+    return started
+
+
+@pytest.fixture
+def two_ledgers() -> Iterator[tuple[Ledger, Ledger]]:
+    """Two empty ledgers with the same clock."""
+    with (
+        Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as one,
+        Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as two,
+    ):
+        yield one, two
+
+
+def lines_ahead(source: BytesIO) -> ReadAhead[Any]:
+    """Lines that are read ahead."""
+    return ReadAhead(LineBlocks(source))
+
+
+def good_lines(count: int) -> list[bytes]:
+    """Two questions and so many forecasts."""
+    return [*FIRST_LINES[1:], *(forecast_line(f"f{number}", participant=f"p{number % 9}") for number in range(count))]
+
+
+@pytest.mark.parametrize("seed", range(times(24)))
+def test_lines_read_ahead_leave_the_rows_and_refusals_of_single_lines(
+    seed: int, two_ledgers: tuple[Ledger, Ledger], tmp_path: Path, pools: list[Here]
+) -> None:
+    """Counts, refusals with their lines, refused lines and bytes are equal; and when the file is sent again."""
+    file = random_file(random.Random(seed)) + b"\n" + b"\n".join(good_lines(3 * SMALL)[2:])
+    for _ in range(2):
+        ahead, single = (
+            sent(ledger, file, tmp_path, blocks)
+            for ledger, blocks in zip(two_ledgers, (lines_ahead, None), strict=True)
+        )
+        assert ahead == single
+    assert len(pools) == 2
+    assert any(pools[0].results)
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("seed", range(times(4)))
+def test_rows_read_ahead_leave_the_log_of_rows_read_here(
+    name: str, seed: int, two_ledgers: tuple[Ledger, Ledger], tmp_path: Path, pools: list[Here]
+) -> None:
+    """Numbers of rows are those of the file, also after a block that is read again."""
+    file = random_rows(random.Random(f"{name} {seed}"))
+
+    def rows() -> RowBlocks:
+        return RowBlocks(parse_map(MAPS[name]), read_sources(BytesIO(file)), keep=True)
+
+    for ledger in two_ledgers:
+        ledger.handle_many([opened("q", id="q"), opened("r", id="r")])
+    one, two = two_ledgers
+    with suppress(Refused):  # of the whole file, whose rows fall
+        here = sent(one, b"", tmp_path, lambda _: rows())
+        assert sent(two, b"", tmp_path, lambda _: ReadAhead(rows())) == here
+        assert len(pools) == bool(sum(here[0].values()))
+
+
+def test_another_process_reads_most_of_a_long_file(
+    two_ledgers: tuple[Ledger, Ledger], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pools: list[Here]
+) -> None:
+    """A process of its own, which ends with the file."""
+    monkeypatch.setattr(read_ahead, "start", pool.start)
+    others: list[int] = []
+
+    class Watched(ReadAhead[Any]):
+        def take(self, count: int) -> Any:
+            if self._begun is not None:
+                self._begun.result()  # else all of a short file would be read before the process works
+                others[:] = self._pool._processes if self._pool else []
+            return super().take(count)
+
+        def read(self, block: Any) -> Any:
+            commands = super().read(block)
+            there.append(getattr(commands, "quick", None) is not None)
+            return commands
+
+    there: list[bool] = []
+    file, (one, two) = b"\n".join(good_lines(20 * SMALL)), two_ledgers
+    ahead = Watched(LineBlocks(BytesIO(file)))
+    assert sent(one, file, tmp_path, lambda _: ahead) == sent(two, file, tmp_path)
+    assert there == [False] * 2 + [True] * 19
+    ahead.close()
+    assert not Path(f"/proc/{others[0]}").exists() or sys.platform != "linux"
+
+
+def killed(_: bytes) -> None:
+    """End the process of a pool."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def no_pool(*_: Any) -> None:
+    """A system that has no locks between processes."""
+    raise NotImplementedError("no semaphores")
+
+
+@pytest.mark.usefixtures("pools")
+@pytest.mark.parametrize("how", ["killed", "broken", "none"])
+def test_without_the_other_process_the_rest_is_read_here(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Killed while it reads, or between two blocks, or never started: nothing is lost, and a warning is logged."""
+    if how == "killed":
+        monkeypatch.setattr(read_ahead, "start", pool.start)
+        monkeypatch.setattr(read_ahead, "_read", killed)
+        monkeypatch.setattr(read_ahead, "_nothing", os.getpid)
+    elif how == "broken":
+        submit = Here.submit
+
+        def broken(self: Here, task: Any, *given: Any) -> Any:
+            if len(self.results) == 3:
+                raise BrokenExecutor
+            return submit(self, task, *given)
+
+        monkeypatch.setattr(Here, "submit", broken)
+    else:
+        monkeypatch.setattr(read_ahead, "start", no_pool)
+
+    class Waiting(ReadAhead[Any]):
+        def take(self, count: int) -> Any:
+            if self._begun is not None:
+                self._begun.result()
+            return super().take(count)
+
+    file, at = b"\n".join(good_lines(20 * SMALL)), partial(Ledger.open, ":memory:", clock=lambda: NOW + 99 * DAY)
+    with caplog.at_level(logging.WARNING), at() as one, at() as two:
+        assert sent(one, file, tmp_path, lambda source: Waiting(LineBlocks(source))) == sent(two, file, tmp_path)
+    assert [record.getMessage()[:29] for record in caplog.records] == ["there is no process to read a"]
+
+
+def test_one_processor_reads_and_records(monkeypatch: pytest.MonkeyPatch, pools: list[Here]) -> None:
+    """Two processes would take turns on it."""
+    file = b"\n".join(good_lines(9 * SMALL))
+    for count in (1, 2):
+        monkeypatch.setattr(read_ahead, "processors", lambda count=count: count)
+        with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as ledger:
+            assert append.append_lines(ledger, BytesIO(file), read_ahead=True)["accepted"] == 2 + 9 * SMALL
+            assert append.append_lines(ledger, BytesIO(file))["duplicate"] == 2 + 9 * SMALL
+    assert len(pools) == 1
+
+
+SCRIPT = """
+import sys
+from forecast_ledger.replay.cli.main import main
+from forecast_ledger.replay.writing import read_ahead
+read_ahead.WORTH = 1
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_pipe_of_many_lines_is_read_ahead_by_the_command_line(tmp_path: Path) -> None:
+    """The printed counts are those of a pipe that is read here, and stderr is empty."""
+    script, file = tmp_path / "script.py", b"\n".join(good_lines(6_000))
+    script.write_text(SCRIPT)
+    said = [
+        subprocess.run(
+            [sys.executable, *program, "append", str(tmp_path / f"{number}.db"), "-", "--format", "json"],
+            input=file,
+            capture_output=True,
+            check=True,
+        )
+        for number, program in enumerate([[str(script)], ["-m", "forecast_ledger"]])
+    ]
+    assert [each.stderr for each in said] == [b"", b""]
+    assert [b'"accepted":6002' in each.stdout.replace(b" ", b"") for each in said] == [True, True]
