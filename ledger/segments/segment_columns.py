@@ -49,6 +49,11 @@ def pyarrow() -> Any:
     return module
 
 
+def give_back_memory() -> None:
+    """Give the memory that pyarrow holds for later back to the system. Raises Unavailable (no pyarrow)."""
+    pyarrow().default_memory_pool().release_unused()
+
+
 def schemas() -> tuple[Any, Any, Any]:
     """Return the Arrow schemas of the forecasts, of the other events and of the quotes of a segment.
 

@@ -16,7 +16,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import Ids, Values, join_values, used_ids
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 from forecast_ledger.projections.tables.analysis import CachedResults
@@ -67,25 +67,23 @@ class QuestionPart(NamedTuple):
     samples: list[SampledGroup]
     tables: dict[str, list[Values]]
 
+    def numbered(self, codes: Int64Array) -> "QuestionPart":
+        """Return the part with the codes that its questions, numbered from 0, have in the whole log."""
+        return self._replace(sums=[rows._replace(question=codes[rows.question]) for rows in self.sums])
 
-def score(facts: Facts, questions: Int64Array, wanted: AbstractSet[str]) -> QuestionPart:
-    """Return the part of some questions, by code, which can be pickled.
 
-    facts: with the forecasts on these questions, and no others. wanted: see `needed`.
+def score(facts: Facts, wanted: AbstractSet[str]) -> QuestionPart:
+    """Return the part of all questions of these facts, which can be pickled.
+
+    facts: of some questions of a log, with all forecasts on these. wanted: see `needed`.
     """
-    chosen = {*questions.tolist()}
-    contests = {name: some for name, each in facts.contests.items() if (some := _on(each, chosen)).entries}
+    contests = {name: contest for name, contest in facts.contests.items() if contest.entries}
     projections = Projections(replace(facts, contests=contests))
     return QuestionPart(
         [_sums(group) for group in projections.scored_groups] if SUMS in wanted else [],
         [group for group in projections.sampled_groups if len(group.contest)] if SAMPLES in wanted else [],
         {name: [*map(_sent, CATALOGUE[name].build(projections))] for name in sorted(wanted - {SUMS, SAMPLES})},
     )
-
-
-def _on(contest: Contest, questions: set[int]) -> Contest:
-    """Return a contest with only these of its questions."""
-    return replace(contest, entries={code: contest.entries[code] for code in contest.entries.keys() & questions})
 
 
 def _sums(group: ScoredGroup) -> SumRows:

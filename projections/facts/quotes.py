@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,12 @@ class _QuestionRows:
         self.event.append(event)
         self.known_from.append(max(at, self.known_from[-1]) if self.known_from else at)
         self.prices.extend(_known(quote.prices) if None in quote.prices else quote.prices)  # type: ignore[arg-type]
+
+    def of_events(self, event: Int64Array) -> "_QuestionRows":
+        """Return the same rows, whose events have other numbers."""
+        rows = copy(self)
+        rows.event = array("i", event.tolist())
+        return rows
 
     def _side(self, before: "array[int] | None", prices: Sides) -> "array[int]":
         """Return the bids or asks of all rows and the next; rows without one have none of any outcome."""
@@ -139,6 +146,24 @@ class Quotes:
             None if rows.bids is None else rows.by_outcome(rows.bids),
             None if rows.asks is None else rows.by_outcome(rows.asks),
         )
+
+    def on(self, numbers: Mapping[int, int]) -> "Quotes":
+        """Return the quotes of some questions. numbers: by code, what each is numbered instead.
+
+        >>> quotes, codes = Quotes(), {"rain": 0, "snow": 1}
+        >>> for position, name in enumerate(("rain", "snow"), 7):
+        ...     quote = events.Quote(question=name, prices=(position, None))
+        ...     event = events.PricesQuoted(at=1, source="gamma", quoted_at=0, quotes=(quote,))
+        ...     quotes.enter(position, 2, event, codes)
+        >>> snow = quotes.on({1: 0})
+        >>> [*snow], snow.of(0).prices.tolist(), snow.of(0).position.tolist()
+        ([0], [[8, -1]], [8])
+        """
+        found, own = Quotes(), {new: self._questions[code] for code, new in numbers.items() if code in self._questions}
+        used = np.unique(np.concatenate([np.zeros(0, np.int32), *(rows.event for rows in own.values())]))
+        found.sources, found._events, found._count = self.sources, self._events[used], len(used)
+        found._questions = {new: rows.of_events(np.searchsorted(used, rows.event)) for new, rows in own.items()}
+        return found
 
     def last(self, question: int, before: int) -> LastQuote:
         """Return the last quote of a question before a log position. Raises KeyError if there is none."""

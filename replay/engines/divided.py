@@ -1,6 +1,6 @@
 """All tables of a log whose questions are scored in parts, by one of the engines."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -9,15 +9,21 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.catalogue.question_parts import ACCOUNTS, finish, is_by_question, needed, score
+from forecast_ledger.projections.catalogue.question_parts import (
+    ACCOUNTS,
+    QuestionPart,
+    finish,
+    is_by_question,
+    needed,
+    score,
+)
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.scores.time_weighted import MOST_PARTS
-from forecast_ledger.projections.tables.score_tables import facts_on
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.engines.engines import ENGINES, Choice, Engine
 from forecast_ledger.replay.engines.log_frame import LogFrame, UnreadForecasts
 from forecast_ledger.replay.engines.pool import processors
-from forecast_ledger.replay.engines.tasks import Shared, divide, task_size, tasks
+from forecast_ledger.replay.engines.tasks import divide, shared_by_tasks, task_size, tasks
 
 MANY = 1 << 22  # forecasts from which on it is worth starting processes
 
@@ -43,10 +49,12 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     together, about; 0 for as many as `task_size` says. Raises Corrupt, Unavailable.
     """
     wanted = needed(tables)
-    shared = Shared(frame.frame.facts, frame.sealed, wanted)
-    every = np.arange(len(shared.facts.questions))
-    facts = replace(shared.facts, forecasts=UnreadForecasts.of(partial(frame.forecasts_on, every)))
-    parts = ENGINES[engine](shared, tasks(frame, divide(frame, forecasts or task_size(frame)))) if wanted else ()
+    every = np.arange(len(frame.frame.facts.questions))
+    parts: Iterable[QuestionPart] = ()
+    facts = replace(frame.frame.facts, forecasts=UnreadForecasts.of(partial(frame.forecasts_on, every)))
+    if wanted:
+        division = divide(frame, forecasts or task_size(frame))
+        parts = ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division))
     return Projections(facts, cached=finish(facts, parts, wanted))
 
 
@@ -73,16 +81,16 @@ class InParts(Projections):
 
     def _by_question(self, name: str) -> Iterator[Table]:
         """Yield a table some questions at a time; if its key begins with the contest, contest after contest."""
-        facts, wanted = self._frame.frame.facts, frozenset({name})
-        yield self.as_table(name, score(facts, np.zeros(0, np.int64), wanted).tables[name])
+        facts, shared = self._frame.frame.facts, shared_by_tasks(self._frame, frozenset({name}))
+        yield self.as_table(name, score(shared.facts, shared.wanted).tables[name])
         # The parts of a score on a question are fewer than its forecasts squared.
         size, power = self._forecasts, 1
         if name == "score_parts":
             size, power = min(size * _FORECAST // _SCORE_PART, MOST_PARTS), 2
         for contest in sorted(facts.contests) if CATALOGUE[name].key[0] == "contest" else [None]:
             own = None if contest is None else facts.contests[contest].entries
-            shared = Shared(facts_on(facts, contest, None), self._frame.sealed, wanted)
-            for part in ENGINES[self._engine](shared, tasks(self._frame, divide(self._frame, size, own, power))):
+            parts = divide(self._frame, size, own, power)
+            for part in ENGINES[self._engine](shared, tasks(self._frame, parts, contest)):
                 yield self.as_table(name, part.tables[name])
 
     def _by_account(self) -> Iterator[Table]:
@@ -94,13 +102,13 @@ class InParts(Projections):
 def forecasts_within(memory: int, engine: Engine, questions: int) -> int:
     """Return how many forecasts are scored together in about this much memory, in bytes, of all processes.
 
-    questions: of the log; each process has what is known of them. Raises Refused(out_of_range): it is too little.
+    questions: of the log; this process has what is known of them. Raises Refused(out_of_range): it is too little.
     """
     count = processors() + 1 if engine == "processes" else 1  # this process has the results
-    base = _PROCESS + _QUESTION * questions
-    own = memory // count - base
+    base = _PROCESS * count + _QUESTION * questions
+    own = (memory - base) // count
     if own < _LEAST * _FORECAST:
-        least = -(-(base + _LEAST * _FORECAST) * count >> 20)
+        least = -(-(base + _LEAST * _FORECAST * count) >> 20)
         detail = f"{memory >> 20} MiB is too little for the engine {engine} and {questions:,} questions"
         raise Refused("out_of_range", "memory", None, detail, remedy=f"give {least} MiB or more")
     return own // _FORECAST

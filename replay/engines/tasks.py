@@ -1,5 +1,6 @@
 """Tasks: questions whose forecasts are read and scored together, by any process that has the frame of the log."""
 
+import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,6 +12,12 @@ from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import ForecastColumns
+from forecast_ledger.projections.facts.question_facts import (
+    FactsByQuestion,
+    QuestionFacts,
+    with_questions,
+    without_questions,
+)
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts, read_forecasts_on
 
 FORECASTS = 1 << 17  # of a task, about; any number gives the same results
@@ -18,16 +25,20 @@ _OF_EACH = 1 << 12  # forecasts of a task in each segment: fewer are a small par
 
 
 class Task(NamedTuple):
-    """Some questions, by code, and the forecasts on them that are not in segments."""
+    """Some questions, by code, the facts about them, and the forecasts on them that are not in segments.
+
+    The questions of `own` and `rest` are numbered from 0.
+    """
 
     questions: Int64Array
+    own: QuestionFacts
     rest: list[ForecastColumns]
 
 
 class Shared(NamedTuple):
     """What all tasks need; it can be pickled.
 
-    facts: without forecasts. sealed: where those in segments are. wanted: see `question_parts.needed`.
+    facts: without questions. sealed: where the forecasts in segments are. wanted: see `question_parts.needed`.
     """
 
     facts: Facts
@@ -36,8 +47,14 @@ class Shared(NamedTuple):
 
     def score(self, task: Task) -> QuestionPart:
         """Return the part of a task's questions. Raises Corrupt, Unavailable."""
-        forecasts = read_forecasts_on(self.facts, self.sealed, *task)
-        return score(replace(self.facts, forecasts=forecasts), task.questions, self.wanted)
+        facts = with_questions(self.facts, task.own)
+        forecasts = read_forecasts_on(facts, self.sealed, np.arange(len(facts.questions)), task.rest)
+        return score(replace(facts, forecasts=forecasts), self.wanted).numbered(task.questions)
+
+
+def shared_by_tasks(frame: LogFrame, wanted: frozenset[str]) -> Shared:
+    """Return what all tasks of a log need."""
+    return Shared(without_questions(frame.frame.facts), frame.sealed, wanted)
 
 
 def task_size(frame: LogFrame) -> int:
@@ -60,23 +77,32 @@ def divide(
     return np.split(order, np.flatnonzero(np.diff(before // size)) + 1) if len(order) else []
 
 
-def tasks(frame: LogFrame, parts: list[Int64Array]) -> Iterator[Task]:
-    """Yield a task for each part of questions of a log."""
+def tasks(frame: LogFrame, parts: list[Int64Array], contest: str | None = None) -> Iterator[Task]:
+    """Yield a task for each part of questions of a log. contest: the only one in which they are scored."""
+    facts, rests = FactsByQuestion(frame.frame.facts), _rest_of(frame, parts)
+    for part, rest in zip(parts, rests, strict=True):
+        own = facts.on(part.tolist())
+        entries = own.entries if contest is None else {contest: own.entries.get(contest, {})}
+        yield Task(part, own._replace(entries=entries), rest)
+
+
+def _rest_of(frame: LogFrame, parts: list[Int64Array]) -> Iterator[list[ForecastColumns]]:
+    """Yield the forecasts that are not in segments on the questions of each part, which are numbered from 0."""
     rest = frame.frame.rest
     if not rest:
-        yield from (Task(part, []) for part in parts)
+        yield from ([] for _ in parts)
         return
     *columns, lengths, numbers = map(np.concatenate, zip(*rest, strict=True))
-    task_of = np.full(len(frame.frame.counts), -1)  # a question of no part
+    task_of, place = np.full((2, len(frame.frame.counts)), -1)  # a question of no part
     for number, part in enumerate(parts):
-        task_of[part] = number
-    own = task_of[columns[3]]
+        task_of[part], place[part] = number, np.arange(len(part))
+    own, columns[3] = task_of[columns[3]], place[columns[3]]
     order = stable_order(own)
     limits = np.searchsorted(own[order], np.arange(len(parts) + 1)).tolist()
     start = np.cumsum(lengths) - lengths
-    for part, first, end in zip(parts, limits, limits[1:], strict=False):
+    for first, end in itertools.pairwise(limits):
         rows = order[first:end]
         size = lengths[rows]
         inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         forecasts = (*(column[rows] for column in columns), size, numbers[np.repeat(start[rows], size) + inside])
-        yield Task(part, [forecasts] if len(rows) else [])
+        yield [forecasts] if len(rows) else []

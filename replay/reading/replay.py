@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, unseal_pages
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, give_back_memory
 from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedLog, SealedPart
@@ -268,6 +268,8 @@ def read_frame(
 
     with open_parts(location, name, cut, watch, UNREAD | FRAME_UNREAD) as parts:
         frame = frame_of_segments(columns(parts.segments), _within(memory, parts.pages))
+    if read:
+        give_back_memory()
     return LogFrame(frame, SealedForecasts(folder, tuple(read), frame.facts.as_of))
 
 

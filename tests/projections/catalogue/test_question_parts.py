@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.question_parts import SAMPLES, SUMS, finish, needed, score
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
@@ -23,6 +25,7 @@ from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.system.test_stories import STORIES, recorded
 
 NONE = Facts().forecasts
+Sent = TypeVar("Sent")
 
 
 def divided(facts: Facts, random: Random, most: int) -> list[Int64Array]:
@@ -33,11 +36,20 @@ def divided(facts: Facts, random: Random, most: int) -> list[Int64Array]:
 
 
 def in_parts(facts: Facts, parts: list[Int64Array], random: Random, tables: tuple[str, ...] = BUILT) -> CachedResults:
-    """The results of parts that were pickled, and that come in some order; each sees its own forecasts alone."""
-    made, wanted = facts.forecasts, needed(tables)
-    owned = [replace(facts, forecasts=made.rows(np.flatnonzero(np.isin(made.question, part)))) for part in parts]
-    found = [pickle.loads(pickle.dumps(score(*each, wanted))) for each in zip(owned, parts, strict=True)]  # noqa: S301 - ours
+    """The results of parts that come in some order; facts and results were pickled, and each has its own alone."""
+    wanted, shared, by_question = needed(tables), pickled(without_questions(facts)), FactsByQuestion(facts)
+    found = []
+    for codes in parts:
+        own = with_questions(shared, pickled(by_question.on(codes.tolist())))
+        forecasts = facts.forecasts.on(codes, facts.as_of)
+        found.append(pickled(score(replace(own, forecasts=forecasts), wanted).numbered(codes)))
     return finish(replace(facts, forecasts=NONE), random.sample(found, len(found)), wanted)
+
+
+def pickled(sent: Sent) -> Sent:
+    """The same after it was pickled."""
+    received: Sent = pickle.loads(pickle.dumps(sent))  # noqa: S301 - ours
+    return received
 
 
 def check(facts: Facts, random: Random, most: int) -> None:
@@ -107,12 +119,11 @@ SUMMARIES = summarize_tables(oracle.facts_in(recorded("metaculus-2022")))
 def test_only_what_tables_need_is_computed() -> None:
     """Boards need sums of scores, and no row of them."""
     facts = oracle.facts_in(recorded("metaculus-2022"))
-    every = np.arange(len(facts.questions))
     one_each = {"prizes": {SUMS}, "brier": {SAMPLES}, "scores": {"scores"}, "contests": set()}
     assert {name: needed([name]) for name in one_each} == one_each
-    part = score(facts, every, needed(["leaderboard", "prizes"]))
+    part = score(facts, needed(["leaderboard", "prizes"]))
     assert (part.samples, part.tables, len(part.sums)) == ([], {}, 1)
-    part = score(facts, every, needed(["consensus"]))
+    part = score(facts, needed(["consensus"]))
     assert (part.sums, part.samples, [*part.tables]) == ([], [], ["consensus"])
 
 

@@ -149,12 +149,12 @@ def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out
 
 
 def test_the_memory_is_divided_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has 150 MiB for itself, 4,000 bytes a question, and 2,000 bytes a forecast."""
+    """Each has 150 MiB for itself and 2,000 bytes a forecast; one of them has 4,000 bytes a question."""
     monkeypatch.setattr("forecast_ledger.replay.engines.divided.processors", lambda: 3)
-    enough = 150 * 2**20 + 4_000 * 70 + 2_000 * 5_000
-    assert forecasts_within(enough, "local", 70) == 5_000
-    assert forecasts_within(4 * enough, "processes", 70) == 5_000
-    assert forecasts_within(4 * enough - 1, "processes", 70) == 4_999
+    each, questions = 150 * 2**20 + 2_000 * 5_000, 4_000 * 70
+    assert forecasts_within(each + questions, "local", 70) == 5_000
+    assert forecasts_within(4 * each + questions, "processes", 70) == 5_000
+    assert forecasts_within(4 * each + questions - 1, "processes", 70) == 4_999
     engine: Engine
     for engine, least in (("local", 158), ("processes", 632)):  # 150 MiB, 0.04 MiB and 7.8 MiB for 4,096 forecasts
         with pytest.raises(Refused, match=f"and 10 questions; give {least} MiB or more") as refused:

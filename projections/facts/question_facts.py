@@ -1,0 +1,133 @@
+"""The facts about some questions, apart from those that all questions share, so that each part of a log has its own."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+from forecast_ledger.ledger.model import events
+from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.facts.accounts import Books
+from forecast_ledger.projections.facts.columns import (
+    ChangedOutcomes,
+    Contest,
+    Entry,
+    Facts,
+    Settlement,
+    join_pages,
+)
+from forecast_ledger.projections.facts.quotes import Quotes
+
+_Value = TypeVar("_Value")
+_NO_FORECASTS, _ = join_pages([])
+_Closing = tuple[int, int, int]  # see `Facts.closings`
+
+
+class QuestionFacts(NamedTuple):
+    """The facts about some questions, numbered anew; the fields are those of `Facts`.
+
+    entries: those in each contest that has some of the questions, by its id. quotes: see `Books`.
+    """
+
+    questions: list[events.QuestionOpened]
+    opened: list[int]
+    former: dict[int, list[tuple[int, events.QuestionOpened]]]
+    closings: list[_Closing]
+    settlements: list[Settlement]
+    settled: dict[int, type]
+    changed: dict[int, ChangedOutcomes]
+    entries: dict[str, dict[int, Entry]]
+    quotes: Quotes
+
+
+class FactsByQuestion:
+    """The facts about each question of a log, but for its forecasts, found by its code."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._closings, self._settlements = (
+            defaultdict[int, list[_Closing]](list),
+            defaultdict[int, list[Settlement]](list),
+        )
+        for closing in facts.closings:
+            self._closings[closing[1]].append(closing)
+        for settlement in facts.settlements:
+            self._settlements[settlement.question].append(settlement)
+
+    def on(self, codes: Iterable[int]) -> QuestionFacts:
+        """Return the facts about some questions, numbered in this order."""
+        facts, numbers = self._facts, {code: number for number, code in enumerate(codes)}
+        closings = [
+            (position, number, at)
+            for code, number in numbers.items()
+            for position, _, at in self._closings.get(code, ())
+        ]
+        settlements = [
+            each._replace(question=number)
+            for code, number in numbers.items()
+            for each in self._settlements.get(code, ())
+        ]
+        return QuestionFacts(
+            questions=[facts.questions[code] for code in numbers],
+            opened=[facts.opened[code] for code in numbers],
+            former=_numbered(facts.former, numbers),
+            closings=sorted(closings),
+            settlements=sorted(settlements),
+            settled=_numbered(facts.settled, numbers),
+            changed=_numbered(facts.changed, numbers),
+            entries={name: own for name, each in facts.contests.items() if (own := _entries(each, numbers))},
+            quotes=facts.books.quotes.on(numbers),
+        )
+
+
+def _numbered(table: dict[int, _Value], numbers: dict[int, int]) -> dict[int, _Value]:
+    """Return the entries of a table of questions that are numbered, by their numbers."""
+    return {number: table[code] for code, number in numbers.items() if code in table}
+
+
+def _entries(contest: Contest, numbers: dict[int, int]) -> dict[int, Entry]:
+    return {number: entry._replace(question=number) for number, entry in _numbered(contest.entries, numbers).items()}
+
+
+def without_questions(facts: Facts) -> Facts:
+    """Return the facts that all questions share."""
+    return replace(
+        facts,
+        questions=[],
+        opened=[],
+        former={},
+        question_codes=Codes(),
+        closings=[],
+        settlements=[],
+        settled={},
+        changed={},
+        contests={name: replace(contest, entries={}) for name, contest in facts.contests.items()},
+        statuses={},
+        forecasts=_NO_FORECASTS,
+        books=Books(clock=facts.books.clock),
+    )
+
+
+def with_questions(shared: Facts, own: QuestionFacts) -> Facts:
+    """Return facts with questions. shared: what `without_questions` returns.
+
+    Contests without any of the questions are left out; forecasts and accounts are not among the facts.
+    """
+    names = Codes()
+    for question in own.questions:
+        names.add(question.question)
+    contests = {name: replace(shared.contests[name], entries=entries) for name, entries in own.entries.items()}
+    return replace(
+        shared,
+        questions=own.questions,
+        opened=own.opened,
+        former=own.former,
+        question_codes=names,
+        closings=own.closings,
+        settlements=own.settlements,
+        settled=own.settled,
+        changed=own.changed,
+        contests=contests,
+        statuses={},
+        books=Books(clock=shared.books.clock, quotes=own.quotes),
+    )
