@@ -125,6 +125,19 @@ def seal_texts(
     return rows, digest
 
 
+def chain_rows(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) -> tuple[list[bytes], str]:
+    """Return rows with their digests, and the last digest. previous: the digest before the first row.
+
+    heads, ends: the bytes of each row before the digest of the row before it, and after that up to its own digest.
+    """
+    rows, digest = list[bytes](), previous.encode()
+    for head, end in zip(heads, ends, strict=True):
+        body = b"%b%b%b" % (head, digest, end)
+        digest = sha256(body).hexdigest().encode()  # as in `with_digest`, without its calls
+        rows.append(b"%b%b%b%b" % (body, _BEFORE_DIGEST, digest, _AFTER_DIGEST))
+    return rows, digest.decode()
+
+
 def encode_row(recorded: Recorded) -> bytes:
     """Return the bytes of a row with the digest that it states; a rule set has the fields of `recorded_fields`."""
     if type(recorded.event) is not ContestOpened:

@@ -141,17 +141,16 @@ def _after(columns: SegmentColumns, position: int) -> SegmentColumns:
 
 def _checked(pages: Iterator[list[bytes]], segment: Segment, before: Checkpoint) -> Iterator[list[bytes]]:
     """Yield pages whose rows at marks, and the last row, have the digests that the manifest states. Raises Corrupt."""
-    position = before.position
+    position = trusted = before.position
     for rows in pages:
-        trusted = position
-        for row in rows:
-            position += 1
-            if position % MARKED == 0 or position == segment.last:
-                stated = segment.digest if position == segment.last else _mark(segment, position).digest
-                if log.stated_digest(row) != stated:
-                    fault = f"the columns of the segment up to {segment.last} were changed here or soon after"
-                    raise Corrupt(trusted + 1, fault, "store")
-                trusted = position
+        first, position = position + 1, position + len(rows)
+        marked = range(-(-first // MARKED) * MARKED, position + 1, MARKED)
+        for at in [*marked, *([segment.last] if first <= segment.last <= position else [])]:
+            stated = segment.digest if at == segment.last else _mark(segment, at).digest
+            if log.stated_digest(rows[at - first]) != stated:
+                fault = f"the columns of the segment up to {segment.last} were changed here or soon after"
+                raise Corrupt(trusted + 1, fault, "store")
+            trusted = at
         yield rows
     if position != segment.last:
         raise Corrupt(position + 1, f"the segment up to {segment.last} has no such row", "store")
