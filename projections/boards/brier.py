@@ -1,41 +1,16 @@
 """Exact Brier aggregates of binary questions: mean, decomposition, skill, calibration and interpretation."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-import numpy as np
-
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.core.sorting import run_starts, stable_order
-from forecast_ledger.projections.core.wide_int import WideInt
+from forecast_ledger.projections.boards.brier_sums import DECILES, Counts, Sample, bin_sums, counts_by_owner, sums_of
 
-DECILES = tuple(range(0, PROBABILITY + 1, PROBABILITY // 10))  # 1e-9
 EVEN_ODDS_BRIER = Fraction(1, 4)  # the Brier score of a forecaster who always gives 50%
 NORMAL_QUANTILE = Decimal("1.959963984540054")  # 97.5% of the standard normal: OEIS A220510, to 15 decimals
 _DIGITS = Context(prec=80, rounding=ROUND_HALF_EVEN)
-_VALUE_BITS = 30  # 1e9 < 2^30
-_COUNT_BITS = 27  # wide integers can sum at most 2^26 rows
-
-
-class Sample(NamedTuple):
-    """One row for each owner and question, in any order; shape (n,), n <= 2^26.
-
-    owner: codes, below 2^33. probability: of yes, 1e-9. consensus: probability that the consensus gives to yes, 1e-9;
-    -1 if there is none. happened: whether the answer was yes.
-    """
-
-    owner: Int64Array
-    probability: Int64Array
-    consensus: Int64Array
-    happened: BoolArray
-
-    def take(self, index: Int64Array) -> "Sample":
-        """Return the rows at these indices."""
-        return Sample(self.owner[index], self.probability[index], self.consensus[index], self.happened[index])
 
 
 class Aggregate(NamedTuple):
@@ -131,60 +106,9 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     """
     _check(sample, owners)
     by_owner = [Aggregate(0)] * owners
-    for owner, counts in counts_by_owner(sample).items():
+    for owner, counts in counts_by_owner(sums_of(sample)).items():
         by_owner[owner] = aggregate(counts)
     return by_owner
-
-
-class Counts(NamedTuple):
-    """Exact sums over an owner's n rows. All but `mixed` can be added to, or subtracted from, sums over other rows.
-
-    happened: how many came true. squares, consensus: Σ (p - o)² of the owner and of the consensus, 1e-18; a missing
-    consensus counts as probability 0. lacking: how many rows lack a consensus. mixed: Σ k (m - k) / m over groups of m
-    equal forecasts of which k came true: the variance within the groups. Subtracting it from `squares` leaves n times
-    the reliability, and from n times the uncertainty, n times the resolution.
-    """
-
-    n: int = 0
-    happened: int = 0
-    squares: int = 0
-    consensus: int = 0
-    lacking: int = 0
-    mixed: Fraction = Fraction(0)
-
-
-def counts_by_owner(sample: Sample) -> dict[int, Counts]:
-    """Return the counts of each owner who has a row."""
-    order = stable_order(owner_probability_keys(sample))
-    sample = sample.take(order)
-    groups, starts = run_starts(owner_probability_keys(sample)), run_starts(sample.owner)
-    rows = zip(
-        sample.owner[starts].tolist(),
-        np.diff(starts, append=len(sample.owner)).tolist(),
-        _totals(sample.happened.astype(np.int64), starts),
-        _squares(sample.probability, sample.happened, starts),
-        _squares(np.maximum(sample.consensus, 0), sample.happened, starts),
-        _totals((sample.consensus < 0).astype(np.int64), starts),
-        strict=True,
-    )
-    within = _mixed(sample, groups)
-    return {owner: Counts._make([*sums, within[owner]]) for owner, *sums in rows}
-
-
-def owner_probability_keys(sample: Sample) -> Int64Array:
-    """Return one number for each pair of owner and probability, which sorts by owner, then probability."""
-    key: Int64Array = (sample.owner << _VALUE_BITS) | sample.probability
-    return key
-
-
-def owners_of_keys(groups: Int64Array) -> Int64Array:
-    """Return the owners in the numbers of `owner_probability_keys`."""
-    return groups >> _VALUE_BITS
-
-
-def mixed_term(m: int, k: int) -> Fraction:
-    """Return what m equal forecasts, of which k came true, add to an owner's `mixed`."""
-    return Fraction(k * (m - k), m) if m else Fraction(0)
 
 
 def brier_means(contests: Iterable[Aggregate]) -> Means:
@@ -216,23 +140,7 @@ def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> l
     _check(sample, owners)
     if list(bins) != sorted({0, *bins, PROBABILITY}) or bins[0] or bins[-1] != PROBABILITY:
         raise ValueError("bins: the edges must increase from 0 to 1e9")
-    return calibration_bins(bin_sums(sample, bins), bins)
-
-
-def bin_sums(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int], tuple[int, ...]]:
-    """Return, by owner and bin, the number of forecasts, how many came true, and their sum, 1e-9."""
-    last = len(bins) - 1
-    key = sample.owner * last + np.searchsorted(np.array(bins[1:last], np.int64), sample.probability, "right")
-    order = stable_order(key)
-    sample, key = sample.take(order), key[order]
-    starts = run_starts(key)
-    sums = zip(
-        np.diff(starts, append=len(key)).tolist(),
-        _totals(sample.happened.astype(np.int64), starts),
-        _totals(sample.probability, starts),
-        strict=True,
-    )
-    return {divmod(place, last): row for place, row in zip(key[starts].tolist(), sums, strict=True)}
+    return calibration_bins(bin_sums(sums_of(sample), bins), bins)
 
 
 def calibration_bins(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] = DECILES) -> list[Bin]:
@@ -322,39 +230,6 @@ def aggregate(counts: Counts) -> Aggregate:
 
 def _skill(brier: Fraction, reference: Fraction | None) -> Fraction | None:
     return 1 - Fraction(brier, reference) if reference else None
-
-
-def _squares(probability: Int64Array, happened: BoolArray, starts: Int64Array) -> list[int]:
-    """Return Σ (p - o)² over runs, 1e-18, in wide integers: the sum of ten rows can exceed 2^63."""
-    distance = np.where(happened, PROBABILITY - probability, probability)
-    return WideInt.product(distance, distance).run_sums(starts).integers()
-
-
-def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
-    """Return, by owner, Σ k (m - k) / m over groups of m equal forecasts of which k came true; 0 if absent.
-
-    groups: where each group begins. Groups of the same size are summed as integers. Groups of one row, or in which all
-    or none came true, add nothing.
-    """
-    m: Int64Array = np.diff(groups, append=len(sample.owner))
-    k = np.add.reduceat(sample.happened.astype(np.int64), groups) if len(groups) else m
-    products = k * (m - k)
-    mixed = np.flatnonzero(products)
-    key = (sample.owner[groups] << _COUNT_BITS) | m
-    mixed = mixed[stable_order(key[mixed])]
-    key, products = key[mixed], products[mixed]
-    starts = run_starts(key)
-    by_owner: defaultdict[int, Fraction] = defaultdict(Fraction)
-    for place, total in zip(key[starts].tolist(), _totals(products, starts), strict=True):
-        owner, size = divmod(place, 1 << _COUNT_BITS)
-        by_owner[owner] += Fraction(total, size)
-    return by_owner
-
-
-def _totals(values: Int64Array, starts: Int64Array) -> list[int]:
-    """Return sums over runs of numbers whose sum over 2^26 rows fits in 64 bits."""
-    totals: list[int] = np.add.reduceat(values, starts).tolist() if len(starts) else []
-    return totals
 
 
 def _nanos(numerator: Decimal, denominator: Decimal) -> int:

@@ -1,15 +1,15 @@
 """Contests with the same rule set, scored together: a pass over few questions costs about as much as one over many."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards import brier, totals
+from forecast_ledger.projections.boards import brier, brier_sums, totals
 from forecast_ledger.projections.boards.brier_sample import ContestSample, sample_contests
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.sorting import distinct, stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
@@ -83,7 +83,7 @@ class SampledGroup(NamedTuple):
 
     names: list[str]
     contest: Int64Array
-    sample: brier.Sample
+    sample: brier_sums.Sample
     owners: int
 
     def samples(self) -> dict[str, ContestSample]:
@@ -95,25 +95,50 @@ class SampledGroup(NamedTuple):
             for name, first, end in zip(self.names, limits, limits[1:], strict=False)
         }
 
+    def summed(self) -> "SummedSamples":
+        """Return the sums from which Brier aggregates and calibration are computed."""
+        pairs, owner = distinct(self.contest * self.owners + self.sample.owner)
+        return SummedSamples(self.names, self.owners, pairs, brier_sums.sums_of(self.sample._replace(owner=owner)))
+
+
+class SummedSamples(NamedTuple):
+    """The sums of the Brier samples of several contests. names: their ids. owners: how many owners there may be.
+
+    pairs: contest * owners + owner, by the number that the sums have for it; distinct and rising. contest: its index.
+    """
+
+    names: list[str]
+    owners: int
+    pairs: Int64Array
+    sums: brier_sums.BrierSums
+
     def aggregates(self) -> dict[str, dict[int, brier.Aggregate]]:
         """Return the Brier aggregates of each contest, by owner, for owners who have a row."""
-        keys, sample = self._apart()
         by_contest: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
-        for number, counts in brier.counts_by_owner(sample).items():
-            contest, owner = divmod(keys[number], self.owners)
+        for number, counts in brier_sums.counts_by_owner(self.sums).items():
+            contest, owner = divmod(int(self.pairs[number]), self.owners)
             by_contest[self.names[contest]][owner] = brier.aggregate(counts)
         return by_contest
 
     def calibration(self) -> dict[str, list[brier.Bin]]:
         """Return the calibration bins of each contest, by owner and bin."""
-        keys, sample = self._apart()
         by_contest: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
-        for row in brier.calibration_bins(brier.bin_sums(sample)):
-            contest, owner = divmod(keys[row.owner], self.owners)
+        for row in brier.calibration_bins(brier_sums.bin_sums(self.sums)):
+            contest, owner = divmod(int(self.pairs[row.owner]), self.owners)
             by_contest[self.names[contest]].append(row._replace(owner=owner))
         return by_contest
 
-    def _apart(self) -> tuple[list[int], brier.Sample]:
-        """Return the pairs of contest and owner, and the sample with an owner of its own for each pair."""
-        keys, owner = distinct(self.contest * self.owners + self.sample.owner)
-        return keys.tolist(), self.sample._replace(owner=owner)
+
+def add_samples(names: list[str], parts: Sequence[SummedSamples]) -> SummedSamples:
+    """Return the sums of samples of different questions together, of which there is at least one.
+
+    names: the ids of contests that have all those of the parts.
+    """
+    index, owners = {name: number for number, name in enumerate(names)}, parts[0].owners
+    pairs = [
+        int64_array([index[name] for name in part.names])[part.pairs // owners] * owners + part.pairs % owners
+        for part in parts
+    ]
+    every = np.unique(np.concatenate(pairs))
+    sums = [part.sums.renumbered(np.searchsorted(every, own)) for part, own in zip(parts, pairs, strict=True)]
+    return SummedSamples(names, owners, every, brier_sums.added(sums))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from msgspec import structs
 
-from forecast_ledger.projections.boards import brier
+from forecast_ledger.projections.boards import brier, brier_sums
 from forecast_ledger.projections.boards.brier_sample import at_one_instant
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.sorting import distinct
@@ -32,8 +32,8 @@ def option_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterat
     nothing = np.zeros(0, np.int64)
     owner, probability, happened = map(np.concatenate, zip(*parts, (nothing, nothing, np.zeros(0, bool)), strict=True))
     keys, place = distinct(owner)
-    sample = brier.Sample(place, probability, np.full(len(place), -1), happened)
-    for row in brier.calibration_bins(brier.bin_sums(sample)):
+    sample = brier_sums.Sample(place, probability, np.full(len(place), -1), happened)
+    for row in brier.calibration_bins(brier_sums.bin_sums(brier_sums.sums_of(sample))):
         contest, participant = divmod(int(keys[row.owner]), codes)
         yield contest, row._replace(owner=participant)
 

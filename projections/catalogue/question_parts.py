@@ -7,8 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.boards.brier import Sample
-from forecast_ledger.projections.boards.contest_groups import SampledGroup, ScoredGroup, by_contest, contests_by_rules
+from forecast_ledger.projections.boards.brier_sums import BrierSums, GroupSums, OwnerSums
+from forecast_ledger.projections.boards.contest_groups import (
+    ScoredGroup,
+    SummedSamples,
+    add_samples,
+    by_contest,
+    contests_by_rules,
+)
 from forecast_ledger.projections.boards.score_sums import SummedScores, added, summed
 from forecast_ledger.projections.boards.totals import Tally, tallies_of_sums
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
@@ -64,7 +70,7 @@ class QuestionPart(NamedTuple):
     """What rests on the forecasts on some questions. tables: the columns of some tables."""
 
     sums: list[SumRows]
-    samples: list[SampledGroup]
+    samples: list[SummedSamples]
     tables: dict[str, list[Values]]
 
     def numbered(self, codes: Int64Array) -> "QuestionPart":
@@ -81,7 +87,7 @@ def score(facts: Facts, wanted: AbstractSet[str]) -> QuestionPart:
     projections = Projections(replace(facts, contests=contests))
     return QuestionPart(
         [_sums(group) for group in projections.scored_groups] if SUMS in wanted else [],
-        [group for group in projections.sampled_groups if len(group.contest)] if SAMPLES in wanted else [],
+        [group.summed() for group in projections.sampled_groups if len(group.contest)] if SAMPLES in wanted else [],
         {name: [*map(_sent, CATALOGUE[name].build(projections))] for name in sorted(wanted - {SUMS, SAMPLES})},
     )
 
@@ -105,20 +111,22 @@ def finish(facts: Facts, parts: Iterable[QuestionPart], wanted: AbstractSet[str]
     """
     groups = contests_by_rules(facts, sorted(facts.contests))
     sums = [_Sums(facts, names) for names in groups] if SUMS in wanted else []
-    samples: list[SampledGroup] = []
+    samples = [_Samples(names, len(facts.participant_codes.codes) + 1) for names in groups] if SAMPLES in wanted else []
     tables: dict[str, list[list[Values]]] = {}
     for part in parts:
         for group in sums:
             group.add(part.sums)
-        samples += part.samples
+        for each in samples:
+            each.add(part.samples)
         for name, columns in part.tables.items():
             tables.setdefault(name, []).append(columns)
     found = CachedResults()
     for group in sums:
         found.tallies |= group.tallies()
-    if SAMPLES in wanted:
-        own = [[each for each in samples if each.names[0] in names] for names in groups]
-        found.sampled = [_sampled(facts, *each) for each in zip(groups, own, strict=True)]
+    for each in samples:
+        total = each.total()
+        found.aggregates |= total.aggregates()
+        found.calibration |= total.calibration()
     found.columns = {name: _joined(pages) for name, pages in tables.items()}
     return found
 
@@ -175,13 +183,30 @@ def _numbers(names: list[str], some: list[str]) -> Int64Array:
     return int64_array([index[name] for name in some])
 
 
-def _sampled(facts: Facts, names: list[str], parts: Sequence[SampledGroup]) -> SampledGroup:
-    none = np.zeros(0, np.int64)
-    contest = np.concatenate([none, *(_numbers(names, part.names)[part.contest] for part in parts)])
-    empty = Sample(none, none, none, np.zeros(0, bool))
-    columns = zip(empty, *(part.sample for part in parts), strict=True)
-    sample = Sample(*(np.concatenate(pages) for pages in columns))
-    return SampledGroup(names, contest, sample, len(facts.participant_codes.codes) + 1)
+class _Samples:
+    """Sums of the Brier samples in contests of one rule set, which parts add to."""
+
+    def __init__(self, names: list[str], owners: int) -> None:
+        none = np.zeros(0, np.int64)
+        sums = BrierSums(GroupSums(none, none, none), OwnerSums(none, none, WideInt(none, none, none)))
+        self._names, self._sums = names, SummedSamples(names, owners, none, sums)
+        self._waiting: list[SummedSamples] = []
+
+    def add(self, parts: Iterable[SummedSamples]) -> None:
+        """Add those of a part that are of these contests."""
+        self._waiting += [part for part in parts if part.names[0] in self._names]
+        if sum(map(_size, self._waiting)) > max(MOST_SUMS, _size(self._sums)):
+            self.total()
+
+    def total(self) -> SummedSamples:
+        """Return all sums together."""
+        self._sums = add_samples(self._names, [self._sums, *self._waiting])
+        self._waiting = []
+        return self._sums
+
+
+def _size(samples: SummedSamples) -> int:
+    return len(samples.sums.groups.key)
 
 
 def _joined(parts: Sequence[list[Values]]) -> list[Values]:

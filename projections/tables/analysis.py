@@ -9,6 +9,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     ContestScores,
     SampledGroup,
     ScoredGroup,
+    SummedSamples,
     contests_by_rules,
     sample_group,
     score_group,
@@ -35,7 +36,6 @@ class CachedResults:
     tallies: dict[str, totals.Tally] = field(default_factory=dict)
     aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
-    sampled: list[SampledGroup] | None = None
     columns: dict[str, list[Values]] = field(default_factory=dict)
 
     def copy(self) -> "CachedResults":
@@ -63,6 +63,7 @@ class Analysis:
         self._scored: dict[str, ScoredGroup] = {}
         self._sampled: dict[str, SampledGroup] = {}
         self._samples: dict[str, ContestSample] = {}
+        self._sums: dict[str, SummedSamples] = {}
         self._boards: dict[str, list[leaderboard.BoardRow]] = {}
         self._intervals: dict[str, BoardIntervals] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
@@ -127,9 +128,13 @@ class Analysis:
 
     def _sampled_group(self, contest: str) -> SampledGroup:
         if contest not in self._sampled:
-            found = (group for group in self.cached.sampled or () if contest in group.names)
-            self._sampled[contest] = next(found, None) or sample_group(self.facts, [contest], self.chunk)
+            self._sampled[contest] = sample_group(self.facts, [contest], self.chunk)
         return self._sampled[contest]
+
+    def _summed(self, contest: str) -> SummedSamples:
+        if contest not in self._sums:
+            self._sums[contest] = self._sampled_group(contest).summed()
+        return self._sums[contest]
 
     def sample_all(self) -> None:
         """Compute the Brier samples of all contests."""
@@ -139,32 +144,34 @@ class Analysis:
     def aggregates(self, contest: str) -> dict[int, brier.Aggregate]:
         """Return the Brier aggregates of a contest that exist, by participant code, the consensus last."""
         if contest not in self.cached.aggregates:
-            self.cached.aggregates |= self._sampled_group(contest).aggregates()
+            self.cached.aggregates |= self._summed(contest).aggregates()
         return self.cached.aggregates[contest]
 
     def calibration(self, contest: str) -> list[brier.Bin]:
         """Return the calibration bins of a contest, by owner (as in its Brier aggregates) and probability."""
         if contest not in self.cached.calibration:
-            self.cached.calibration |= self._sampled_group(contest).calibration()
+            self.cached.calibration |= self._summed(contest).calibration()
         return self.cached.calibration[contest]
 
     @cached_property
     def sampled_groups(self) -> list[SampledGroup]:
         """The Brier samples of all contests; contests with the same rule set are processed together."""
-        if self.cached.sampled is not None:
-            return self.cached.sampled
         return [sample_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
+
+    @cached_property
+    def _summed_groups(self) -> list[SummedSamples]:
+        return [group.summed() for group in self.sampled_groups]
 
     def aggregate_all(self) -> None:
         """Compute the Brier aggregates of every contest, unless all are cached."""
         if not self.cached.aggregates.keys() >= self.facts.contests.keys():
-            for group in self.sampled_groups:
+            for group in self._summed_groups:
                 self.cached.aggregates = group.aggregates() | self.cached.aggregates
 
     def calibrate_all(self) -> None:
         """Compute the calibration of every contest, unless all are cached."""
         if not self.cached.calibration.keys() >= self.facts.contests.keys():
-            for group in self.sampled_groups:
+            for group in self._summed_groups:
                 self.cached.calibration = group.calibration() | self.cached.calibration
 
     @cached_property

@@ -12,9 +12,10 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.ledger.model import publication_stamps
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
-from forecast_ledger.projections.boards import admission, brier, corp, leaderboard, totals
+from forecast_ledger.projections.boards import admission, brier, leaderboard, totals
 from forecast_ledger.projections.boards.boards_over_time import answered_at, tallies_over_time
 from forecast_ledger.projections.boards.contest_groups import contests_by_rules
+from forecast_ledger.projections.calibration import corp
 from forecast_ledger.projections.calibration.consistency import MOST_FORECASTS, Place, affordable, consistency_band
 from forecast_ledger.projections.calibration.murphy import PARTS, murphy_curves
 from forecast_ledger.projections.calibration.open_time import agreeing_counts, edges_in_nanos, timed_bins

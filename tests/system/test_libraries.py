@@ -29,8 +29,9 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROB
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion, Range
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.brier import Aggregate, Sample, aggregates, calibration
-from forecast_ledger.projections.boards.corp import recalibrate
+from forecast_ledger.projections.boards.brier import Aggregate, aggregates, calibration
+from forecast_ledger.projections.boards.brier_sums import Sample
+from forecast_ledger.projections.calibration.corp import recalibrate
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform

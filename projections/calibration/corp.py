@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.boards.brier import Sample
+from forecast_ledger.projections.boards.brier_sums import Sample
 from forecast_ledger.projections.core.sorting import run_starts
 
 
