@@ -6,15 +6,21 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
+from forecast_ledger.ledger.core.remote_files import open_remote
+
 _UNPACKED, _PACKED = 2**28, 100  # bytes of a row group; compression ratio allowed above that
 
 
 def open_regular(path: Path, most: int | None = None) -> BufferedReader:
     """Open a regular file for reading; symbolic links are not followed. most: the largest size allowed, in bytes.
 
+    path: also of a remote file, as `remote_files.folder_at` returns.
+
     Raises OSError: the file does not exist; it is a link, folder, FIFO, socket or device; it is too large.
     ValueError: the path contains a NUL byte.
     """
+    if not isinstance(path, Path):
+        return open_remote(path, most)
     _check_regular(path, path.lstat())
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

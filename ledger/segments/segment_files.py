@@ -115,8 +115,7 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Ite
     path = folder / entry.name
     try:
         with open_regular(path) as opened:
-            status = os.fstat(opened.fileno())
-            footer = _footer(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+            footer = _footer(path, entry.sha256, _status(path))
             names = _dictionaries(schema)
             with parquet.ParquetFile(opened, metadata=footer.metadata, read_dictionary=names) as file:
                 if file.metadata.num_rows != entry.rows:
@@ -129,6 +128,14 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Ite
         raise Corrupt(position, f"{path}: {reason}; {RESTORE}", "store") from None
 
 
+def _status(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from another one in its place; nothing for a remote file."""
+    if not isinstance(path, Path):
+        return ()
+    status = path.lstat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 class _Footer(NamedTuple):
     """The metadata of a file, and the ends of the ids of questions in each row group; none if it has no questions."""
 
@@ -137,10 +144,10 @@ class _Footer(NamedTuple):
 
 
 @lru_cache(_FOOTERS)
-def _footer(path: Path, status: tuple[int, ...]) -> _Footer:  # noqa: ARG001 - a part of the key
+def _footer(path: Path, digest: str, status: tuple[int, ...]) -> _Footer:  # noqa: ARG001 - parts of the key
     """Read the footer of a Parquet file, and check it; each of many tasks reads a few rows of the same files.
 
-    status: tells the file from another one in its place.
+    digest, status: tell the file from another one in its place.
     """
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 

@@ -3,7 +3,6 @@
 A folder holds what its manifest lists; the rename of a new manifest is the one moment at which it changes.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from hashlib import file_digest, sha256
@@ -118,6 +117,8 @@ def read_manifest(folder: Path) -> SegmentManifest:
         with open_regular(path, LARGEST_MANIFEST) as file:
             content = file.read()
     except FileNotFoundError:
+        if not isinstance(folder, Path):
+            raise Absent(f"{folder}: not a folder of segments: there is no {MANIFEST} in it") from None
         if not folder.exists():
             raise Absent(f"{folder}: no such folder; `forecast-ledger seal LOG {folder}` makes one") from None
         what = f"it is a folder, and there is no {MANIFEST} in it; `forecast-ledger seal LOG FOLDER` makes one"
@@ -175,7 +176,7 @@ def describe_file(path: Path, rows: int) -> SegmentFile:
     """Return the entry of a file. Raises OSError: it is missing, or not a regular file."""
     with open_regular(path) as file:
         digest = file_digest(file, "sha256").hexdigest()
-        return SegmentFile(path.name, rows, os.fstat(file.fileno()).st_size, digest)
+        return SegmentFile(path.name, rows, file.tell(), digest)
 
 
 def check_file(folder: Path, entry: SegmentFile, position: int) -> None:

@@ -3,7 +3,6 @@
 Import it late: eventsourcing, which it imports, changes `dataclasses` for the whole process.
 """
 
-import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, redacted
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import (
@@ -229,12 +229,14 @@ def rows_at(location: str, name: str, *, read_only: bool = False) -> Rows:
 
 
 def _rows(location: str, name: str, *, read_only: bool) -> Rows:
+    if is_folder(location):
+        folder = folder_at(location)
+        if not read_only:
+            reason = "a remote folder is only read; copy it to this machine" if is_remote(location) else READ_ONLY
+            raise Unavailable(f"{redacted(location)}: {reason}")
+        return SegmentRows(folder, name)
     path = _path(location)
     if path is not None:
-        if _is_folder(path):
-            if not read_only:
-                raise Unavailable(f"{path}: {READ_ONLY}")
-            return SegmentRows(Path(path), name)
         if path != MEMORY:
             _check_path(path, read_only=read_only)
         return SQLite(path, name, read_only=read_only)
@@ -285,15 +287,6 @@ def has_segments_beside(location: str | PathLike[str]) -> bool:
         return False
 
 
-def redacted(location: str) -> str:
-    """Return a location without its password, for messages.
-
-    >>> redacted("postgresql://ada:s@c/ret@db.example/forecasts")
-    'postgresql://ada:…@db.example/forecasts'
-    """
-    return re.sub(r"^(\w+://[^/@:]*):.*@", r"\1:…@", location, flags=re.DOTALL)
-
-
 def _path(location: str) -> str | None:
     """Return the path of an SQLite file; None for a PostgreSQL database. Raises Unavailable."""
     scheme, separator, rest = location.partition("://")
@@ -308,11 +301,20 @@ def _path(location: str) -> str | None:
     return None
 
 
-def _is_folder(path: str) -> bool:
-    """Return whether a path is that of a folder; one that no file can have is not."""
+def is_folder(location: str | PathLike[str]) -> bool:
+    """Return whether a location is that of a folder, on this machine or in an object store, whether it exists or not.
+
+    A path that no file can have is not.
+
+    >>> is_folder("s3://bucket/season-segments"), is_folder("."), is_folder("postgresql://host/ledgers")
+    (True, True, False)
+    """
+    if is_remote(location):
+        return True
     try:
-        return bool(path) and path != MEMORY and Path(path).is_dir()
-    except (OSError, ValueError):
+        path = _path(fspath(location))
+        return bool(path) and path != MEMORY and Path(str(path)).is_dir()
+    except (OSError, ValueError, Unavailable):
         return False
 
 

@@ -7,7 +7,6 @@ from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
 from os import PathLike
-from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -19,6 +18,7 @@ from forecast_ledger.ledger.batching.requests import Requests
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Conflict, Refused
+from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
@@ -302,7 +302,7 @@ def _known_from(segments: str | PathLike[str], path_or_url: str | PathLike[str],
     from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415
 
     with closing(Store.open(path_or_url, name, read_only=True)) as store:
-        sealed = SealedLog(Path(segments), name)
+        sealed = SealedLog(folder_at(segments), name)
         sealed.check_same(store)
         return known_at_end(sealed, store)
 

@@ -10,9 +10,10 @@ import msgspec
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.core.remote_files import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing.store import PAGE, redacted
+from forecast_ledger.ledger.storing.store import PAGE
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.files.manifest import Manifest, is_segments, read_manifest
 from forecast_ledger.replay.files.restore import exported_pages as exported

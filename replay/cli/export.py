@@ -97,18 +97,19 @@ def export(
 
 
 @click.command(name="import", epilog="Example: forecast-ledger import season-csv copy.db")
-@click.argument("exported", metavar="EXPORT", type=click.Path(path_type=Path))
+@click.argument("exported", metavar="EXPORT")
 @log_argument
 @name_option
 @table_options
 @report_errors
-def restore(exported: Path, log: str, name: str, view: View) -> None:
+def restore(exported: str, log: str, name: str, view: View) -> None:
     """Copy the log in EXPORT into a new ledger.
 
-    EXPORT is what `export` or `seal` wrote. Rows, instants, ids and digests stay the same. If the ledger is not empty,
-    its log must be the beginning of the exported log; the rest is appended. All of EXPORT is checked before anything is
-    written.
+    EXPORT is what `export` or `seal` wrote, or the URL of a folder of segments. Rows, instants, ids and digests stay
+    the same. If the ledger is not empty, its log must be the beginning of the exported log; the rest is appended. All
+    of EXPORT is checked before anything is written.
     """
+    from forecast_ledger.ledger.core.remote_files import folder_at
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.manifest import read_manifest
     from forecast_ledger.replay.files.restore import restore as restored
@@ -119,7 +120,7 @@ def restore(exported: Path, log: str, name: str, view: View) -> None:
             appended = restored(exported, log, name, watch)
     except FileExistsError as error:
         fail(f"{log}: {error}", USAGE)
-    manifest = read_manifest(exported)
+    manifest = read_manifest(folder_at(exported))
     row = dict(zip(IMPORTED, (appended, manifest.log_position, manifest.log_digest), strict=True))
     emit(IMPORTED, [row], view)
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
@@ -158,7 +159,7 @@ def _table_names(tables: str) -> list[str]:
 
 @click.command(epilog="Example: forecast-ledger seal season.db season-segments")
 @log_argument
-@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.argument("folder", required=False)
 @click.option(
     "--rows",
     type=click.IntRange(1, 1 << 24),
@@ -169,7 +170,7 @@ def _table_names(tables: str) -> list[str]:
 @name_option
 @table_options
 @report_errors
-def seal(log: str, folder: Path | None, rows: int, name: str, view: View) -> None:
+def seal(log: str, folder: str | None, rows: int, name: str, view: View) -> None:
     """Write the log as Parquet files to FOLDER, in segments.
 
     By default, FOLDER is beside the log, with its name and `.segments`; leaderboard, table, explain, diff, blame and
@@ -178,7 +179,8 @@ def seal(log: str, folder: Path | None, rows: int, name: str, view: View) -> Non
     back and compared with the log before FOLDER lists it, so that sealing can be interrupted and run again. Commands
     that read a LOG read FOLDER too; it takes about a tenth of the log's space.
     """
-    from forecast_ledger.ledger.storing.store import redacted, segments_beside
+    from forecast_ledger.ledger.core.remote_files import redacted
+    from forecast_ledger.ledger.storing.store import segments_beside
     from forecast_ledger.replay.files.seal import seal as sealed
 
     require_columns(view, SEALED)

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -53,9 +52,10 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
 
 def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bool) -> Location:
     """Return the location of a log, with its segments if they are to be read."""
-    if segments is None and (trust == "rows" or (trust is None and (not found or Path(log).is_dir()))):
+    from forecast_ledger.ledger.storing.store import has_segments_beside, is_folder
+
+    if segments is None and (trust == "rows" or (trust is None and (not found or is_folder(log)))):
         return log
-    from forecast_ledger.ledger.storing.store import has_segments_beside
     from forecast_ledger.replay.reading.with_segments import WithSegments
 
     if segments is not None:
@@ -63,7 +63,7 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
     beside = has_segments_beside(log)
     if trust is None:
         return WithSegments(log, tell=say) if beside else log
-    if not beside and not Path(log).is_dir():
+    if not beside and not is_folder(log):
         fail("--trust files is for segments: give their folder as LOG, or with --segments", USAGE)
     return WithSegments(log)
 

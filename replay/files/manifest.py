@@ -84,8 +84,8 @@ def read_manifest(export: Path) -> Manifest:
 
 
 def is_segments(export: Path) -> bool:
-    """Return whether an export is a folder of segments."""
-    return export.is_dir() and os.path.lexists(export / segment_manifest.MANIFEST)
+    """Return whether an export is a folder of segments, as each remote one is."""
+    return not isinstance(export, Path) or (export.is_dir() and os.path.lexists(export / segment_manifest.MANIFEST))
 
 
 def _of_segments(folder: Path) -> Manifest:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Unavailable
+from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
@@ -45,10 +46,11 @@ def restore(
 ) -> int:
     """Append the rows of an export, or of a folder of segments, that a ledger does not have; return their number.
 
-    The whole export is checked before anything is written, and each command is decided again, as in `verify`. An
-    interrupted import can be run again. Raises, first that applies: Refused (the name is not an id), Unavailable (the
-    export is not complete, or the store cannot be opened), Corrupt (the exported log), FileExistsError (the ledger is
-    the export's own file, or not the beginning of the export), Conflict (another process is writing).
+    export: also the URL of a folder of segments. The whole export is checked before anything is written, and each
+    command is decided again, as in `verify`. An interrupted import can be run again. Raises, first that applies:
+    Refused (the name is not an id), Unavailable (the export is not complete, or the store cannot be opened), Corrupt
+    (the exported log), FileExistsError (the ledger is the export's own file, or not the beginning of the export),
+    Conflict (another process is writing).
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import commands, export, open, restore
@@ -60,9 +62,9 @@ def restore(
     1
     """
     values.check_id(name, "name")
-    export = Path(export)
+    export = folder_at(export)
     manifest = read_manifest(export)
-    if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - location may be a URL
+    if isinstance(export, Path) and os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - location may be a URL
         raise FileExistsError("this is the export itself; name another file for the ledger")
     with closing(_check_rows(export, manifest)) as checked:
         audit = Audit()
@@ -119,7 +121,7 @@ def _check_files(export: Path, manifest: Manifest, facts: Facts) -> None:
         _check_database(export, manifest, facts)
         return
     if manifest.format == SEGMENTS:
-        with closing(Store.open(export, manifest.ledger, read_only=True)) as segments:
+        with closing(Store.open(str(export), manifest.ledger, read_only=True)) as segments:
             for fault in segments.faults():
                 raise Corrupt(fault.position or 1, fault.message, "store")
     for part in manifest.tables.values():
@@ -203,7 +205,7 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
 def exported_pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
     """Return the rows of the log in an export, page by page. Raises Unavailable: they cannot be read."""
     if manifest.format == SEGMENTS:
-        with closing(Store.open(export, manifest.ledger, read_only=True)) as segments:
+        with closing(Store.open(str(export), manifest.ledger, read_only=True)) as segments:
             yield from segments.pages()
         return
     if manifest.format != SQLITE and manifest.format not in FILE_FORMATS:

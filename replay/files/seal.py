@@ -4,12 +4,13 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.errors import Absent
+from forecast_ledger.ledger.core.errors import Absent, Unavailable
+from forecast_ledger.ledger.core.remote_files import is_remote, redacted
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
 from forecast_ledger.ledger.segments.segment_manifest import MOST_ROWS
-from forecast_ledger.ledger.storing.store import redacted, segments_beside
+from forecast_ledger.ledger.storing.store import segments_beside
 from forecast_ledger.replay.reading.replay import Watch, open_store
 
 
@@ -52,6 +53,8 @@ def seal(
     folder = folder if folder is not None else segments_beside(log)
     if folder is None:
         raise ValueError(f"{redacted(fspath(log))}: there is no place beside it; give a folder")
+    if is_remote(folder):
+        raise Unavailable(f"{redacted(fspath(folder))}: seal into a folder on this machine, and copy that")
     with open_store(log, name) as store:
         if not store.newest():
             raise Absent(f"{log} has no ledger named {name!r}, or it has no events yet; nothing was sealed")

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
-from forecast_ledger.ledger.storing.store import Store, has_segments_beside, segments_beside
+from forecast_ledger.ledger.storing.store import Store, has_segments_beside, is_folder, segments_beside
 
 Trust = Literal["files", "rows"]
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
@@ -44,8 +45,8 @@ class WithSegments(PathLike[str]):
         Raises ValueError: no such trust, or there is no folder.
         """
         self.log, self.trust, self._tell = fspath(log), trust, tell
-        self.is_whole = Path(self.log).is_dir()  # whether there are no other rows than those of the segments
-        found = Path(folder) if folder is not None else _found(self.log)
+        self.is_whole = is_folder(self.log)  # whether there are no other rows than those of the segments
+        found = folder_at(folder) if folder is not None else _found(self.log)
         if trust not in TRUSTS or found is None:
             raise ValueError(f"trust {trust!r}: give {' or '.join(TRUSTS)}, and a folder of segments or a log with one")
         self.folder = found
@@ -84,6 +85,6 @@ class WithSegments(PathLike[str]):
 
 def _found(log: str) -> Path | None:
     """Return the folder of a log: itself, or the one beside it. None if there is none."""
-    if Path(log).is_dir():
-        return Path(log)
+    if is_folder(log):
+        return folder_at(log)
     return segments_beside(log) if has_segments_beside(log) else None

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
-from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
@@ -84,7 +84,7 @@ class Runner:
             self._tracking = self._checked(self._model.tracking())
             self._indexed = self._model.is_indexed()
             if segments is not None:
-                self._read_segments(SealedLog(Path(segments), self._name))
+                self._read_segments(SealedLog(folder_at(segments), self._name))
         except BaseException:
             self.close()
             raise

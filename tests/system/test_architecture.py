@@ -18,9 +18,13 @@ STORES = {
     "ledger.storing.postgres",
 }  # know the library that keeps rows
 # What of the ledger reads a clock, waits, has files, or talks to a store.
-SHELL = {"ledger.core.gc_pause", "ledger.core.regular_files", "ledger.batching", "ledger.storing"} | {
-    f"ledger.segments.{name}" for name in ("sealing", "segment_files", "segment_manifest")
-}
+SHELL = {
+    "ledger.core.gc_pause",
+    "ledger.core.regular_files",
+    "ledger.core.remote_files",
+    "ledger.batching",
+    "ledger.storing",
+} | {f"ledger.segments.{name}" for name in ("sealing", "segment_files", "segment_manifest")}
 # What projections may see of the ledger.
 PURE = (
     {"ledger.segments.rebuilt_rows", "ledger.segments.segment_columns"}

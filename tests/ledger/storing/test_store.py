@@ -262,7 +262,7 @@ def unavailable(path: Path | str, *, read_only: bool = False) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["mysql://host/db", "http://host/db", "mongodb+srv://x", "://", "file:///tmp/x.db"])
+@pytest.mark.parametrize("url", ["mysql://host/db", "mongodb+srv://x", "://"])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_an_unknown_scheme_is_refused(url: str, read_only: bool) -> None:
     """The message says what a location can be."""

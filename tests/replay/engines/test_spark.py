@@ -37,7 +37,8 @@ def season(tmp_path: Path) -> Path:
 def check(season: Path) -> None:
     """Every table is that of a replay without an engine, from segments and from the log."""
     expected = summarize_tables(replay(season).projections.facts)
-    for location in (WithSegments(season), season):
+    remote = WithSegments(season, f"file://{season}.segments")  # each process opens the URL
+    for location in (WithSegments(season), remote, season):
         projections = replay(location, engine="spark").projections
         assert summarize_tables(projections.facts, projections.cached) == expected
     parts = replay(WithSegments(season), engine="spark", memory=1 << 30).projections

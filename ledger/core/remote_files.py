@@ -1,0 +1,108 @@
+"""Folders in an object store, such as s3://bucket/season-segments, which fsspec and its packages for stores know."""
+
+import io
+import re
+from collections.abc import Callable
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeVar
+
+from forecast_ledger.ledger.core.errors import Unavailable
+
+_READ_AHEAD = 1 << 20  # bytes
+_DATABASES = {"sqlite", "postgresql", "postgres"}  # URLs that are none of folders
+_NEEDED = "for the URL of a folder in an object store, run pip install 'forecast-ledger[remote]'"
+_Result = TypeVar("_Result")
+
+
+def is_remote(location: str | PathLike[str]) -> bool:
+    """Return whether a location is the URL of a folder.
+
+    >>> [is_remote(each) for each in ("s3://bucket/season-segments", "postgresql://host/ledgers", "season-segments")]
+    [True, False, False]
+    """
+    return _scheme(location) not in {"", *_DATABASES}
+
+
+def _scheme(location: str | PathLike[str]) -> str:
+    found = re.match(r"([a-z][a-z0-9+.-]*)://", fspath(location), re.ASCII)
+    return found[1] if found else ""
+
+
+def redacted(location: str) -> str:
+    """Return a location without its password, for messages.
+
+    >>> redacted("postgresql://ada:s@c/ret@db.example/forecasts")
+    'postgresql://ada:…@db.example/forecasts'
+    """
+    return re.sub(r"^(\w+://[^/@:]*):.*@", r"\1:…@", location, flags=re.DOTALL)
+
+
+def folder_at(location: str | PathLike[str]) -> Path:
+    """Return the folder at a path or a URL; nothing is opened. A remote one can be joined, opened and pickled alone.
+
+    Raises Unavailable: it is a URL, and the packages for it are not installed.
+    """
+    if not is_remote(location):
+        return Path(location)
+    unknown = f"{_scheme(location)}:// is not supported; give a file path or a postgresql:// URL"
+    try:
+        folder: Path = import_module("upath").UPath(fspath(location))
+        _ = folder.fs  # type: ignore[attr-defined]  # which imports the package of the store
+    except ImportError as error:
+        reason = f"{unknown}; {_NEEDED}" if error.name == "upath" else str(error)
+        raise Unavailable(f"{redacted(fspath(location))}: {reason}") from None
+    except ValueError:
+        raise Unavailable(f"{redacted(fspath(location))}: {unknown}, or that of a folder in an object store") from None
+    return folder
+
+
+def open_remote(path: Any, most: int | None = None) -> io.BufferedReader:
+    """Open a remote file for reading. most: the largest size allowed, in bytes.
+
+    Raises OSError: it does not exist, cannot be reached, or is too large; reading it raises nothing else either.
+    """
+    file = _Remote(path)
+    if most is not None and (size := file.seek(0, io.SEEK_END)) > most:
+        file.close()
+        raise OSError(f"{path}: the file has {size} bytes; at most {most} are allowed")
+    file.seek(0)
+    return io.BufferedReader(file, _READ_AHEAD)
+
+
+class _Remote(io.RawIOBase):
+    """A remote file, whose errors are OSErrors: each kind of store has errors of its own."""
+
+    def __init__(self, path: Any) -> None:
+        self._file = self._tried(lambda: path.open("rb"))
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._tried(lambda: int(self._file.seek(offset, whence)))
+
+    def tell(self) -> int:
+        return self._tried(lambda: int(self._file.tell()))
+
+    def readinto(self, buffer: Any) -> int:
+        read = self._tried(lambda: bytes(self._file.read(len(buffer))))
+        buffer[: len(read)] = read
+        return len(read)
+
+    def close(self) -> None:
+        if not self.closed and hasattr(self, "_file"):
+            self._file.close()
+        super().close()
+
+    def _tried(self, step: Callable[[], _Result]) -> _Result:
+        try:
+            return step()
+        except OSError:
+            raise
+        except Exception as error:
+            raise OSError(f"{type(error).__name__}: {error}") from error
