@@ -297,10 +297,10 @@ class Unavailable(LedgerError):
 
     >>> from forecast_ledger import Unavailable, open
     >>> try:
-    ...     open("https://example.org/season.db")
+    ...     open("mysql://example.org/season")
     ... except Unavailable as error:
-    ...     print(error)
-    https://example.org/season.db: https:// is not supported; give a file path or a postgresql:// URL
+    ...     print(str(error).partition(";")[0])
+    mysql://example.org/season: mysql:// is not supported
     """
 
     kind = "unavailable"

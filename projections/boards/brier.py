@@ -99,6 +99,7 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     Source:  Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score" and "1.5 Brier Skill Score"; Murphy
     (1973), Journal of Applied Meteorology 12(4):595-600, doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2.
 
+    >>> import numpy as np
     >>> columns = [np.array(column) for column in ([0, 0], [800_000_000, 400_000_000], [-1, -1], [True, False])]
     >>> own = aggregates(Sample(*columns), owners=1)[0]
     >>> own.brier, own.resolution_term, own.skill_against_even_odds
@@ -133,6 +134,7 @@ def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> l
     bins: the edges, 1e-9, increasing from 0 to 1e9.
     Raises:  ValueError if an owner or a probability is out of range, or the edges are not as described.
 
+    >>> import numpy as np
     >>> columns = [np.array(column) for column in ([0, 0], [100_000_000, 199_999_999], [-1, -1], [False, True])]
     >>> [(row.lower, row.upper, row.n, row.happened) for row in calibration(Sample(*columns), owners=1)]
     [(100000000, 200000000, 2, 1)]
