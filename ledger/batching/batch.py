@@ -194,6 +194,8 @@ class Batch:
         """
         begin = len(outcomes)
         place = self._accept_quick(remaining)
+        if place == begin:
+            return place
         ids, quick = requests.ids[begin:place], requests.quick
         texts = quick.command[begin:place], quick.event[begin:place]
         rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, *texts)
