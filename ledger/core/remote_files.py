@@ -1,5 +1,6 @@
 """Folders in an object store, such as s3://bucket/season-segments, which fsspec and its packages for stores know."""
 
+import errno
 import io
 import re
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 from forecast_ledger.ledger.core.errors import Unavailable
 
 _READ_AHEAD = 1 << 20  # bytes
-_DATABASES = {"sqlite", "postgresql", "postgres"}  # URLs that are none of folders
+_DATABASES = {"sqlite", "postgresql", "postgres"}  # URLs that do not name a folder
 _NEEDED = "for the URL of a folder in an object store, run pip install 'forecast-ledger[remote]'"
 _Result = TypeVar("_Result")
 
@@ -30,51 +31,61 @@ def _scheme(location: str | PathLike[str]) -> str:
     return found[1] if found else ""
 
 
-def redacted(location: str) -> str:
+def redacted(location: object) -> str:
     """Return a location without its password, for messages.
 
     >>> redacted("postgresql://ada:s@c/ret@db.example/forecasts")
     'postgresql://ada:…@db.example/forecasts'
     """
-    return re.sub(r"^(\w+://[^/@:]*):.*@", r"\1:…@", location, flags=re.DOTALL)
+    return re.sub(r"^([\w+.-]+://[^/@:]*):.*@", r"\1:…@", str(location), flags=re.DOTALL)
 
 
 def folder_at(location: str | PathLike[str]) -> Path:
-    """Return the folder at a path or a URL; nothing is opened. A remote one can be joined, opened and pickled alone.
+    """Return the folder at a path or a URL. A remote one can only be joined, opened and pickled.
 
-    Raises Unavailable: it is a URL, and the packages for it are not installed.
+    Raises Unavailable: it is a URL, and its kind of store is not known, needs a package, or cannot be used.
     """
     if not is_remote(location):
         return Path(location)
-    unknown = f"{_scheme(location)}:// is not supported; give a file path or a postgresql:// URL"
+    scheme, shown = _scheme(location), redacted(location)
+    unknown = f"{scheme}:// is not supported; give a file path or a postgresql:// URL"
     try:
+        import_module("fsspec").get_filesystem_class(scheme)
         folder: Path = import_module("upath").UPath(fspath(location))
-        _ = folder.fs  # type: ignore[attr-defined]  # which imports the package of the store
+        _ = folder.fs, folder / "name"  # type: ignore[attr-defined]  # which makes what reads the store
     except ImportError as error:
-        reason = f"{unknown}; {_NEEDED}" if error.name == "upath" else str(error)
-        raise Unavailable(f"{redacted(fspath(location))}: {reason}") from None
-    except ValueError:
-        raise Unavailable(f"{redacted(fspath(location))}: {unknown}, or that of a folder in an object store") from None
+        reason = f"{unknown}; {_NEEDED}" if error.name in {"upath", "fsspec"} else str(error)
+        raise Unavailable(f"{shown}: {reason}") from None
+    except Exception as error:  # each kind of store has errors of its own
+        is_unknown = str(error).startswith("Protocol not known")
+        reason = f"{unknown}, or that of a folder in an object store" if is_unknown else _told(error)
+        raise Unavailable(f"{shown}: {reason}") from error
     return folder
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def open_remote(path: Any, most: int | None = None) -> io.BufferedReader:
     """Open a remote file for reading. most: the largest size allowed, in bytes.
 
-    Raises OSError: it does not exist, cannot be reached, or is too large; reading it raises nothing else either.
+    Raises FileNotFoundError, OSError (it is too large), Unavailable (it cannot be read now; later reading raises that
+    too).
     """
     file = _Remote(path)
     if most is not None and (size := file.seek(0, io.SEEK_END)) > most:
         file.close()
-        raise OSError(f"{path}: the file has {size} bytes; at most {most} are allowed")
+        raise OSError(f"{redacted(path)}: the file has {size} bytes; at most {most} are allowed")
     file.seek(0)
     return io.BufferedReader(file, _READ_AHEAD)
 
 
 class _Remote(io.RawIOBase):
-    """A remote file, whose errors are OSErrors: each kind of store has errors of its own."""
+    """A remote file. What a store raises, unless a file is missing, says nothing about the log: it is Unavailable."""
 
     def __init__(self, path: Any) -> None:
+        self._path = path
         self._file = self._tried(lambda: path.open("rb"))
 
     def readable(self) -> bool:
@@ -102,7 +113,7 @@ class _Remote(io.RawIOBase):
     def _tried(self, step: Callable[[], _Result]) -> _Result:
         try:
             return step()
-        except OSError:
-            raise
-        except Exception as error:
-            raise OSError(f"{type(error).__name__}: {error}") from error
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileNotFoundError(errno.ENOENT, "No such file") from error
+        except Exception as error:  # each kind of store has errors of its own
+            raise Unavailable(f"{redacted(self._path)}: {_told(error)}; try again") from error

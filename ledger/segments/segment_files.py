@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.regular_files import check_packed, open_regular
+from forecast_ledger.ledger.core.remote_files import redacted
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, schemas
 from forecast_ledger.ledger.segments.segment_manifest import RESTORE, Segment, SegmentFile
 
@@ -125,7 +126,7 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Ite
                 yield file, footer.questions
     except _READ_ERRORS as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise Corrupt(position, f"{path}: {reason}; {RESTORE}", "store") from None
+        raise Corrupt(position, f"{redacted(path)}: {reason}; {RESTORE}", "store") from None
 
 
 def _status(path: Path) -> tuple[int, ...]:

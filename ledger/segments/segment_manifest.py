@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.core.remote_files import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
 
@@ -118,17 +119,17 @@ def read_manifest(folder: Path) -> SegmentManifest:
             content = file.read()
     except FileNotFoundError:
         if not isinstance(folder, Path):
-            raise Absent(f"{folder}: not a folder of segments: there is no {MANIFEST} in it") from None
+            raise Absent(f"{redacted(folder)}: not a folder of segments: there is no {MANIFEST} in it") from None
         if not folder.exists():
             raise Absent(f"{folder}: no such folder; `forecast-ledger seal LOG {folder}` makes one") from None
         what = f"it is a folder, and there is no {MANIFEST} in it; `forecast-ledger seal LOG FOLDER` makes one"
-        raise Absent(f"{folder}: not a ledger: {what}") from None
+        raise Absent(f"{redacted(folder)}: not a ledger: {what}") from None
     except OSError as error:
-        raise Unavailable(f"{path}: {error.strerror or error}") from None
+        raise Unavailable(f"{redacted(path)}: {error.strerror or error}") from None
     try:
         manifest = msgspec.json.decode(content, type=SegmentManifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Unavailable(f"{path}: this version cannot read it: {error}; {RESTORE}") from None
+        raise Unavailable(f"{redacted(path)}: this version cannot read it: {error}; {RESTORE}") from None
     _check_chain(manifest, path)
     return manifest
 
@@ -137,10 +138,10 @@ def _check_chain(manifest: SegmentManifest, path: Path) -> None:
     end, chain = START, GENESIS
     for segment in manifest.segments:
         if segment.version > VERSION:
-            raise Unavailable(f"{path}: segments of version {segment.version} need a newer program")
+            raise Unavailable(f"{redacted(path)}: segments of version {segment.version} need a newer program")
         fault = _fault(segment, end, chain)
         if fault:
-            raise Corrupt(end.position + 1, f"{path}: {fault}; {RESTORE}", "store")
+            raise Corrupt(end.position + 1, f"{redacted(path)}: {fault}; {RESTORE}", "store")
         end, chain = segment.end, segment.chain
 
 
@@ -188,9 +189,9 @@ def check_file(folder: Path, entry: SegmentFile, position: int) -> None:
     try:
         found = describe_file(path, entry.rows)
     except OSError as error:
-        raise Corrupt(position, f"{path}: {error.strerror or error}; {RESTORE}", "store") from None
+        raise Corrupt(position, f"{redacted(path)}: {error.strerror or error}; {RESTORE}", "store") from None
     if found != entry:
-        raise Corrupt(position, f"{path}: the file was changed after it was sealed; {RESTORE}", "store")
+        raise Corrupt(position, f"{redacted(path)}: the file was changed after it was sealed; {RESTORE}", "store")
 
 
 def check_same_log(pages: Pages, manifest: SegmentManifest, folder: Path) -> None:
@@ -200,7 +201,7 @@ def check_same_log(pages: Pages, manifest: SegmentManifest, folder: Path) -> Non
         return
     for page in pages(position - 1):
         if log.stated_digest(page[0]) != digest:
-            raise Unavailable(f"{folder}: its segments are of another log; {OTHER}")
+            raise Unavailable(f"{redacted(folder)}: its segments are of another log; {OTHER}")
         return
     fault = f"its segments end at log position {position}, after the last row of the log; the log is an older copy"
-    raise Unavailable(f"{folder}: {fault}")
+    raise Unavailable(f"{redacted(folder)}: {fault}")

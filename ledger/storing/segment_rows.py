@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Never
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.core.remote_files import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint
@@ -29,7 +30,7 @@ class SegmentRows:
 
     def __init__(self, folder: Path, name: str) -> None:
         """Open a folder. Raises Absent (it has no segments, or those of another ledger), Unavailable, Corrupt."""
-        self.location, self._folder = str(folder), folder
+        self.location, self._folder = redacted(folder), folder
         manifest = read_manifest(folder)
         if manifest.ledger != name:
             raise Absent(f"{folder}: its segments are of the ledger {manifest.ledger!r}; name it with --name")

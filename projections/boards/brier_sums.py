@@ -154,7 +154,7 @@ def bin_sums(sums: BrierSums, bins: Sequence[int] = DECILES) -> dict[tuple[int, 
 
 
 def _some_owners(groups: GroupSums) -> Iterator[GroupSums]:
-    """Yield the groups of some owners after the other, all of each owner together."""
+    """Yield the groups of some owners at a time, all of each owner together."""
     starts, size = run_starts(owners_of_keys(groups.key)), len(groups.key)
     begins = starts[np.searchsorted(starts, np.arange(0, size, _AT_ONCE), "right") - 1] if size else starts
     for begin, end in pairwise([*dict.fromkeys(begins.tolist()), size]):

@@ -10,7 +10,6 @@ from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import (
     ChangedOutcomes,
-    Contest,
     Entry,
     Facts,
     Settlement,
@@ -53,9 +52,13 @@ class FactsByQuestion:
             self._closings[closing[1]].append(closing)
         for settlement in facts.settlements:
             self._settlements[settlement.question].append(settlement)
+        self._entries = defaultdict[int, list[tuple[str, Entry]]](list)
+        for name, contest in facts.contests.items():
+            for code, entry in contest.entries.items():
+                self._entries[code].append((name, entry))
 
-    def on(self, codes: Iterable[int]) -> QuestionFacts:
-        """Return the facts about some questions, numbered in this order."""
+    def on(self, codes: Iterable[int], contest: str | None = None) -> QuestionFacts:
+        """Return the facts about some questions, numbered in this order. contest: the only one that they are in."""
         facts, numbers = self._facts, {code: number for number, code in enumerate(codes)}
         closings = [
             (position, number, at)
@@ -75,18 +78,22 @@ class FactsByQuestion:
             settlements=sorted(settlements),
             settled=_numbered(facts.settled, numbers),
             changed=_numbered(facts.changed, numbers),
-            entries={name: own for name, each in facts.contests.items() if (own := _entries(each, numbers))},
+            entries=self._entries_of(numbers, contest),
             quotes=facts.books.quotes.on(numbers),
         )
+
+    def _entries_of(self, numbers: dict[int, int], contest: str | None) -> dict[str, dict[int, Entry]]:
+        found = defaultdict[str, dict[int, Entry]](dict)
+        for code, number in numbers.items():
+            for name, entry in self._entries.get(code, ()):
+                if contest is None or contest == name:
+                    found[name][number] = entry._replace(question=number)
+        return {name: found[name] for name in self._facts.contests if name in found}
 
 
 def _numbered(table: dict[int, _Value], numbers: dict[int, int]) -> dict[int, _Value]:
     """Return the entries of a table of questions that are numbered, by their numbers."""
     return {number: table[code] for code, number in numbers.items() if code in table}
-
-
-def _entries(contest: Contest, numbers: dict[int, int]) -> dict[int, Entry]:
-    return {number: entry._replace(question=number) for number, entry in _numbered(contest.entries, numbers).items()}
 
 
 def without_questions(facts: Facts) -> Facts:

@@ -42,13 +42,15 @@ TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 class _Source(NamedTuple):
     """The commands of a file, one by one or by blocks.
 
-    header: the bytes before the first of them. total: how many, if all have been read.
+    header: the bytes before the first of them. total: how many, if all have been read. is_stored: whether they are in a
+    regular file, of which all is there.
     """
 
     commands: "Iterable[ReadCommand] | SentBlocks[Any]"
     file: IO[bytes]
     header: bytes = b""
     total: int | None = None
+    is_stored: bool = False
 
 
 @click.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
@@ -124,7 +126,7 @@ def append(
         summed_refusals(errors) as tell,
         nullcontext(lambda _: None) if dry_run else _shown(source, counts) as watch,
     ):
-        handled = _handled(ledger, source.commands, watch, counts, atomic=atomic)
+        handled = _handled(ledger, source, watch, counts, atomic=atomic)
         outcomes = tally(keep(handled), tell, counts)
         if base is not None:
             emit(TRIAL_COLUMNS, map(outcome_row, outcomes), view, Look(keep=("line", "outcome")))
@@ -142,21 +144,21 @@ def append(
 
 
 def _handled(
-    ledger: "Ledger",
-    commands: "Iterable[ReadCommand] | SentBlocks[Any]",
-    watch: "LineWatch",
-    counts: dict[str, int],
-    *,
-    atomic: bool,
+    ledger: "Ledger", source: _Source, watch: "LineWatch", counts: dict[str, int], *, atomic: bool
 ) -> "Iterator[Outcome]":
-    """Append commands; of those read by blocks, count the recorded ones, and yield the outcomes of the others."""
+    """Append commands; of those read by blocks, count the recorded ones, and yield the outcomes of the others.
+
+    Only a file is read ahead: what comes slowly through a pipe would have to wait for the block after it.
+    """
     from forecast_ledger.replay.writing.append import append_batches, append_blocks
     from forecast_ledger.replay.writing.read_ahead import reading_ahead
 
-    if isinstance(commands, Iterable):
-        yield from append_batches(ledger, commands, watch, atomic=atomic)
+    if isinstance(source.commands, Iterable):
+        yield from append_batches(ledger, source.commands, watch, atomic=atomic)
+    elif not source.is_stored:
+        yield from append_blocks(ledger, source.commands, watch, counts)
     else:
-        with reading_ahead(commands) as blocks:
+        with reading_ahead(source.commands) as blocks:
             yield from append_blocks(ledger, blocks, watch, counts)
 
 
@@ -230,11 +232,12 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
     from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
 
-    is_table = _is_parquet(file)
+    is_table, is_stored = _is_parquet(file), _size(file) is not None
     if map_ is None and is_table:
         fail("FILE is Parquet: name with --map the map that says which columns make the fields of a command", USAGE)
     if map_ is None:
-        return _Source(LineBlocks(file) if by_block else read_lines(file, received), file)
+        commands = LineBlocks(file) if by_block else read_lines(file, received)
+        return _Source(commands, file, is_stored=is_stored)
     from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
     from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
     from forecast_ledger.replay.mapping.row_blocks import RowBlocks
@@ -257,10 +260,10 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         records = read_sources(file, mapping.delimiter, mapping.encoding)
     if by_block and mapping.is_of_forecasts:
         blocks = RowBlocks(mapping, records, keep=keep, unit=unit)
-        return _Source(blocks, file, blocks.header)
+        return _Source(blocks, file, blocks.header, is_stored=is_stored)
     rows = map_records(mapping, records, keep=keep, recorded_at=received)
-    commands = ((place._replace(unit=unit), command) for place, command in rows.commands)
-    return _Source(commands, file, rows.header, rows.total)
+    placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
+    return _Source(placed, file, rows.header, rows.total)
 
 
 def _is_part_of(path: Path, log: str) -> bool:

@@ -97,7 +97,7 @@ def export(
 
 
 @click.command(name="import", epilog="Example: forecast-ledger import season-csv copy.db")
-@click.argument("exported", metavar="EXPORT")
+@click.argument("exported", metavar="EXPORT", type=click.Path())
 @log_argument
 @name_option
 @table_options
@@ -159,7 +159,7 @@ def _table_names(tables: str) -> list[str]:
 
 @click.command(epilog="Example: forecast-ledger seal season.db season-segments")
 @log_argument
-@click.argument("folder", required=False)
+@click.argument("folder", type=click.Path(), required=False)
 @click.option(
     "--rows",
     type=click.IntRange(1, 1 << 24),

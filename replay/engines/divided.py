@@ -18,6 +18,7 @@ from forecast_ledger.projections.catalogue.question_parts import (
     score,
 )
 from forecast_ledger.projections.core.table import Table, TableParts
+from forecast_ledger.projections.facts.question_facts import FactsByQuestion
 from forecast_ledger.projections.scores.time_weighted import MOST_PARTS
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.engines.engines import ENGINES, Choice, Engine
@@ -82,6 +83,7 @@ class InParts(Projections):
     def _by_question(self, name: str) -> Iterator[Table]:
         """Yield a table some questions at a time; if its key begins with the contest, contest after contest."""
         facts, shared = self._frame.frame.facts, shared_by_tasks(self._frame, frozenset({name}))
+        by_question = FactsByQuestion(facts)
         yield self.as_table(name, score(shared.facts, shared.wanted).tables[name])
         # The parts of a score on a question are fewer than its forecasts squared.
         size, power = self._forecasts, 1
@@ -90,7 +92,7 @@ class InParts(Projections):
         for contest in sorted(facts.contests) if CATALOGUE[name].key[0] == "contest" else [None]:
             own = None if contest is None else facts.contests[contest].entries
             parts = divide(self._frame, size, own, power)
-            for part in ENGINES[self._engine](shared, tasks(self._frame, parts, contest)):
+            for part in ENGINES[self._engine](shared, tasks(self._frame, parts, contest, by_question)):
                 yield self.as_table(name, part.tables[name])
 
     def _by_account(self) -> Iterator[Table]:

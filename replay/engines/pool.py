@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,19 @@ def start(
     from multiprocessing import get_context  # noqa: PLC0415 - likewise
 
     return ProcessPoolExecutor(min(count, _MOST_PROCESSES), context or get_context("spawn"), _begin, (begin, given))
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Hold interrupts back; a process that is started meanwhile never gets one."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(begin: Callable[[Any], None], given: Any) -> None:

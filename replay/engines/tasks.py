@@ -77,13 +77,16 @@ def divide(
     return np.split(order, np.flatnonzero(np.diff(before // size)) + 1) if len(order) else []
 
 
-def tasks(frame: LogFrame, parts: list[Int64Array], contest: str | None = None) -> Iterator[Task]:
-    """Yield a task for each part of questions of a log. contest: the only one in which they are scored."""
-    facts, rests = FactsByQuestion(frame.frame.facts), _rest_of(frame, parts)
-    for part, rest in zip(parts, rests, strict=True):
-        own = facts.on(part.tolist())
-        entries = own.entries if contest is None else {contest: own.entries.get(contest, {})}
-        yield Task(part, own._replace(entries=entries), rest)
+def tasks(
+    frame: LogFrame, parts: list[Int64Array], contest: str | None = None, facts: FactsByQuestion | None = None
+) -> Iterator[Task]:
+    """Yield a task for each part of questions of a log.
+
+    contest: the only one in which they are scored. facts: those of the log, if they are at hand.
+    """
+    facts = FactsByQuestion(frame.frame.facts) if facts is None else facts
+    for part, rest in zip(parts, _rest_of(frame, parts), strict=True):
+        yield Task(part, facts.on(part.tolist(), contest), rest)
 
 
 def _rest_of(frame: LogFrame, parts: list[Int64Array]) -> Iterator[list[ForecastColumns]]:

@@ -171,10 +171,9 @@ class LineBlocks:
 
 def read_sent_lines(sent: bytes) -> ForecastColumns | None:
     """Return the forecasts on lines that were sent; None if one of them is not a forecast, or has a fault."""
-    lines = sent.split(b"\n")
-    if max(map(len, lines)) > LONGEST_LINE:
-        return None
-    return read_forecast_lines(lines if lines[-1] else lines[:-1])
+    *lines, last = sent.split(b"\n")
+    lines = [*(line + b"\n" for line in lines), *([last] if last else [])]
+    return read_forecast_lines(lines) if max(map(len, lines)) <= LONGEST_LINE else None
 
 
 def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterator[ReadCommand]:

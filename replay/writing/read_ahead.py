@@ -10,7 +10,7 @@ from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.batching.quick_forecasts import pack, unpack
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.replay.engines.pool import processors, start
+from forecast_ledger.replay.engines.pool import processors, start, without_interrupts
 from forecast_ledger.replay.writing.command_lines import Block, CommandBlocks, ReadCommand
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ReadAhead(Generic[Block]):
     """
 
     def __init__(self, blocks: SentBlocks[Block]) -> None:
-        self._blocks, self._done = blocks, 0
+        self._blocks, self._done, self._is_alone = blocks, 0, False
         self._pool: ProcessPoolExecutor | None = None
         self._begun: Future[None] | None = None  # done as soon as the other process works
         self._newest: Future[bytes | None] | None = None  # of the newest block that `take` has returned
@@ -91,21 +91,25 @@ class ReadAhead(Generic[Block]):
         if self._done < WORTH <= self._done + len(block):
             try:
                 self._pool = start(1, _begin, self._blocks.reader)
-                self._begun = self._pool.submit(_nothing)
-            except (NotImplementedError, OSError):  # a system without processes that share locks
+                with without_interrupts():
+                    self._begun = self._pool.submit(_nothing)
+            # a system without locks between processes, or with no room for more; a process that may not have others
+            except (NotImplementedError, OSError, RuntimeError, AssertionError):
                 self._give_up()
         self._done += len(block)
 
     def close(self) -> None:
-        """End the other process."""
+        """End the other process, and do not wait for one that is still starting."""
         if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+            self._pool.shutdown(wait=self._begun is None or self._begun.done(), cancel_futures=True)
             self._pool = None
 
     def _give_up(self) -> None:
         """Go on without another process."""
-        _logger.warning("there is no process to read ahead: the file is read in the process that records it")
         self._next = self._next and (self._next[0], None)
+        if not self._is_alone:
+            _logger.warning("there is no process to read ahead: the file is read in the process that records it")
+        self._is_alone = True
         self.close()
 
 

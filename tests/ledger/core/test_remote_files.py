@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from forecast_ledger import Ledger, WithSegments, replay, restore, seal, verify
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
-from forecast_ledger.ledger.core.remote_files import folder_at, is_remote
+from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, redacted
 from forecast_ledger.replay.cli.main import DAMAGED, UNREADABLE, main
 from tests.support.exports import commands_of, written
 
@@ -124,14 +124,52 @@ def test_errors_of_a_store_are_errors_of_the_folder(season: Path, monkeypatch: p
         raise NoKeyError("no credentials")
 
     monkeypatch.setattr(kind, "_open", refused)
-    with pytest.raises(Unavailable, match="NoKeyError: no credentials"):
+    with pytest.raises(Unavailable, match="NoKeyError: no credentials; try again"):
         replay(URL)
     monkeypatch.undo()
-    opened = WithSegments(URL)
-    assert digests(opened) == digests(season)
+    assert digests(WithSegments(URL)) == digests(season)
     monkeypatch.setattr("fsspec.implementations.memory.MemoryFile.read", refused)
-    with pytest.raises(Unavailable, match="NoKeyError: no credentials"):
+    with pytest.raises(Unavailable, match="NoKeyError: no credentials; try again"):
         replay(URL)
+    monkeypatch.undo()
+    for fault in (TimeoutError("read timeout"), PermissionError(13, "forbidden"), NoKeyError("slow down")):
+        opening = kind._open
+
+        def failing(
+            self: Any, path: str, *given: Any, fault: Exception = fault, opening: Any = opening, **k: Any
+        ) -> Any:
+            if path.endswith(".parquet"):
+                raise fault
+            return opening(self, path, *given, **k)
+
+        monkeypatch.setattr(kind, "_open", failing)
+        for read in (lambda: replay(URL, trust="files"), lambda: replay(URL), lambda: verify(URL)):
+            with pytest.raises(Unavailable, match="try again"):  # the log is not damaged
+                read()
+        monkeypatch.undo()
+
+
+def test_a_store_that_cannot_be_made_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an account, or with one that it refuses; nothing repeats a password."""
+
+    class NoAccountError(ValueError):
+        """What a store raises."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise NoAccountError("give an account")
+
+    monkeypatch.setattr(type(fsspec.filesystem("memory")), "__init__", refused)
+    monkeypatch.setattr(type(fsspec.filesystem("memory")), "_cache", {})
+    with pytest.raises(Unavailable, match=r"memory://ada:…@bucket/x: NoAccountError: give an account"):
+        folder_at("memory://ada:secret@bucket/x")
+
+
+def test_no_message_repeats_a_password(season: Path) -> None:
+    """Nor where the scheme has a sign in it."""
+    with pytest.raises(Absent, match=r"^memory://ada:…@x/y: not a folder of segments"):
+        replay("memory://ada:secret@x/y")
+    assert redacted("postgresql+psycopg://ada:secret@h/x") == "postgresql+psycopg://ada:…@h/x"
+    assert season.exists()
 
 
 @pytest.mark.usefixtures("season")

@@ -40,6 +40,8 @@ def odd_lines() -> list[bytes]:
         *(b"", b"  \t", b"{", b"}", b"null", b"[]", b'{"id": "x"}', b"\xff\xfe\x00", b"\xef\xbb\xbf{}", b"\0", b"nan"),
         forecast_line("padded").ljust(LONG + 1) + forecast_line("behind"),
         b"y" * 3 * LONG,
+        forecast_line("longest", participant="l")[:-1].ljust(LONG - 2) + b"}",  # with its line feed, as long as may be
+        forecast_line("too long", participant="l")[:-1].ljust(LONG - 1) + b"}",
         forecast_line("two") + b"," + forecast_line("three"),
         forecast_line("half")[:-20],
         forecast_line("nested", probability=None).replace(b"null", b"[" * 150 + b"]" * 150),

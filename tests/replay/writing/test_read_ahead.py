@@ -160,8 +160,16 @@ def no_pool(*_: Any) -> None:
     raise NotImplementedError("no semaphores")
 
 
+class Daemon(Here):
+    """The pool of a process that may have none."""
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        """As multiprocessing does."""
+        raise AssertionError("daemonic processes are not allowed to have children")
+
+
 @pytest.mark.usefixtures("pools")
-@pytest.mark.parametrize("how", ["killed", "broken", "none"])
+@pytest.mark.parametrize("how", ["killed", "broken", "no locks", "a daemon"])
 def test_without_the_other_process_the_rest_is_read_here(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -180,7 +188,7 @@ def test_without_the_other_process_the_rest_is_read_here(
 
         monkeypatch.setattr(Here, "submit", broken)
     else:
-        monkeypatch.setattr(read_ahead, "start", no_pool)
+        monkeypatch.setattr(read_ahead, "start", no_pool if how == "no locks" else Daemon)
 
     class Waiting(ReadAhead[Any]):
         def take(self, count: int) -> Any:
@@ -209,24 +217,27 @@ SCRIPT = """
 import sys
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.writing import read_ahead
-read_ahead.WORTH = 1
+start, read_ahead.WORTH = read_ahead.start, 1
+def started(*given):
+    print("started", file=sys.stderr)
+    return start(*given)
+read_ahead.start = started
 if __name__ == "__main__":
     main()
 """
 
 
-def test_a_pipe_of_many_lines_is_read_ahead_by_the_command_line(tmp_path: Path) -> None:
-    """The printed counts are those of a pipe that is read here, and stderr is empty."""
-    script, file = tmp_path / "script.py", b"\n".join(good_lines(6_000))
+def test_the_command_line_reads_a_file_ahead_and_not_a_pipe(tmp_path: Path) -> None:
+    """The printed counts are the same, and stderr is empty. What comes through a pipe is recorded as it comes."""
+    script, file, lines = tmp_path / "script.py", tmp_path / "lines.jsonl", b"\n".join(good_lines(6_000))
     script.write_text(SCRIPT)
-    said = [
-        subprocess.run(
-            [sys.executable, *program, "append", str(tmp_path / f"{number}.db"), "-", "--format", "json"],
-            input=file,
+    file.write_bytes(lines)
+    for place, processes in ((str(file), 1), ("-", 0)):
+        said = subprocess.run(
+            [sys.executable, str(script), "append", str(tmp_path / f"{processes}.db"), place, "--format", "json"],
+            input=lines if place == "-" else None,
             capture_output=True,
             check=True,
         )
-        for number, program in enumerate([[str(script)], ["-m", "forecast_ledger"]])
-    ]
-    assert [each.stderr for each in said] == [b"", b""]
-    assert [b'"accepted":6002' in each.stdout.replace(b" ", b"") for each in said] == [True, True]
+        assert said.stderr == b"started\n" * processes
+        assert b'"accepted":6002' in said.stdout.replace(b" ", b"")
