@@ -1,9 +1,11 @@
 """Blocks of commands that another process reads while those before them are recorded."""
 
 import logging
+import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Generic, Protocol
 
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 WORTH = 40_000  # commands that are recorded before the other process is started, whose start and end take 0.1 s
 Reader = Callable[[bytes], ForecastColumns | None]
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _logger = logging.getLogger(__name__)
 
 
@@ -42,7 +45,7 @@ class ReadAhead(Generic[Block]):
     def __init__(self, blocks: SentBlocks[Block]) -> None:
         self._blocks, self._done, self._is_alone = blocks, 0, False
         self._pool: ProcessPoolExecutor | None = None
-        self._begun: Future[None] | None = None  # done as soon as the other process works
+        self._begun: Future[int] | None = None  # done as soon as the other process works: its number
         self._newest: Future[bytes | None] | None = None  # of the newest block that `take` has returned
         self._next: tuple[Block, Future[bytes | None] | None] | None = None  # the block after that
 
@@ -92,17 +95,22 @@ class ReadAhead(Generic[Block]):
             try:
                 self._pool = start(1, _begin, self._blocks.reader)
                 with without_interrupts():
-                    self._begun = self._pool.submit(_nothing)
+                    self._begun = self._pool.submit(os.getpid)
             # a system without locks between processes, or with no room for more; a process that may not have others
             except (NotImplementedError, OSError, RuntimeError, AssertionError):
                 self._give_up()
         self._done += len(block)
 
-    def close(self) -> None:
-        """End the other process, and do not wait for one that is still starting."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=self._begun is None or self._begun.done(), cancel_futures=True)
-            self._pool = None
+    def close(self, *, at_once: bool = False) -> None:
+        """End the other process, and do not wait for one that is still starting. at_once: whatever it does."""
+        if self._pool is None:
+            return
+        is_begun = self._begun is not None and self._begun.done() and self._begun.exception() is None
+        if at_once and is_begun and self._begun is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._begun.result(), _KILL)
+        self._pool.shutdown(wait=is_begun, cancel_futures=True)
+        self._pool = None
 
     def _give_up(self) -> None:
         """Go on without another process."""
@@ -122,8 +130,10 @@ def reading_ahead(blocks: SentBlocks[Block]) -> Iterator[CommandBlocks[Block]]:
     ahead = ReadAhead(blocks)
     try:
         yield ahead
-    finally:
-        ahead.close()
+    except BaseException:  # an interrupt among them
+        ahead.close(at_once=True)
+        raise
+    ahead.close()
 
 
 _readers: list[Reader] = []  # of the other process
@@ -132,10 +142,6 @@ _readers: list[Reader] = []  # of the other process
 def _begin(reader: Reader) -> None:
     """Prepare the other process."""
     _readers.append(reader)
-
-
-def _nothing() -> None:
-    """Show that the other process works."""
 
 
 def _read(sent: bytes) -> bytes | None:

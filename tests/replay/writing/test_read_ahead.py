@@ -177,7 +177,6 @@ def test_without_the_other_process_the_rest_is_read_here(
     if how == "killed":
         monkeypatch.setattr(read_ahead, "start", pool.start)
         monkeypatch.setattr(read_ahead, "_read", killed)
-        monkeypatch.setattr(read_ahead, "_nothing", os.getpid)
     elif how == "broken":
         submit = Here.submit
 
