@@ -166,10 +166,8 @@ def appending(folder: Path, ledger: str, size: int = SEGMENT_ROWS) -> Iterator[S
     and Unavailable: there are files of segments, and no manifest.
     """
     with sealing(folder, ledger, size) as target:
+        check_listed(folder)
         is_listed = (folder / MANIFEST).exists()
-        if not is_listed and any(folder.iterdir()):
-            what = f"there are files of segments, and no {MANIFEST}, which lists them"
-            raise Unavailable(f"{folder}: {what}; restore it from a copy, or {OTHER}")
         if not is_listed:
             _write_manifest(folder, target.manifest)
         try:
@@ -239,12 +237,26 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(held)
 
 
+def check_listed(folder: Path) -> None:
+    """Raise Unavailable if a folder has files, and no manifest."""
+    if (folder / MANIFEST).exists():
+        return
+    _check_ours(folder)
+    if any(folder.iterdir()):
+        what = f"there are files of segments, and no {MANIFEST}, which lists them"
+        raise Unavailable(f"{folder}: {what}; restore it from a copy, or {OTHER}")
+
+
+def _check_ours(folder: Path) -> None:
+    others = sorted(path.name for path in folder.iterdir() if not _OURS.fullmatch(path.name))
+    if others:
+        raise Unavailable(f"{folder}: it has other files, such as {others[0]!r}; {OTHER}")
+
+
 def _listed(folder: Path, ledger: str) -> SegmentManifest:
     """Return the manifest of a folder, an empty one for a new folder. Raises Unavailable, Corrupt."""
     if not (folder / MANIFEST).exists():
-        others = sorted(path.name for path in folder.iterdir() if not _OURS.fullmatch(path.name))
-        if others:
-            raise Unavailable(f"{folder}: it has other files, such as {others[0]!r}; {OTHER}")
+        _check_ours(folder)
         return SegmentManifest(ledger)
     manifest = read_manifest(folder)
     if manifest.ledger != ledger:

@@ -341,6 +341,9 @@ def _check_path(path: str, *, read_only: bool) -> None:
         raise Unavailable(f"{path!r}: no file can have this path: {error}") from None
     if not path or "\0" in path:
         raise Unavailable(f"{path!r}: no file can have this path")
+    if path.endswith("/"):
+        kind = Absent if read_only and not exists else Unavailable
+        raise kind(f"{path}: a ledger is a file, and this is the path of a folder; leave the slash out")
     if not has_folder:
         raise Unavailable(f"{path}: the folder {file.parent} does not exist")
     if exists and not is_file:

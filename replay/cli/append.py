@@ -177,8 +177,11 @@ def opened(
 
     check_not_sealed(log if "://" in log else log.rstrip("/"), segments)
     if dry_run:
+        from forecast_ledger.ledger.segments.sealing import check_listed
         from forecast_ledger.replay.writing.overlay_store import open_overlay
 
+        if os.path.isdir(log):  # noqa: PTH112 - as below
+            check_listed(Path(log))
         with open_overlay(log, name, board_prizes) as branch:
             yield branch
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from forecast_ledger.ledger.core.errors import Corrupt, LedgerError, Refused, Unavailable
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.sqlite import PAGE_SIZE, PRAGMAS, SQLite
@@ -760,3 +760,14 @@ def test_only_a_new_file_gets_pages_of_our_size(tmp_path: Path) -> None:
         assert ledger.handle(opened("again"), command_id="again").first == 6
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA page_size").fetchall() == [(4_096,)]
+
+
+def test_a_path_that_ends_in_a_slash_is_no_file(tmp_path: Path) -> None:
+    """Whether there is such a file or not; nothing is made."""
+    path = filled(tmp_path / "a.db")
+    for location, read_only in ((f"{path}/", True), (f"{path}/", False), (f"{tmp_path}/b.db/", False)):
+        with pytest.raises(Unavailable, match="leave the slash out"):
+            Store.open(location, "main", read_only=read_only)
+    with pytest.raises(Absent, match="leave the slash out"):
+        Store.open(f"{tmp_path}/b.db/", "main", read_only=True)
+    assert not (tmp_path / "b.db").exists()

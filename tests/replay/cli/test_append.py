@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.writing.command_lines import LONGEST_LINE
 from tests.replay.cli.test_main import opened, run, said
 from tests.support.terminals import seen
@@ -148,3 +148,21 @@ def test_a_bar_of_a_sorted_file_ends_at_its_commands(tmp_path: Path) -> None:
     table.write_bytes(HEADER + b"".join(b"%d,p%d,0.5,2026-03-02T00:00:00Z\n" % (n, n) for n in range(1_000)))
     shown = seen("append", log, "--map", map_, str(table), columns=120, keep_progress=True).stderr
     assert "100%" in shown
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_folder_that_lost_its_manifest_is_refused(tmp_path: Path, more: list[str]) -> None:
+    """Also for a trial: its segments may be all there is of a log. An empty folder, or none, counts as an empty log."""
+    folder, file = tmp_path / "archive", tmp_path / "lines.jsonl"
+    file.write_bytes(opened("o", question="rain"))
+    assert run("append", f"{folder}/", str(file)).exit_code == FINE
+    (folder / "segments.json").unlink()
+    lost = run("append", str(folder), str(file), *more)
+    assert (lost.exit_code, "there are files of segments, and no segments.json" in lost.stderr) == (UNREADABLE, True)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").touch()
+    other = run("append", str(tmp_path / "notes"), str(file), *more)
+    assert (other.exit_code, "it has other files, such as 'a.txt'" in other.stderr) == (UNREADABLE, True)
+    (tmp_path / "empty").mkdir()
+    for place in ("empty", "none/"):
+        assert run("append", f"{tmp_path}/{place}", str(file), *more).exit_code == FINE
