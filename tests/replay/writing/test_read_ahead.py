@@ -25,7 +25,7 @@ from forecast_ledger.replay.mapping.csv_reader import read_sources
 from forecast_ledger.replay.mapping.row_blocks import RowBlocks
 from forecast_ledger.replay.writing import append, command_lines, read_ahead
 from forecast_ledger.replay.writing.command_lines import LineBlocks
-from forecast_ledger.replay.writing.read_ahead import ReadAhead
+from forecast_ledger.replay.writing.read_ahead import ReadAhead, reading_ahead
 from tests.replay.mapping.test_row_blocks import MAPS, random_rows
 from tests.replay.writing.test_append import FIRST_LINES, LONG, SMALL, forecast_line, random_file, sent
 from tests.support.effort import times
@@ -148,6 +148,30 @@ def test_another_process_reads_most_of_a_long_file(
     assert there == [False] * 2 + [True] * 19
     ahead.close()
     assert not Path(f"/proc/{others[0]}").exists() or sys.platform != "linux"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the number of the other process is looked up in /proc")
+@pytest.mark.usefixtures("pools")
+def test_an_interrupt_ends_another_process_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it: what it reads is of no use any more."""
+    monkeypatch.setattr(read_ahead, "start", pool.start)
+    monkeypatch.setattr(read_ahead, "processors", lambda: 2)
+    blocks, other = LineBlocks(BytesIO(b"\n".join(good_lines(9 * SMALL)))), 0
+
+    def interrupted() -> None:
+        nonlocal other
+        with reading_ahead(blocks) as ahead:
+            assert isinstance(ahead, ReadAhead)
+            ahead.finish(ahead.take(SMALL), [])
+            assert ahead._begun is not None
+            other = ahead._begun.result()
+            os.kill(other, signal.SIGSTOP)
+            ahead.take(SMALL)  # and the block after it is sent
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not Path(f"/proc/{other}").exists()
 
 
 def killed(_: bytes) -> None:
