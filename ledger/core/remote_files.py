@@ -82,7 +82,7 @@ def open_remote(path: Any, most: int | None = None) -> io.BufferedReader:
 
 
 class _Remote(io.RawIOBase):
-    """A remote file. What a store raises, unless a file is missing, says nothing about the log: it is Unavailable."""
+    """A remote file. It raises FileNotFoundError, and Unavailable for any other fault of the store."""
 
     def __init__(self, path: Any) -> None:
         self._path = path

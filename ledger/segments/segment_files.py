@@ -83,7 +83,7 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
             tables.append(schema.empty_table())
             continue
         with _opened(folder, entry, schema, segment.first) as (file, _):
-            tables.append(_read(file, schema, without, range(file.num_row_groups), threads=_may_use_threads(folder)))
+            tables.append(_read(file, schema, without, range(file.num_row_groups)))
     return SegmentColumns(*tables)
 
 
@@ -95,7 +95,7 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
     schema, *_ = schemas()
     with _opened(folder, segment.forecasts, schema, segment.first) as (file, ranges):
         groups = [number for number, ends in enumerate(ranges) if _may_have(ends, questions)]
-        table = _read(file, schema, without, groups, threads=_may_use_threads(folder))
+        table = _read(file, schema, without, groups)
     if not groups:
         return table
     column = table["question"].combine_chunks()
@@ -163,23 +163,17 @@ def _footer(path: Path, digest: str, status: tuple[int, ...]) -> _Footer:  # noq
     return _Footer(metadata, [(each.min, each.max) if each and each.has_min_max else None for each in found])
 
 
-def _read(file: Any, schema: Any, without: Collection[str], groups: Sequence[int], *, threads: bool) -> Any:
+def _read(file: Any, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
     """Return the columns of some row groups, but for those named."""
     fields = [field for field in schema if field.name not in without]
     size = sum(file.metadata.row_group(group).num_rows for group in groups)
     same = {field.name: value for field in fields if (value := _one_value(file, field, size, groups)) is not None}
-    names = [field.name for field in fields if field.name not in same]
-    table = file.read_row_groups(groups, names, use_threads=threads)
+    table = file.read_row_groups(groups, [field.name for field in fields if field.name not in same])
     columns = [same[field.name] if field.name in same else table[field.name].cast(field.type) for field in fields]
     for field, column in zip(fields, columns, strict=True):
         if column.null_count and not field.nullable:
             raise ValueError(f"{field.name} is missing in {column.null_count:,} rows")
     return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields)).unify_dictionaries()
-
-
-def _may_use_threads(folder: Path) -> bool:
-    """Return whether pyarrow may read a folder's files in its own threads; a remote file is Python's, and slow."""
-    return isinstance(folder, Path)
 
 
 def _one_value(file: Any, field: Any, size: int, groups: Sequence[int]) -> Any:

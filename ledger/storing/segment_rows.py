@@ -33,7 +33,7 @@ class SegmentRows:
         self.location, self._folder = redacted(folder), folder
         manifest = read_manifest(folder)
         if manifest.ledger != name:
-            raise Absent(f"{folder}: its segments are of the ledger {manifest.ledger!r}; name it with --name")
+            raise Absent(f"{self.location}: its segments are of the ledger {manifest.ledger!r}; name it with --name")
         self.manifest, self._segments = manifest, manifest.segments
         self._ends = [segment.last for segment in self._segments]
         self._columns = lru_cache(maxsize=1)(self._read_columns)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Unavailable
-from forecast_ledger.ledger.core.remote_files import folder_at
+from forecast_ledger.ledger.core.remote_files import folder_at, redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
@@ -72,7 +72,7 @@ def restore(
     _check_files(export, manifest, facts)
     if not manifest.whole and (audit.is_cut or manifest.format != SEGMENTS):
         remedy = "seal the log again" if manifest.format == SEGMENTS else "export the log as of an earlier position"
-        raise Unavailable(f"{export}: the export ends in the middle of a command; {remedy}")
+        raise Unavailable(f"{redacted(export)}: the export ends in the middle of a command; {remedy}")
     with closing(Store.open(location, name)) as store:
         with closing(exported_pages(export, manifest)) as read:
             there = last = _check_beginning(read, store)
@@ -109,9 +109,10 @@ def _check_rows(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded
             last = Checkpoint(page[-1].position, page[-1].digest)
             yield page
     if last != (manifest.log_position, manifest.log_digest):
-        end = f"log position {manifest.log_position}, digest {manifest.log_digest}"
+        end = f"at log position {manifest.log_position}, digest {manifest.log_digest}"
         raise Unavailable(
-            f"{export}: not a complete export: it should end at {end}, but ends at {last.position}, {last.digest}"
+            f"{redacted(export)}: not a complete export: "
+            f"it should end {end}, but ends at {last.position}, {last.digest}"
         )
 
 

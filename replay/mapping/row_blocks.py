@@ -58,11 +58,11 @@ class RowBlocks:
 
     def send(self, rows: Sequence[NumberedRow]) -> bytes:
         """Return rows as bytes: the number of the first, and the cells of each; no cells for a row with a fault."""
-        return _encode((rows[0][0], [[] if isinstance(cells, Refused) else cells for _, (_, cells, _) in rows]))
+        return _encode((rows[0][0], _cells(rows)))
 
     def read(self, rows: Sequence[NumberedRow]) -> ForecastColumns | None:
         """Return the forecasts of the rows; None if one of them may have none, or be refused."""
-        return self._forecasts(self.send(rows))
+        return self._forecasts.read(rows[0][0], _cells(rows))
 
     def again(self, rows: Sequence[NumberedRow]) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each row."""
@@ -80,6 +80,11 @@ class RowBlocks:
     def finish(self, rows: Sequence[NumberedRow], _: Sequence[ReadCommand]) -> None:
         """Count the rows of a block that is done."""
         self.number = rows[-1][1][0]
+
+
+def _cells(rows: Sequence[NumberedRow]) -> list[list[str]]:
+    """Return the cells of each row; none for a row with a fault."""
+    return [[] if isinstance(cells, Refused) else cells for _, (_, cells, _) in rows]
 
 
 class SentRows:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
-from forecast_ledger.ledger.core.remote_files import folder_at
+from forecast_ledger.ledger.core.remote_files import folder_at, redacted
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.store import Store, has_segments_beside, is_folder, segments_beside
@@ -73,7 +73,9 @@ class WithSegments(PathLike[str]):
             return None
         if self._tell is not None:
             checked = "the SHA-256 of its files was checked, not every row; --trust rows reads the log"
-            self._tell(f"up to log position {sealed.manifest.end.position}, read from {self.folder}: {checked}")
+            self._tell(
+                f"up to log position {sealed.manifest.end.position}, read from {redacted(self.folder)}: {checked}"
+            )
         return sealed
 
     def __fspath__(self) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from forecast_ledger.replay.writing import append, command_lines
 from forecast_ledger.replay.writing.append import append_batches, append_blocks, tally
 from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBlocks, read_lines
 from tests.support.effort import times
-from tests.support.given import DAY, NOW, day
+from tests.support.given import day
 
 FORECAST = {"type": "submit_forecast", "at": day(2), "question": "q", "participant": "ada", "probability": "0.25"}
 OPENED = {"type": "open_question", "at": day(1), "question": "q", "kind": "binary", "opens_at": day(1)}
@@ -109,16 +109,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(append, "FIRST_BATCH", SMALL)
     monkeypatch.setattr(append, "_next_size", lambda *_: SMALL)
     monkeypatch.setattr(command_lines, "LONGEST_LINE", LONG)
-
-
-@pytest.fixture
-def two_ledgers() -> Iterator[tuple[Ledger, Ledger]]:
-    """Two empty ledgers with the same clock."""
-    with (
-        Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as one,
-        Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as two,
-    ):
-        yield one, two
 
 
 @pytest.mark.usefixtures("small_blocks")

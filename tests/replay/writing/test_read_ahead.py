@@ -7,7 +7,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
 from functools import partial
@@ -64,16 +64,6 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[Here]:
 
     monkeypatch.setattr(read_ahead, "start", start)
     return started
-
-
-@pytest.fixture
-def two_ledgers() -> Iterator[tuple[Ledger, Ledger]]:
-    """Two empty ledgers with the same clock."""
-    with (
-        Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as one,
-        Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as two,
-    ):
-        yield one, two
 
 
 def lines_ahead(source: BytesIO) -> ReadAhead[Any]:
@@ -172,6 +162,24 @@ def test_an_interrupt_ends_another_process_that_is_stopped(monkeypatch: pytest.M
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert not Path(f"/proc/{other}").exists()
+
+
+def nothing(_: object) -> None:
+    """How a process begins that needs nothing."""
+
+
+def is_held_back() -> bool:
+    """Whether an interrupt would wait in this process."""
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_process_that_is_starting_gets_no_interrupt() -> None:
+    """It would print where it was; this process gets one again as soon as the other is started."""
+    with pool.start(1, nothing, None) as started:
+        with pool.without_interrupts():
+            other = started.submit(is_held_back)
+            assert is_held_back()
+        assert (other.result(), is_held_back()) == (True, False)
 
 
 def killed(_: bytes) -> None:
