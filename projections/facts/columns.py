@@ -1,7 +1,7 @@
 """The facts of a log as columns: one table for each kind of fact, ids as integer codes."""
 
 from dataclasses import dataclass, field, fields, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,6 +91,27 @@ class Forecasts:
             self.made[index],
             self.until[index],
             self.start[index],
+            self.chances,
+        )
+
+    def ranges(self, begins: Int64Array, ends: Int64Array) -> "Forecasts":
+        """Return one or more ranges of rows, one after the other; if they are long, faster than `rows`."""
+        slices = [*map(slice, begins.tolist(), ends.tolist())]
+
+        def taken(column: Any) -> Any:
+            if column.strides == (0,):  # one value, as that of forecasts without an end
+                return np.broadcast_to(column[0], int((ends - begins).sum()))
+            return np.concatenate([column[each] for each in slices])
+
+        return Forecasts(
+            taken(self.position),
+            taken(self.at),
+            taken(self.recorded_at),
+            taken(self.question),
+            taken(self.participant),
+            taken(self.made),
+            taken(self.until),
+            taken(self.start),
             self.chances,
         )
 

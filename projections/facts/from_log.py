@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.core.sorting import run_starts, stable_order
 from forecast_ledger.projections.facts.account_events import enter_event
 from forecast_ledger.projections.facts.columns import (
     Contest,
@@ -36,6 +36,7 @@ from forecast_ledger.projections.facts.outcomes import file_change, laid_out, wi
 from forecast_ledger.projections.facts.schedules import rescheduled
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
+_LONG = 64  # rows of a run of one question, from which on runs are moved whole
 _WITHIN_64_BITS = "numbers of at most 64 bits"
 ForecastColumns = tuple[Int64Array, ...]  # of the forecasts of a page, as `join_pages` takes them
 
@@ -311,7 +312,12 @@ def gather_forecasts(facts: Facts, pages: list[ForecastColumns]) -> Forecasts:
 
 def _by_question(forecasts: Forecasts) -> Forecasts:
     """Return forecasts question after question, each in log order."""
-    found = forecasts.rows(stable_order(forecasts.question))
+    starts = run_starts(forecasts.question)
+    if len(starts) * _LONG < len(forecasts.question):  # as those of segments are
+        order = stable_order(forecasts.question[starts])
+        found = forecasts.ranges(starts[order], np.append(starts[1:], len(forecasts.question))[order])
+    else:
+        found = forecasts.rows(stable_order(forecasts.question))
     question, position = found.question, found.position
     if ((position[1:] < position[:-1]) & (question[1:] == question[:-1])).any():  # a segment has some of them as JSON
         return forecasts.rows(np.lexsort((forecasts.position, forecasts.question)))

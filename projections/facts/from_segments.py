@@ -208,7 +208,7 @@ def _codes(column: Any, codes: dict[str, int], position: Int64Array, expected: t
     labels, index = labelled(column)
     known = int64_array([codes.get(label, -1) for label in labels])
     found: Int64Array = known[index]
-    if (found < 0).any():
+    if (known < 0).any() and (found < 0).any():
         row = int(np.argmin(np.where(found < 0, position, NEVER)))
         fault = mismatch(expected[0], f"{short_repr(labels[index[row]])}, {expected[1]}")
         raise Corrupt(int(position[row]), fault)

@@ -77,6 +77,8 @@ def widths(facts: Facts, base: Int64Array, question: Int64Array, position: Int64
 
 def laid_out(facts: Facts, forecasts: Forecasts) -> Forecasts:
     """Return forecasts, question after question, with a number for every outcome that a changed question ever had."""
+    if not facts.changed:
+        return forecasts
     starts, numbers, size = forecasts.start.copy(), [forecasts.chances], len(forecasts.chances)
     for code, outcomes in facts.changed.items():
         first, end = np.searchsorted(forecasts.question, [code, code + 1])
@@ -88,8 +90,6 @@ def laid_out(facts: Facts, forecasts: Forecasts) -> Forecasts:
             starts[rows] = size + np.arange(len(rows)) * outcomes.width
             numbers.append(table.reshape(-1))
             size += table.size
-    if len(numbers) == 1:
-        return forecasts
     return replace(forecasts, start=starts, chances=np.concatenate(numbers))
 
 
