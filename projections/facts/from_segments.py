@@ -136,16 +136,6 @@ def segment_events(columns: SegmentColumns, question: str | None = "") -> list[R
     return sorted(found, key=attrgetter("position"))
 
 
-def forecast_positions(columns: SegmentColumns) -> dict[str, list[int]]:
-    """Return the log positions of the forecasts and withdrawals on each question in a segment, rising."""
-    labels, index = labelled(columns.forecasts["question"])
-    position = integers(columns.forecasts["position"])
-    order = np.lexsort((position, index))
-    ends = np.cumsum(np.bincount(index, minlength=len(labels)))
-    runs = np.split(position[order], ends[:-1]) if labels else []
-    return {label: run.tolist() for label, run in zip(labels, runs, strict=True) if len(run)}
-
-
 def _on_question(forecasts: Any, question: str) -> Any:
     labels, index = labelled(forecasts["question"])
     if question not in labels:

@@ -1,6 +1,6 @@
 """Updates of parts of tables. The catalogue says how each table is divided into parts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
@@ -20,16 +20,18 @@ class TableUpdate(NamedTuple):
     keys: list[PartKey]
 
 
-def tables_with(division: str) -> list[str]:
-    """Return the projections whose tables a refresh updates by this division.
+def tables_with(division: str, tables: Collection[str] = BUILT) -> list[str]:
+    """Return those of the tables that a refresh updates by this division.
 
-    >>> tables_with("forecasts")
-    ['standing', 'consensus']
+    >>> tables_with("forecasts"), tables_with("forecasts", ["consensus", "leaderboard"])
+    (['standing', 'consensus'], ['consensus'])
     """
-    return [name for name in BUILT if CATALOGUE[name].refresh_division == division]
+    return [name for name in BUILT if name in tables and CATALOGUE[name].refresh_division == division]
 
 
-def table_updates(projections: Projections, division: str, keys: Iterable[PartKey]) -> Iterator[TableUpdate]:
-    """Yield the parts with these keys of each table that has this division."""
+def table_updates(
+    projections: Projections, division: str, keys: Iterable[PartKey], tables: Collection[str] = BUILT
+) -> Iterator[TableUpdate]:
+    """Yield the parts with these keys of each of the tables that has this division."""
     if in_order := sorted(keys):
-        yield from (TableUpdate(projections.table(name), in_order) for name in tables_with(division))
+        yield from (TableUpdate(projections.table(name), in_order) for name in tables_with(division, tables))

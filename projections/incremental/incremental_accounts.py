@@ -1,7 +1,7 @@
 """Incremental updates of trading tables: account by account, and the leaderboards of all accounts of a contest."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -83,8 +83,9 @@ class BooksByAccount:
 class IncrementalAccounts:
     """The results of all trading accounts, as of the current facts."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    def __init__(self, facts: Facts, tables: Collection[str]) -> None:
+        """tables: those that `updates` and `overall` yield."""
+        self._facts, self._tables = facts, tables
         self._by_account = BooksByAccount(facts.books)
         self.marks = Marks(facts)
         self._records: dict[str, dict[AccountKey, TradingRecord]] = {}
@@ -99,12 +100,11 @@ class IncrementalAccounts:
         self._add_affected(due, ticked=ticked)
         contests = sorted(self._traded(due.contests))
         for division, keys in (("holdings", due.marked), ("account_entries", due.accounts)):
-            yield from table_updates(self._projections_of_accounts(keys), division, keys)
+            yield from table_updates(self._projections_of_accounts(keys), division, keys, self._tables)
         if contests:
             self._update_records(due.marked | self._unrecorded(contests))
-            yield from table_updates(
-                self._projections_of_contests(contests), "trading_boards", [(name,) for name in contests]
-            )
+            keys_of_contests, projections = [(name,) for name in contests], self._projections_of_contests(contests)
+            yield from table_updates(projections, "trading_boards", keys_of_contests, self._tables)
 
     def _add_affected(self, due: TouchedAccounts, *, ticked: bool) -> None:
         """Add the holders of changed questions, and the accounts that wait for a resolution or a tick."""
@@ -132,7 +132,7 @@ class IncrementalAccounts:
         """Yield the results of families and releases over all contests."""
         contests = sorted(self._traded(self._facts.contests))
         self._update_records(self._unrecorded(contests))
-        yield from table_updates(self._projections_of_contests(contests), "trading_overall", [()])
+        yield from table_updates(self._projections_of_contests(contests), "trading_overall", [()], self._tables)
 
     def _traded(self, contests: Iterable[str]) -> Iterator[str]:
         return (name for name in contests if self._facts.contests[name].opened.rules.trading is not None)

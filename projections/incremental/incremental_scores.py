@@ -4,7 +4,7 @@ The scores on a question depend on that question and on the members of the conte
 questions change, all questions of the contest are scored again.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from forecast_ledger.projections.boards.brier import Aggregate
@@ -41,8 +41,9 @@ class TouchedScores:
 class IncrementalScores:
     """The cached scores of contests, as of the log position at which the tables were last current."""
 
-    def __init__(self, facts_about: FactsAbout) -> None:
-        self._facts_about = facts_about
+    def __init__(self, facts_about: FactsAbout, tables: Collection[str]) -> None:
+        """tables: those that `updates` yields."""
+        self._facts_about, self._tables = facts_about, tables
         self._caches: dict[str, ScoreCache] = {}
         self._aggregates: dict[str, dict[int, Aggregate]] = {}  # by contest and number of owner
         self._ahead: set[str] = set()  # contests whose cache is ahead of the tables
@@ -94,7 +95,7 @@ class IncrementalScores:
                 self._aggregates[name] = cache.aggregates
                 projections.cached.add(cache.results(_owners(facts), cache.aggregates.keys()))
             for division in ("scores", "brier_scores", "boards"):
-                yield from table_updates(projections, division, [(name,) for name in contests])
+                yield from table_updates(projections, division, [(name,) for name in contests], self._tables)
 
     def _rescore_questions(
         self, facts: Facts, contests: list[str], due: TouchedScores, before: int
@@ -108,14 +109,16 @@ class IncrementalScores:
             scored_contests = sorted({name for group in groups for name in group.contests_with_questions()})
             boards |= {*scored_contests}
             keys = [(name, facts.questions[code].question) for name in scored_contests for code in changed[name]]
-            yield from table_updates(now, "scores", keys)
+            yield from table_updates(now, "scores", keys, self._tables)
             yield from self._brier_updates(facts, scored_contests, earlier, now)
             for name in changed:
                 self._caches[name].entries |= now.facts.contests[name].entries
         if boards:
             own = self._facts_about({name: facts.contests[name] for name in boards}, ())
             cached = CachedResults({name: self._caches[name].tally for name in boards})
-            yield from table_updates(Projections(own, cached=cached), "boards", [(name,) for name in boards])
+            yield from table_updates(
+                Projections(own, cached=cached), "boards", [(name,) for name in boards], self._tables
+            )
 
     def _brier_updates(
         self, facts: Facts, contests: list[str], before: Projections, now: Projections
@@ -131,7 +134,7 @@ class IncrementalScores:
             cached.add(cache.results(_owners(facts), concerned))
             keys += [(name, names[owner - 1]) for owner in concerned]
         own = replace(now.facts, contests={name: now.facts.contests[name] for name in contests})
-        yield from table_updates(Projections(own, cached=cached), "brier_scores", keys)
+        yield from table_updates(Projections(own, cached=cached), "brier_scores", keys, self._tables)
 
     def _before_and_now(self, facts: Facts, due: dict[str, set[int]], before: int) -> tuple[Projections, Projections]:
         """Return the contests with only these questions, as of the log position `before` and as of now."""
@@ -163,7 +166,7 @@ class IncrementalScores:
             aggregates={name: by_participant(aggregates, count, changed) for name, aggregates in now.items()}
         )
         keys = [()] if stored is None else [(participant,) for participant in _names(facts, changed)]
-        yield from table_updates(Projections(own, cached=cached), "brier_overall", keys)
+        yield from table_updates(Projections(own, cached=cached), "brier_overall", keys, self._tables)
 
 
 def _questions(contests: dict[str, Contest]) -> set[int]:

@@ -5,7 +5,7 @@ account only: the projection of the catalogue runs on those facts, so that each 
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.projections.boards.totals import reference_labels
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import ALWAYS, kinds_of
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
@@ -77,58 +77,65 @@ class IncrementalTables:
     and `forget` once these are stored. No event is read twice.
     """
 
-    def __init__(self) -> None:
-        self.facts = Facts()
+    def __init__(self, tables: Collection[str] = BUILT) -> None:
+        """tables: those that `updates` yields; the work for others is left out."""
+        self.facts, self._tables = Facts(), tables
         self._new: list[ForecastColumns] = []
+        self._forecasted: list[Int64Array] = []  # the questions of forecasts that are not in `touched` yet
         self._runs: list[Forecasts] = []  # in log order, each at least four times as long as the next
         self._holding: dict[int, set[str]] = {}  # question -> contests that have it
-        self._scores = IncrementalScores(self._facts_about)
+        self._scores = IncrementalScores(self._facts_about, tables)
         self._current_at = 0  # the log position of the last `forget`
-        self._accounts = IncrementalAccounts(self.facts)
+        self._accounts = IncrementalAccounts(self.facts, tables)
         self._clock = self.facts.books.clock  # the clock of the last `forget`
         self._cached = False  # whether `updates` filled the caches
         self._reported = True  # whether `updates` was called since the last `add`
         self.touched = Touched()
 
-    def add(self, page: Sequence[Recorded]) -> None:
-        """Add the next page of the log. Raises Corrupt at an event that does not follow from those before it."""
+    def add(self, page: Sequence[Recorded]) -> list[ForecastColumns]:
+        """Add the next page of the log; return the columns of the forecasts in it.
+
+        Raises Corrupt at an event that does not follow from those before it.
+        """
         facts, labels = self.facts, reference_labels(self.facts)
-        forecasts = file_page(facts, page)
+        forecasts = [columns for columns in (file_page(facts, page),) if columns is not None]
         self._reported = False
         facts.statuses.clear()
         self.touched.kinds |= kinds_of({type(recorded.event) for recorded in page})
-        if forecasts is not None:
-            self._new.append(forecasts)
-            self._touch_forecasts(np.unique(forecasts[_QUESTION]).tolist())
+        self._new += forecasts
+        self._forecasted += [columns[_QUESTION] for columns in forecasts]
         for recorded in page:
             if type(recorded.event) not in _FORECASTS:
                 self._touch(recorded.event)
         if reference_labels(facts) != labels:
             self.touched.scores.boards |= set(facts.contests)
             self.touched.scores.renamed = True
+        return forecasts
 
-    def add_segment(self, columns: SegmentColumns, end: Checkpoint) -> None:
+    def add_segment(self, columns: SegmentColumns, end: Checkpoint) -> list[ForecastColumns]:
         """Add the next rows of the log, up to a checkpoint, as columns; call `forget` before anything else.
 
-        Raises Corrupt at an event that does not follow from those before it.
+        Return the columns of the forecasts in it. Raises Corrupt at an event that does not follow from those before it.
         """
-        self._new += file_segment(self.facts, columns, end)
+        forecasts = file_segment(self.facts, columns, end)
+        self._new += forecasts
         self.facts.statuses.clear()
         for name, contest in self.facts.contests.items():
             for code in contest.entries:
                 self._holding.setdefault(code, set()).add(name)
+        return forecasts
 
     def forget(self) -> None:
         """Note that the tables are current; `updates` then yields the parts that change from here on."""
         self._scores.forget()
         if not self._reported and self._cached:  # the caches lack the changes
             self._scores, self._accounts, self._cached = (
-                IncrementalScores(self._facts_about),
-                IncrementalAccounts(self.facts),
+                IncrementalScores(self._facts_about, self._tables),
+                IncrementalAccounts(self.facts, self._tables),
                 False,
             )
         self._current_at, self._clock = self.facts.as_of, self.facts.books.clock
-        self.touched = Touched()
+        self.touched, self._forecasted = Touched(), []
 
     def whole_tables(self, names: Sequence[str]) -> Iterator[TableUpdate]:
         """Yield the whole tables of some projections."""
@@ -142,6 +149,7 @@ class IncrementalTables:
     def updates(self) -> Iterator[TableUpdate]:
         """Yield the current rows of the parts of tables that can have changed."""
         self._gather()
+        self._touch_forecasts()
         self._reported = self._cached = True
         yield from self._question_updates()
         yield from self._forecast_updates()
@@ -152,10 +160,13 @@ class IncrementalTables:
         yield from self._quote_updates()
         kinds = self.touched.kinds
         yield from self.whole_tables(
-            [name for name in tables_with("log") if not kinds.isdisjoint(CATALOGUE[name].reads)]
+            [name for name in self._updated("log") if not kinds.isdisjoint(CATALOGUE[name].reads)]
         )
 
-    def _touch_forecasts(self, questions: list[int]) -> None:
+    def _touch_forecasts(self) -> None:
+        """Add what the new forecasts can have changed."""
+        questions = np.unique(np.concatenate([*self._forecasted, np.zeros(0, np.int64)])).tolist()
+        self._forecasted = []
         self.touched.questions.update(questions)
         self.touched.admissions |= {(contest, code) for code in questions for contest in self._holding.get(code, ())}
         for code in self.facts.settled.keys() & questions:
@@ -237,6 +248,9 @@ class IncrementalTables:
 
     # --- updates
 
+    def _updated(self, division: str) -> list[str]:
+        return tables_with(division, self._tables)
+
     def _clock_moved(self) -> bool:
         return self.facts.books.clock != self._clock
 
@@ -253,14 +267,16 @@ class IncrementalTables:
 
     def _question_updates(self) -> Iterator[TableUpdate]:
         names = {self.facts.questions[code].question for code in self.touched.described}
-        for update in table_updates(Projections(self._facts_about({})), "questions", [(name,) for name in names]):
+        keys = [(name,) for name in names]
+        for update in table_updates(Projections(self._facts_about({})), "questions", keys, self._tables):
             rows = [row for row, name in enumerate(plain_values(update.table.values[0])) if name in names]
             yield update._replace(table=update.table.rows_at(int64_array(rows)))
 
     def _forecast_updates(self) -> Iterator[TableUpdate]:
-        codes = self.touched.questions
-        keys = [(self.facts.questions[code].question,) for code in codes]
-        yield from table_updates(Projections(self._facts_about({}, codes)), "forecasts", keys)
+        if self._updated("forecasts"):
+            codes = self.touched.questions
+            keys = [(self.facts.questions[code].question,) for code in codes]
+            yield from table_updates(Projections(self._facts_about({}, codes)), "forecasts", keys, self._tables)
 
     def _admission_updates(self) -> Iterator[TableUpdate]:
         for name, code in sorted(self.touched.admissions):
@@ -268,14 +284,15 @@ class IncrementalTables:
             if contest.opened.rules.attested:
                 own = replace(contest, entries={code: contest.entries[code]})
                 key = name, self.facts.questions[code].question
-                yield from table_updates(Projections(self._facts_about({name: own}, [code])), "receipts", [key])
+                projections = Projections(self._facts_about({name: own}, [code]))
+                yield from table_updates(projections, "receipts", [key], self._tables)
 
     def _trading_updates(self) -> Iterator[TableUpdate]:
         trading = self.touched.trading
         yield from self._accounts.updates(trading, ticked=self._clock_moved())
         if contests := trading.contests:
             projections = Projections(self._facts_about(self._contests(contests)))
-            yield from table_updates(projections, "contests", [(name,) for name in contests])
+            yield from table_updates(projections, "contests", [(name,) for name in contests], self._tables)
             yield from self._accounts.overall()
 
     def _movement_updates(self) -> Iterator[TableUpdate]:
@@ -284,7 +301,7 @@ class IncrementalTables:
         since = bisect_right(books.movements, self._current_at, key=lambda movement: movement.position)
         new = replace(books, movements=books.movements[since:])
         projections = Projections(self._facts_about(self._contests(self.touched.trading.contests), books=new))
-        for name in tables_with("movements"):
+        for name in self._updated("movements"):
             table = projections.table(name)
             table = table.rows_at(np.flatnonzero(int64_array(table.numbers("log_position")) > self._current_at))
             if len(table):
@@ -294,7 +311,7 @@ class IncrementalTables:
         if self._clock_moved() or self.touched.trading.quoted or self.touched.trading.ruled:
             projections = Projections(self._facts_about({}))
             projections.marks = self._accounts.marks
-            yield from table_updates(projections, "quotes", [()])
+            yield from table_updates(projections, "quotes", [()], self._tables)
 
 
 def _copied_columns(rows: Forecasts) -> ForecastColumns:

@@ -45,7 +45,7 @@ _MOST = 80  # characters of a value that are shown
     "optional",
     multiple=True,
     metavar="TABLE",
-    help="Keep this table too, from now on: portfolio_snapshots or quotes. Repeatable.",
+    help="Keep this table too, from now on: consensus, portfolio_snapshots, quotes, scores or standing. Repeatable.",
 )
 @name_option
 @report_errors
@@ -61,11 +61,13 @@ def follow(
 ) -> None:
     """Keep tables in an SQLite file up to date with a log.
 
-    READMODEL has one table per projection, except forecasts, score_parts and, unless --with names them, quotes and
-    portfolio_snapshots, which every refresh computes again. Its table `_tracking` has the log position and digest of
-    the last refresh, and is updated in the same transaction. `follow` continues from there until it is interrupted. It
-    reports each refresh and the lag behind the log on stderr. If READMODEL is damaged, or another program changed it,
-    it is refused.
+    READMODEL has the tables that `replay` lists. Those with a row for each forecast, which are standing, consensus and
+    scores, are kept only if --with names them. It can also name quotes and portfolio_snapshots, which every refresh
+    computes again.
+
+    The table `_tracking` has the log position and digest of the last refresh, and is updated in the same transaction.
+    `follow` continues from there until it is interrupted. It reports each refresh and the lag behind the log on
+    stderr. If READMODEL is damaged, or another program changed it, it is refused.
 
     --check rebuilds the tables as of that log position and prints the values that differ; if there are any, the exit
     code is 1.

@@ -40,7 +40,7 @@ def moves(
     """
     if not corrections:
         return
-    grows, boards, before = IncrementalTables(), _Boards(), _Boards()
+    grows, boards, before = IncrementalTables(BOARDS), _Boards(), _Boards()
     starts, ends = {each.first - 1 for each in corrections}, {each.last for each in corrections}
     with open_store(location, name) as store:
         pages = log.unseal_pages(log.pages_up_to(store.pages(), corrections[-1].last))

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.deltas import PartKey
 from forecast_ledger.replay.reading.replay import Cut, Watch, open_store
-from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.layouts import (
     PARTS,
     PLACES,
@@ -66,8 +66,16 @@ class _Expected:
         for page in pages:
             if page[0].position == 1:
                 self.first = page[0].digest
-            log_index.add_page(self.places, page)
+            for recorded in page:
+                self._add(recorded)
             yield page
+
+    def _add(self, recorded: Recorded) -> None:
+        """Add a row to the index; rows about an account only are left out."""
+        if not isinstance(recorded.event, AccountEvent):
+            key = getattr(recorded.event, "question", ""), getattr(recorded.event, "contest", "")
+            if any(key):
+                self.places.setdefault(key, []).append(recorded.position)
 
     def groups(self) -> Iterator[Group]:
         for key in sorted(self.places):

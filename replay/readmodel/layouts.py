@@ -15,7 +15,8 @@ from forecast_ledger.projections.incremental.deltas import PartKey
 TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
 _PLACES_IN_ROW = 512  # log positions in a row of the log index
 ROW = "row"  # the number of a row within its part, in a table whose rows have an order of their own
-OPTIONAL = ("portfolio_snapshots", "quotes")  # tables that a read model has on request; keys of others can be empty
+# The tables that a read model has on request: they have a row for each forecast, for each quote, or for each tick.
+OPTIONAL = ("consensus", "portfolio_snapshots", "quotes", "scores", "standing")
 StoredRow = tuple[Any, ...]
 Group = tuple[PartKey, list[StoredRow]]  # a part's key and its rows, in order
 _encode = msgpack.Encoder().encode
@@ -122,7 +123,7 @@ def kept_tables(optional: Iterable[str]) -> list[str]:
     >>> [name for name in kept_tables(["quotes"]) if name in OPTIONAL]
     ['quotes']
     """
-    kept = {*BUILT, *(name for name in optional if name in OPTIONAL)}
+    kept = {*BUILT} - {*OPTIONAL} | {*OPTIONAL} & {*optional}
     return [name for name in CATALOGUE if name in kept]
 
 

@@ -1,19 +1,23 @@
 """The log index: the positions of the rows about a question or a contest, so that only those rows are read."""
 
-from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
+
+import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.store import PAGE, Store
-from forecast_ledger.projections.facts.from_segments import forecast_positions, segment_events
+from forecast_ledger.projections.core.sorting import run_starts
+from forecast_ledger.projections.facts.from_log import ForecastColumns
 from forecast_ledger.replay.reading.replay import Cut, Watch
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel
+
+_LEFT_OUT = (events.AccountEvent, events.ForecastMade, events.ForecastWithdrawn)
+_QUESTION = 3  # the index of the question column of forecasts
 
 
 class IndexQuery(NamedTuple):
@@ -24,27 +28,37 @@ class IndexQuery(NamedTuple):
     contest: str
 
 
-def add_page(places: Places, page: Sequence[Recorded]) -> None:
-    """Add the rows of a page to the index, by question and contest; rows about an account only are left out."""
-    for recorded in page:
-        event = recorded.event
-        if not isinstance(event, events.AccountEvent):
-            key = getattr(event, "question", ""), getattr(event, "contest", "")
-            if any(key):
-                places.setdefault(key, array("q")).append(recorded.position)
+class NewPlaces:
+    """The log positions of rows that are not in the index yet, by question and contest.
 
+    Rows about an account only are left out. Those of forecasts are kept as columns until they are asked for.
+    """
 
-def add_segment(places: Places, columns: SegmentColumns) -> None:
-    """Add the rows of a segment to the index."""
-    others = segment_events(columns)
-    add_page(places, others)
-    last = others[-1].position if others else 0
-    if len(columns.forecasts):
-        for question, positions in forecast_positions(columns).items():
-            old = places.setdefault((question, ""), array("q"))
-            old.extend(positions)
-            if last > positions[0]:
-                places[question, ""] = array("q", sorted(old))
+    def __init__(self) -> None:
+        self._others: Places = {}
+        self._forecasts: list[ForecastColumns] = []
+
+    def add(self, rows: Iterable[Recorded], forecasts: Iterable[ForecastColumns]) -> None:
+        """Add rows in log order. forecasts: the columns of those among them, and of others that come as columns."""
+        self._forecasts += forecasts
+        for recorded in rows:
+            event = recorded.event
+            if not isinstance(event, _LEFT_OUT):
+                key = getattr(event, "question", ""), getattr(event, "contest", "")
+                if any(key):
+                    self._others.setdefault(key, []).append(recorded.position)
+
+    def by_key(self, questions: Sequence[str]) -> Places:
+        """Return the log positions, rising. questions: ids by code, as in the columns."""
+        places, columns = dict(self._others), [(each[_QUESTION], each[0]) for each in self._forecasts]
+        if columns:
+            codes, positions = map(np.concatenate, zip(*columns, strict=True))
+            order = np.lexsort((positions, codes))
+            starts = run_starts(codes[order])
+            for code, own in zip(codes[order][starts], np.split(positions[order], starts[1:]), strict=True):
+                key = questions[code], ""
+                places[key] = sorted([*places.get(key, ()), *own.tolist()])
+        return places
 
 
 def indexed_pages(store: Store, query: IndexQuery, cut: Cut, watch: Watch) -> Iterator[Sequence[Recorded]]:

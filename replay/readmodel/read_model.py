@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from forecast_ledger.replay.readmodel.layouts import (
 from forecast_ledger.replay.readmodel.part_store import REMEDY, StoredTables
 
 _LOCK_TIMEOUT = 30  # s to wait for another connection that writes to the file
-Places = dict[tuple[str, str], "array[int]"]  # question and contest, "" for none -> log positions, rising
+Places = dict[tuple[str, str], list[int]]  # question and contest, "" for none -> log positions, rising
 
 
 class Tracking(NamedTuple):
@@ -125,11 +124,6 @@ class ReadModel:
         with self._translated_errors():
             stored = self._stored.rows(VERSIONS) if VERSIONS in self._stored.statements() else []
         return kept_tables([*self._optional, *(row[0] for row in stored)])
-
-    def optional(self) -> list[str]:
-        """Return those of them that not every read model has. Raises Unavailable."""
-        every = kept_tables(())
-        return [name for name in self.names() if name not in every]
 
     def outdated(self) -> list[str]:
         """Return the projections without a table, or with one of another version or shape. Raises Unavailable."""

@@ -11,13 +11,15 @@ from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
+from forecast_ledger.ledger.segments.rebuilt_rows import other_events
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription
+from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.reading.replay import Watch
-from forecast_ledger.replay.readmodel import log_index
-from forecast_ledger.replay.readmodel.read_model import Places, ReadModel, Tracking, Update
+from forecast_ledger.replay.readmodel.log_index import NewPlaces
+from forecast_ledger.replay.readmodel.read_model import ReadModel, Tracking, Update
 
 
 class Lag(NamedTuple):
@@ -64,7 +66,8 @@ class Runner:
         """location, name: of the log. path: of the read model, which is created if need be. watch: called with the
         number of events read so far. segments: a folder that has the beginning of the log; what the read model has
         already is read from there, after a check of the files, and the rest from the log; a new one reads all of it.
-        optional: tables to keep too, of `portfolio_snapshots` and `quotes`; the read model keeps them from then on.
+        optional: tables to keep too, of those that have a row for each forecast (`standing`, `consensus`, `scores`),
+        quote (`quotes`) or tick (`portfolio_snapshots`); the read model keeps them from then on.
 
         Raises, first that applies: Refused (the name is not an id), Unavailable (either cannot be opened; another
         runner keeps the read model up to date; it was changed by another program, or follows another ledger).
@@ -76,11 +79,11 @@ class Runner:
         except BaseException:
             self._store.close()
             raise
-        self._growing = IncrementalTables()
-        self._places: Places = {}  # of the rows read since the last refresh
+        self._places = NewPlaces()  # of the rows read since the last refresh
         self._first, self._recorded_at = "", 0
         self._subscription = Subscription(self._store)
         try:
+            self._growing = IncrementalTables(self._model.names())
             self._tracking = self._checked(self._model.tracking())
             self._indexed = self._model.is_indexed()
             if segments is not None:
@@ -113,11 +116,12 @@ class Runner:
             tables = [*self._growing.whole_tables(rebuilt)]
             if before:
                 tables += [update for update in self._growing.updates() if update.table.name not in rebuilt]
-                again = [table for table in self._model.optional() if table not in rebuilt]
+                again = [name for name in self._model.names() if name not in (*BUILT, *rebuilt)]
                 tables += self._growing.whole_tables(again)
-            rows = self._model.write(before, now, Update(tables, self._places, rebuilt))
+            places = self._places.by_key(self._growing.facts.question_codes.labels)
+            rows = self._model.write(before, now, Update(tables, places, rebuilt))
         self._growing.forget()
-        self._places = {}
+        self._places = NewPlaces()
         self._tracking = now
         return Refreshed(reached.position - (before.reached.position if before else 0), rows, reached)
 
@@ -175,9 +179,9 @@ class Runner:
         end = START
         with gc_pause.paused():
             for part in sealed.segments(lambda position, _: self._tracking is None or position <= old.position):
-                self._growing.add_segment(part.columns, part.end)
+                forecasts = self._growing.add_segment(part.columns, part.end)
                 if self._tracking is None:
-                    log_index.add_segment(self._places, part.columns)
+                    self._places.add(other_events(part.columns), forecasts)
                 end, self._recorded_at = part.end, part.recorded_at
                 self._watch(end.position)
         self._growing.forget()
@@ -193,12 +197,13 @@ class Runner:
         old = max(reached.position - page[0].position + 1, 0)
         if 0 < old <= len(page) and page[old - 1].digest != reached.digest:
             raise Corrupt(reached.position, _wrong(reached))
-        if page[:old]:
-            self._growing.add(page[:old])
-            self._growing.forget()
-        if page[old:]:
-            self._growing.add(page[old:])
-        log_index.add_page(self._places, page[old:] if self._indexed else page)
+        for rows, is_new in ((page[:old], False), (page[old:], True)):
+            if rows:
+                forecasts = self._growing.add(rows)
+                if is_new or not self._indexed:
+                    self._places.add(rows, forecasts)
+                if not is_new:
+                    self._growing.forget()
         self._recorded_at = page[-1].recorded_at
         self._watch(page[-1].position)
 

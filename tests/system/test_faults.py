@@ -521,7 +521,7 @@ def test_a_follower_on_a_full_disk_can_be_started_again(disk: Disk, folder: Path
     written(
         log, [opened(id="o"), *(forecast(participant=f"{number:0200}", id=f"f{number}") for number in range(4_000))]
     )
-    follow = ("follow", log, tables, "--once")
+    follow = ("follow", log, tables, "--once", "--with", "standing")
     assert_ended_with(run(*follow, command=disk.command), UNREADABLE, f"tables.db: .*({disk.says})")
     disk.grow()
     assert run(*follow, command=disk.command).returncode == FINE

@@ -382,6 +382,24 @@ def test_every_division_is_updated() -> None:
     assert {name for name, table in CATALOGUE.items() if table.division == "portfolios"} == {"portfolio_snapshots"}
 
 
+def test_only_the_tables_that_are_kept_are_updated() -> None:
+    """Their updates are the same whichever the others are."""
+    for recorded in (tournament(), trading(0)[:150]):
+        every, alone = IncrementalTables(), {name: IncrementalTables([name]) for name in BUILT}
+        for begin in range(0, len(recorded), 9):
+            page = recorded[begin : begin + 9]
+            every.add(page)
+            updates = list(every.updates())
+            every.forget()
+            for name, incremental in alone.items():
+                incremental.add(page)
+                own = [(update.keys, [*update.table.plain()]) for update in updates if update.table.name == name]
+                found = [*incremental.updates()]
+                assert [(update.keys, [*update.table.plain()]) for update in found] == own
+                assert {update.table.name for update in found} <= {name}
+                incremental.forget()
+
+
 @pytest.mark.usefixtures("few")
 def test_a_table_with_the_division_log_is_rebuilt_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole rebuild costs more but is correct for every table."""

@@ -20,7 +20,7 @@ from forecast_ledger.replay.readmodel.layouts import SYSTEM, rows_digest
 from forecast_ledger.replay.readmodel.read_model import ReadModel
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.replay.cli.test_main import run
-from tests.replay.readmodel.test_runner import assert_up_to_date, history, record
+from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, history, record
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import forecast, opened
@@ -40,7 +40,7 @@ def season(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         for story in ("metaculus-2022", "arena-week"):
             lines = (DATA / story / "commands.jsonl").read_bytes().splitlines()
             ledger.handle_many([read(line) for line in lines])
-    with Runner(str(log), str(tables)) as runner:
+    with Runner(str(log), str(tables), optional=PER_FORECAST) as runner:
         runner.refresh()
     return log, tables
 

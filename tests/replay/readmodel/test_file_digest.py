@@ -27,7 +27,7 @@ def followed(tmp_path: Path) -> tuple[str, str]:
     """A log and its read model, whose runner has ended."""
     log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
     record(log, HISTORY[:-2])
-    with Runner(log, tables) as runner:
+    with Runner(log, tables, optional=["standing"]) as runner:
         runner.refresh()
     return log, tables
 

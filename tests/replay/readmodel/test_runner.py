@@ -35,6 +35,7 @@ from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
 
 SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
+PER_FORECAST = ("consensus", "scores", "standing")
 Stored = dict[str, list[tuple[Any, ...]]]
 
 
@@ -44,8 +45,17 @@ def record(path: str, recorded: Sequence[Recorded]) -> None:
         store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in recorded])
 
 
-def stored(path: str, names: Sequence[str] = BUILT) -> Stored:
-    """Every table of a read model, in order of its key; a board without the numbers of its rows."""
+def kept(path: str) -> list[str]:
+    """The projections that a read model has: all that are built but some of those with a row for each forecast."""
+    with closing(ReadModel(path, read_only=True)) as model:
+        names = model.names()
+    assert {*BUILT} - {*PER_FORECAST} <= {*names}
+    return names
+
+
+def stored(path: str, names: Sequence[str] | None = None) -> Stored:
+    """The tables of a read model, in order of their keys; a board without the numbers of its rows."""
+    names = kept(path) if names is None else names
     with closing(sqlite3.connect(path)) as connection:
         found = {}
         for name in names:
@@ -63,8 +73,9 @@ def rebuilt(recorded: Sequence[Recorded], names: Sequence[str] = BUILT) -> Store
     return {name: [tuple(row.values()) for row in every.table(name).rows()] for name in names}
 
 
-def assert_up_to_date(path: str, recorded: Sequence[Recorded], names: Sequence[str] = BUILT) -> None:
+def assert_up_to_date(path: str, recorded: Sequence[Recorded], names: Sequence[str] | None = None) -> None:
     """A read model's rows are those of the log up to there, and so is the checkpoint that it says."""
+    names = kept(path) if names is None else names
     expected, found = rebuilt(recorded, names), stored(path, names)
     for name in names:
         keyed = not CATALOGUE[name].as_built
@@ -90,11 +101,15 @@ def crashing(model: ReadModel, after: int) -> None:
 
 
 def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> None:
-    """Record a log bit by bit, follow it with a runner that crashes and starts again, and compare now and then."""
+    """Record a log bit by bit, follow it with a runner that crashes and starts again, and compare now and then.
+
+    The read model has the tables with a row for each forecast, some of them, or none.
+    """
     path, tables = f"{folder}/log.db", f"{folder}/tables.db"
     with closing(Store.open(path, "main")):
         pass
-    runner = Runner(path, tables)
+    chosen = random.sample(PER_FORECAST, random.choice([0, 1, 3, 3]))
+    runner = Runner(path, tables, optional=chosen)
     end = 0
     while end < len(recorded):
         first, end = end, min(end + random.randint(1, max(2, len(recorded) // 5)), len(recorded))
@@ -105,7 +120,7 @@ def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> No
                 runner.refresh()
         if random.random() < 0.5:
             runner.close()
-            runner = Runner(path, tables)
+            runner = Runner(path, tables, optional=chosen)  # nothing may have been written yet
         else:
             vars(runner._model._stored).pop("_write_batch", None)  # the same runner goes on after a failure
         if random.random() < 0.7:
@@ -114,6 +129,7 @@ def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> No
     runner.refresh()
     runner.close()
     assert_up_to_date(tables, recorded)
+    assert [name for name in PER_FORECAST if name in kept(tables)] == sorted(chosen)
 
 
 @given(oracle.logs(), st.integers(0, 2**32))
@@ -165,7 +181,7 @@ def test_a_table_is_added_to_a_read_model_that_has_no_new_events(followed: tuple
     assert {row[2] for row in {*now} - {*before}} >= {"quotes"}
     assert {*before} <= {*now}
     wrong = CliRunner().invoke(main, ["follow", path, tables, "--once", "--with", "score_parts"])
-    assert (wrong.exit_code, "portfolio_snapshots, quotes" in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "consensus, portfolio_snapshots, quotes, scores, standing" in wrong.stderr) == (2, True)
 
 
 @pytest.fixture
@@ -174,7 +190,7 @@ def followed(tmp_path: Path) -> tuple[str, str]:
     path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids(SAID))
-    with Runner(path, tables) as runner:
+    with Runner(path, tables, optional=PER_FORECAST) as runner:
         runner.refresh()
     return path, tables
 
@@ -269,7 +285,7 @@ def test_instants_that_are_in_another_order_as_text_are_what_they_were_written(t
         for late in (None, forecast(at="2026-03-11T12:00:01.5Z")):
             if late is not None:
                 ledger.handle(late, "late")
-            with Runner(path, tables) as runner:
+            with Runner(path, tables, optional=["standing"]) as runner:
                 runner.refresh()
             assert_up_to_date(tables, history(path))
 
@@ -382,7 +398,7 @@ def test_the_lag_is_in_positions_and_in_seconds(tmp_path: Path) -> None:
 def test_the_types_are_text_and_integers_and_nothing_else(followed: tuple[str, str]) -> None:
     """Exact decimals as text, counts as integers: SQLite has floats, the tables have none."""
     with closing(sqlite3.connect(followed[1])) as connection:
-        types = {row[2] for name in BUILT for row in connection.execute(f'PRAGMA table_info("{name}")')}
+        types = {row[2] for name in kept(followed[1]) for row in connection.execute(f'PRAGMA table_info("{name}")')}
         board = connection.execute("SELECT contest, pool, typeof(pool) FROM contests").fetchall()
     assert types == {"TEXT", "INTEGER"}
     assert board == [("cup", "100.00", "text")]

@@ -11,7 +11,7 @@ from forecast_ledger.replay.files.seal import seal
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.replay.cli.test_main import run
-from tests.replay.readmodel.test_runner import assert_up_to_date, crashing, record
+from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, crashing, record
 from tests.support import oracle
 from tests.support.exports import export_commands, written
 from tests.support.given import opened
@@ -31,11 +31,11 @@ def test_it_goes_on_as_from_the_log(history: list[Recorded], tmp_path: Path, sea
     if sealed <= followed:
         seal(log, folder, rows=40)
     else:
-        with Runner(log, model) as runner:
+        with Runner(log, model, optional=PER_FORECAST) as runner:
             runner.refresh()
     record(log, history[min(sealed, followed) : max(sealed, followed)])
     if sealed <= followed:
-        with Runner(log, model) as runner:
+        with Runner(log, model, optional=PER_FORECAST) as runner:
             runner.refresh()
     else:
         seal(log, folder, rows=40)
@@ -57,7 +57,7 @@ def test_a_new_read_model_starts_from_segments(history: list[Recorded], tmp_path
     record(log, history[:sealed])
     seal(log, tmp_path / "s", rows=40)
     record(log, history[sealed:-2])
-    with Runner(log, model, segments=tmp_path / "s") as runner:
+    with Runner(log, model, segments=tmp_path / "s", optional=PER_FORECAST) as runner:
         crashing(runner._model, 3)
         with pytest.raises(RuntimeError, match="crashed"):
             runner.refresh()
