@@ -166,7 +166,6 @@ class IncrementalTables:
     def _touch_forecasts(self) -> None:
         """Add what the new forecasts can have changed."""
         questions = np.unique(np.concatenate([*self._forecasted, np.zeros(0, np.int64)])).tolist()
-        self._forecasted = []
         self.touched.questions.update(questions)
         self.touched.admissions |= {(contest, code) for code in questions for contest in self._holding.get(code, ())}
         for code in self.facts.settled.keys() & questions:

@@ -1,6 +1,7 @@
 """Facts from events: the columns that each event fills, as of any log position."""
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import msgspec
@@ -128,6 +129,20 @@ def test_forecasts_lie_question_after_question_in_log_order() -> None:
     assert [labels[code] for code in rows.question] == ["wind", "rain", "rain"]
     assert [people[code] for code in rows.participant] == ["ada", "bob", "bob"]
     assert (rows.position.tolist(), rows.at.tolist(), rows.made.tolist()) == ([4, 3, 5], [5, 3, 4], [True, True, False])
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_ranges_of_forecasts_have_the_rows_of_their_indices(ends: bool) -> None:
+    """Every column of them, also one that has the same value in all rows."""
+    forecasts = read(
+        opened(), opened("wind"), made(), made("wind", at=1), made(at=2), withdrawn("wind", at=3)
+    ).forecasts
+    if not ends:
+        forecasts = replace(forecasts, until=np.broadcast_to(forecasts.until[:1], 4))
+    found = forecasts.ranges(np.array([2, 0]), np.array([4, 1]))
+    for name in (field.name for field in fields(forecasts)):
+        expected = getattr(forecasts, name) if name == "chances" else getattr(forecasts, name)[[2, 3, 0]]
+        assert getattr(found, name).tolist() == expected.tolist()
 
 
 def test_a_forecast_counts_what_it_puts_on_the_outcome() -> None:
