@@ -1,17 +1,26 @@
 """Scores added up as integers, so that the sums over many questions can be sent, and added to others, exactly."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.ledger.core.lazy_fractions import FEW
+from forecast_ledger.ledger.core.values import WEIGHT
+from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
+from forecast_ledger.projections.boards.weighted_sums import Rated
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.quotient_sums import WORDS, BoundedSums, wide_quotient_sums
 from forecast_ledger.projections.core.sorting import distinct, index_where, run_starts, stable_order
-from forecast_ledger.projections.scores.coverage import group_questions
+from forecast_ledger.projections.core.wide_int import WideInt
+from forecast_ledger.projections.references.kinds import fine_bits
+from forecast_ledger.projections.scores.coverage import QUESTION_KINDS, QuestionGroups, divided_by, group_questions
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
 _BITS = 60  # of a sum in one word
+SLOTS = len(QUESTION_KINDS) + 1  # of the sums of one participant in one contest: scores by kind, then coverages
+COVERAGE = SLOTS - 1
 
 
 class SummedScores(NamedTuple):
@@ -24,6 +33,26 @@ class SummedScores(NamedTuple):
     over: Int64Array
 
 
+class BoundedScores(NamedTuple):
+    """Sums of scores and of coverages of participants in contests, with bounds.
+
+    key: owner * SLOTS + slot, distinct and rising, shape (m,); owner: see `owners_of`; slot: an index into
+    QUESTION_KINDS, or COVERAGE. sums: Σ weight x score, or weight x coverage. weight: Σ weight, 1e-6. over: how many
+    questions. Those of coverages are 0.
+    """
+
+    key: Int64Array
+    sums: BoundedSums
+    weight: Int64Array
+    over: Int64Array
+
+
+_NONE = np.zeros(0, np.int64)
+_NO_NUMBERS = WideInt(_NONE, _NONE, _NONE)
+NO_SUMS = SummedScores(Scores(_NONE, _NONE, _NO_NUMBERS, _NONE, _NONE), _NONE)
+NO_BOUNDS = BoundedScores(_NONE, BoundedSums(np.zeros((0, WORDS), np.int64), _NONE), _NONE, _NONE)
+
+
 def counted(questions: Questions, rows: Scores) -> SummedScores:
     """Return each score as a sum over one question, without questions of weight 0.
 
@@ -32,6 +61,14 @@ def counted(questions: Questions, rows: Scores) -> SummedScores:
     weighted = index_where(questions.weight[rows.question] > 0)
     rows = rows if isinstance(weighted, slice) else rows.rows(weighted)
     return SummedScores(rows, np.ones(len(rows.question), np.int64))
+
+
+def joined_sums(parts: Sequence[SummedScores]) -> SummedScores:
+    """Return the sums of at least one part, one after the other."""
+    numerator = WideInt(*map(np.concatenate, zip(*(part.rows.numerator for part in parts), strict=True)))
+    names = ("question", "participant", "covered", "covered_hidden")
+    columns = {name: np.concatenate([getattr(part.rows, name) for part in parts]) for name in names}
+    return SummedScores(Scores(numerator=numerator, **columns), np.concatenate([part.over for part in parts]))
 
 
 def summed(rules: RuleSet, questions: Questions, rows: Scores) -> SummedScores:
@@ -46,10 +83,9 @@ def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedSco
     fit in its words.
     """
     rows, over = sums
-    if rules.period == "covered" or rules.imputation != "none" or not len(over):
+    if not _adds_alike(rules) or not len(over):
         return sums
-    groups = group_questions(questions).group_of
-    _, place = distinct(questions.contest * (int(groups.max()) + 1) + groups)
+    place = _alike(questions)
     alike = np.unique(place, return_index=True)[1][place]  # the first question of the same contest and group
     people = int(rows.participant.max()) + 1
     key = alike[rows.question] * people + rows.participant
@@ -65,3 +101,120 @@ def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedSco
     return SummedScores(
         Scores(question, participant, rows.numerator.take(order).run_sums(starts), covered, hidden), count
     )
+
+
+def count_alike(rules: RuleSet, questions: Questions) -> int:
+    """Return how many sums `added` can leave of one participant who has a score on each question."""
+    if not len(questions.code):
+        return 0
+    return len(questions.code) if not _adds_alike(rules) else int(_alike(questions).max()) + 1
+
+
+def _adds_alike(rules: RuleSet) -> bool:
+    return rules.period != "covered" and rules.imputation == "none"
+
+
+def _alike(questions: Questions) -> Int64Array:
+    """Return a number for each question, the same for those of one contest that are alike."""
+    groups = group_questions(questions).group_of
+    _, place = distinct(questions.contest * (int(groups.max()) + 1) + groups)
+    return place
+
+
+def score_terms(rules: RuleSet, groups: QuestionGroups, rows: Scores) -> tuple[Int64Array, list[Rated]]:
+    """Return weight x score of each row as a number at a rate: the place of its rate, shape (n,), and the numbers."""
+    over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
+    overs, place = distinct(over)
+    pairs, pair = distinct(groups.group_of[rows.question] * len(overs) + place)
+    fine, rates = fine_bits(rules), []
+    for number, own in zip(*(column.tolist() for column in np.divmod(pairs, len(overs))), strict=True):
+        shared = groups.groups[number]
+        unit = groups.per_point[shared.per_point]
+        units = max(divided_by(rules, shared, int(overs[own])), 1)  # in no time, every score is 0
+        rates.append((shared.weight * unit.denominator, unit.numerator * (units << fine) * WEIGHT))
+    return pair, [Rated(rows.numerator, rates)]
+
+
+def coverage_terms(groups: QuestionGroups, rows: Scores) -> tuple[Int64Array, list[Rated]]:
+    """Return weight x coverage of each row likewise, as the sum of one or two numbers."""
+    group = groups.group_of[rows.question]
+    split = int64_array([each.hidden_weight >= 0 for each in groups.groups])[group]
+    hidden = rows.covered_hidden * split
+    columns = []
+    for number, units in enumerate((hidden, rows.covered - hidden)):
+        rates = [(each.weight * each.rates[number], each.common * WEIGHT * WEIGHT) for each in groups.groups]
+        columns.append(Rated(WideInt.from_int64(units), rates))
+    return group, columns if split.any() else columns[1:]
+
+
+def kinds_of(groups: QuestionGroups) -> Int64Array:
+    """Return the kind of each question, as an index into QUESTION_KINDS."""
+    return int64_array([group.kind for group in groups.groups])[groups.group_of]
+
+
+def weights_of(groups: QuestionGroups) -> Int64Array:
+    """Return the weight of each question, 1e-6."""
+    return int64_array([group.weight for group in groups.groups])[groups.group_of]
+
+
+def owners_of(questions: Questions, rows: Scores, people: int) -> Int64Array:
+    """Return the index of the contest x people + the participant of each row. people: more than any participant."""
+    return questions.contest[rows.question] * people + rows.participant
+
+
+def with_bounds(
+    rules: RuleSet, questions: Questions, sums: SummedScores, people: int, owners: Int64Array = _NONE
+) -> tuple[SummedScores, BoundedScores]:
+    """Return the sums of those who have few in a contest, and those of the others with bounds.
+
+    people: see `owners_of`. owners: who get bounds even if they have few sums. None has bounds if the score of a
+    reference forecaster may stand in for another. Raises OverflowError: a sum is too large for bounds.
+    """
+    rows, over = sums
+    if rules.imputation in REFERENCE_ROWS or not len(over):
+        return sums, NO_BOUNDS
+    owner = owners_of(questions, rows, people)
+    _, place = distinct(owner)
+    many = (np.bincount(place)[place] > FEW) | np.isin(owner, owners)
+    if not many.any():
+        return sums, NO_BOUNDS
+    chosen, rest = np.flatnonzero(many), np.flatnonzero(~many)
+    bounded = _bounded(rules, group_questions(questions), SummedScores(rows.rows(chosen), over[chosen]), owner[chosen])
+    return SummedScores(rows.rows(rest), over[rest]), bounded
+
+
+def _bounded(rules: RuleSet, groups: QuestionGroups, sums: SummedScores, owner: Int64Array) -> BoundedScores:
+    rows, over = sums
+    kind, weight = kinds_of(groups)[rows.question], weights_of(groups)[rows.question] * over
+    none = np.zeros_like(over)
+    return joined_bounds(
+        [
+            _sums_by_key(owner * SLOTS + kind, score_terms(rules, groups, rows), weight, over),
+            _sums_by_key(owner * SLOTS + COVERAGE, coverage_terms(groups, rows), none, none),
+        ]
+    )
+
+
+def _sums_by_key(
+    key: Int64Array, terms: tuple[Int64Array, list[Rated]], weight: Int64Array, over: Int64Array
+) -> BoundedScores:
+    order, (place, columns) = stable_order(key), terms
+    starts = run_starts(key[order])
+    first, *others = (wide_quotient_sums(each.numbers, each.rates, place, order, starts) for each in columns)
+    for other in others:
+        first = first.plus(other)
+    return BoundedScores(key[order][starts], first, *(np.add.reduceat(each[order], starts) for each in (weight, over)))
+
+
+def joined_bounds(parts: Sequence[BoundedScores]) -> BoundedScores:
+    """Return the sums of different questions, of at least one part, together."""
+    key, weight, over = (
+        np.concatenate(column) for column in zip(*((*part[:1], *part[2:]) for part in parts), strict=True)
+    )
+    sums = BoundedSums(*map(np.concatenate, zip(*(part.sums for part in parts), strict=True)))
+    order = stable_order(key)
+    starts = run_starts(key[order])
+    if not len(starts):
+        return NO_BOUNDS
+    added_up = (np.add.reduceat(each[order], starts) for each in (weight, over))
+    return BoundedScores(key[order][starts], sums.run_sums(order, starts), *added_up)

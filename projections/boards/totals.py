@@ -1,27 +1,36 @@
 """Exact sums of scores and coverages over questions, from which the rows of a board are made."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms
+from forecast_ledger.ledger.core.late import BITS
+from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms, sum_within
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.imputation import imputable_rows, kernel_of_kind, worst_score
-from forecast_ledger.projections.boards.score_sums import SummedScores, counted
-from forecast_ledger.projections.boards.weighted_sums import Rated, sums_by_owner
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.boards.score_sums import (
+    COVERAGE,
+    SLOTS,
+    BoundedScores,
+    SummedScores,
+    counted,
+    coverage_terms,
+    kinds_of,
+    score_terms,
+    weights_of,
+)
+from forecast_ledger.projections.boards.weighted_sums import sums_by_owner
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.quotient_sums import PLACES
 from forecast_ledger.projections.core.sorting import distinct
-from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.coverage import (
     QUESTION_KINDS,
     QuestionGroups,
-    divided_by,
     group_questions,
 )
 from forecast_ledger.projections.scores.scored_questions import Questions
@@ -29,6 +38,7 @@ from forecast_ledger.projections.scores.time_weighted import Scores
 
 CONSENSUS_CODE = -1  # stands for the consensus; -2, -3 and -4 for the others of REFERENCE_ROWS. Their codes in `Scores`
 # change when participants join.
+TermsOf = Callable[[int, int], Iterable[tuple[int, int]]]  # numerators and denominators, by owner and slot
 
 
 class KindMean(NamedTuple):
@@ -243,6 +253,26 @@ def tallies_of_sums(
     return found
 
 
+def tallies_of_bounds(sums: BoundedScores, consensus: int, people: int, terms: TermsOf) -> dict[int, Tally]:
+    """Return the tallies of sums with bounds, by the index of the contest; the sums over all questions are left out.
+
+    consensus, people: as for the sums. terms: computes what a sum is made of, where its bounds leave a doubt.
+    """
+    found: dict[int, Tally] = {}
+    slots: dict[int, dict[int, KindSums]] = {}
+    columns = (sums.key.tolist(), sums.sums.bounds(), sums.weight.tolist(), sums.over.tolist())
+    for key, bounds, weight, over in zip(*columns, strict=True):
+        owner, slot = divmod(key, SLOTS)
+        low, high = (bound << BITS - PLACES for bound in bounds)
+        slots.setdefault(owner, {})[slot] = KindSums(sum_within((low, high), partial(terms, owner, slot)), weight, over)
+    for owner, own in slots.items():
+        contest, participant = divmod(owner, people)
+        code = participant if participant < consensus else CONSENSUS_CODE - (participant - consensus)
+        kinds = tuple(own.get(slot, NO_SCORES.kinds[0]) for slot in range(COVERAGE))
+        found.setdefault(contest, Tally({}, NO_SCORES, {})).own[code] = ScoreSums(kinds, own[COVERAGE].score)
+    return found
+
+
 def _sums(
     rules: RuleSet, groups: QuestionGroups, sums: SummedScores, owner: Int64Array, owners: int
 ) -> list[ScoreSums]:
@@ -250,44 +280,14 @@ def _sums(
     rows, count = sums
     if not len(count):
         return [NO_SCORES] * owners
-    scores = _scores(rules, groups, rows, owner, owners)
-    covered = _covered(groups, rows, owner, owners)
-    weight = int64_array([group.weight for group in groups.groups])[groups.group_of[rows.question]]
-    weights, counts = _by_kind(_kinds(groups)[rows.question], weight, count, owner, owners)
-    slots = len(QUESTION_KINDS)
+    slots, kind = len(QUESTION_KINDS), kinds_of(groups)[rows.question]
+    scores = sums_by_owner(owners * slots, owner * slots + kind, *score_terms(rules, groups, rows))
+    covered = sums_by_owner(owners, owner, *coverage_terms(groups, rows))
+    weights, counts = _by_kind(kind, weights_of(groups)[rows.question], count, owner, owners)
     return [
         ScoreSums(tuple(map(KindSums, scores[number * slots : (number + 1) * slots], *each)), whole)
         for number, (*each, whole) in enumerate(zip(weights, counts, covered, strict=True))
     ]
-
-
-def _scores(rules: RuleSet, groups: QuestionGroups, rows: Scores, owner: Int64Array, owners: int) -> list[Fraction]:
-    """Return the sums of weight x score by owner, and for each owner by kind."""
-    over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
-    overs, place = distinct(over)
-    group = groups.group_of[rows.question]
-    pairs, pair = distinct(group * len(overs) + place)
-    kind, fine = int64_array([each.kind for each in groups.groups])[group], fine_bits(rules)
-    rates = []
-    for number, own in zip(*(column.tolist() for column in np.divmod(pairs, len(overs))), strict=True):
-        shared = groups.groups[number]
-        unit = groups.per_point[shared.per_point]
-        units = max(divided_by(rules, shared, int(overs[own])), 1)  # in no time, every score is 0
-        rates.append((shared.weight * unit.denominator, unit.numerator * (units << fine) * WEIGHT))
-    slots = len(QUESTION_KINDS)
-    return sums_by_owner(owners * slots, owner * slots + kind, pair, [Rated(rows.numerator, rates)])
-
-
-def _covered(groups: QuestionGroups, rows: Scores, owner: Int64Array, owners: int) -> list[Fraction]:
-    """Return the sums of weight x coverage by owner."""
-    group = groups.group_of[rows.question]
-    split = int64_array([each.hidden_weight >= 0 for each in groups.groups])[group]
-    hidden = rows.covered_hidden * split
-    columns = []
-    for number, units in enumerate((hidden, rows.covered - hidden)):
-        rates = [(each.weight * each.rates[number], each.common * WEIGHT * WEIGHT) for each in groups.groups]
-        columns.append(Rated(WideInt.from_int64(units), rates))
-    return sums_by_owner(owners, owner, group, columns if split.any() else columns[1:])
 
 
 def _by_kind(
@@ -303,11 +303,6 @@ def _by_kind(
     return weights.tolist(), counts.tolist()
 
 
-def _kinds(groups: QuestionGroups) -> Int64Array:
-    """Return the kind of each question, as an index into QUESTION_KINDS."""
-    return int64_array([group.kind for group in groups.groups])[groups.group_of]
-
-
 def _every(questions: Questions, groups: QuestionGroups, part: Int64Array, parts: int) -> Iterator[ScoreSums]:
     """Yield, for each part, the sums over all its questions that count, covered by a forecast over all scored time."""
     weighted = np.flatnonzero(questions.weight > 0)
@@ -320,7 +315,7 @@ def _every(questions: Questions, groups: QuestionGroups, part: Int64Array, parts
         share = group.attainable
         terms[place].append((times * group.weight * share.numerator, share.denominator * WEIGHT))
     weights, counts = _by_kind(
-        _kinds(groups)[weighted], questions.weight[weighted], np.ones_like(weighted), part, parts
+        kinds_of(groups)[weighted], questions.weight[weighted], np.ones_like(weighted), part, parts
     )
     for place in range(parts):
         kinds = zip(weights[place], counts[place], strict=True)

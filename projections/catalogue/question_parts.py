@@ -1,6 +1,6 @@
 """Results divided by question: what rests on the forecasts on some questions, and how such parts make the whole."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,28 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.projections.boards.brier_sums import BrierSums, GroupSums, OwnerSums
-from forecast_ledger.projections.boards.contest_groups import (
-    ScoredGroup,
-    SummedSamples,
-    add_samples,
-    by_contest,
-    contests_by_rules,
-)
-from forecast_ledger.projections.boards.score_sums import SummedScores, added, summed
-from forecast_ledger.projections.boards.totals import Tally, tallies_of_sums
+from forecast_ledger.projections.boards.contest_groups import SummedSamples, add_samples, contests_by_rules
+from forecast_ledger.projections.catalogue.added_scores import MOST_WAITING, AddedScores, SumRows, sums_of_group
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.column_values import Ids, Values, join_values, used_ids
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.scores.scored_questions import scored_questions
-from forecast_ledger.projections.scores.time_weighted import Scores
 from forecast_ledger.projections.tables.analysis import CachedResults
 
 SUMS, SAMPLES = "sums", "samples"  # of scores; of Brier scores
+BOUNDS = "bounds"  # with SUMS: on sums of scores that would be too many
 _BY_QUESTION = frozenset({"forecasts", "receipts", "scores"})  # divisions of tables whose rows are of one question each
-MOST_SUMS = 1 << 20  # that wait to be added up
 ACCOUNTS = "portfolios"  # the division of tables whose rows are of one account each
 _MADE_OF = {"boards": SUMS, "brier_scores": SAMPLES, "brier_overall": SAMPLES}  # by the division of a table
 
@@ -54,18 +45,6 @@ def is_by_question(table: str) -> bool:
     return CATALOGUE[table].division in _BY_QUESTION and not CATALOGUE[table].whole
 
 
-class SumRows(NamedTuple):
-    """Sums of scores in contests of one rule set. names: of the contests. contest: index of each row's.
-
-    question: code. sums: `question` in their rows has no meaning here.
-    """
-
-    names: list[str]
-    contest: Int64Array
-    question: Int64Array
-    sums: SummedScores
-
-
 class QuestionPart(NamedTuple):
     """What rests on the forecasts on some questions. tables: the columns of some tables."""
 
@@ -86,16 +65,12 @@ def score(facts: Facts, wanted: AbstractSet[str]) -> QuestionPart:
     contests = {name: contest for name, contest in facts.contests.items() if contest.entries}
     projections = Projections(replace(facts, contests=contests))
     return QuestionPart(
-        [_sums(group) for group in projections.scored_groups] if SUMS in wanted else [],
+        [sums_of_group(facts, group, bounded=BOUNDS in wanted) for group in projections.scored_groups]
+        if SUMS in wanted
+        else [],
         [group.summed() for group in projections.sampled_groups if len(group.contest)] if SAMPLES in wanted else [],
-        {name: [*map(_sent, CATALOGUE[name].build(projections))] for name in sorted(wanted - {SUMS, SAMPLES})},
+        {name: [*map(_sent, CATALOGUE[name].build(projections))] for name in sorted(wanted - {SUMS, SAMPLES, BOUNDS})},
     )
-
-
-def _sums(group: ScoredGroup) -> SumRows:
-    sums = summed(group.rules, group.questions, group.rows)
-    question = sums.rows.question
-    return SumRows(group.names, group.questions.contest[question], group.questions.code[question], sums)
 
 
 def _sent(values: Values) -> Values:
@@ -103,14 +78,24 @@ def _sent(values: Values) -> Values:
     return used_ids(values) if isinstance(values, Ids) else values
 
 
-def finish(facts: Facts, parts: Iterable[QuestionPart], wanted: AbstractSet[str]) -> CachedResults:
+def finish(
+    facts: Facts,
+    parts: Iterable[QuestionPart],
+    wanted: AbstractSet[str],
+    again: Callable[[], Iterable[QuestionPart]] = list,
+) -> CachedResults:
     """Return the results that the parts of all questions make, in whatever order and division.
 
     facts: with or without forecasts. wanted: as for the parts. Sums are added up while parts come, so that few of them
-    are in memory where questions are alike.
+    are in memory. again: with BOUNDS, computes the parts again with SUMS alone, for sums whose bounds leave a doubt.
     """
     groups = contests_by_rules(facts, sorted(facts.contests))
-    sums = [_Sums(facts, names) for names in groups] if SUMS in wanted else []
+
+    def sums_again() -> Iterable[SumRows]:
+        return (sums for part in again() for sums in part.sums)
+
+    repeated = sums_again if BOUNDS in wanted else None
+    sums = [AddedScores(facts, names, repeated) for names in groups] if SUMS in wanted else []
     samples = [_Samples(names, len(facts.participant_codes.codes) + 1) for names in groups] if SAMPLES in wanted else []
     tables: dict[str, list[list[Values]]] = {}
     for part in parts:
@@ -131,58 +116,6 @@ def finish(facts: Facts, parts: Iterable[QuestionPart], wanted: AbstractSet[str]
     return found
 
 
-class _Sums:
-    """Sums of the scores in contests of one rule set, which parts add to."""
-
-    def __init__(self, facts: Facts, names: list[str]) -> None:
-        contests = [facts.contests[name] for name in names]
-        self._names, self._rules = names, contests[0].opened.rules
-        self._width, self._consensus = len(facts.questions), len(facts.participant_codes.codes)
-        self._questions = scored_questions(facts, *contests)
-        none = np.zeros(0, np.int64)
-        self._sums = SummedScores(Scores(none, none, WideInt(none, none, none), none, none), none)
-        self._waiting: list[SummedScores] = []
-        self._rows = 0  # of those that wait
-
-    def add(self, parts: Iterable[SumRows]) -> None:
-        """Add those of a part that are of these contests."""
-        for part in parts:
-            if part.names[0] in self._names:
-                place = self._places(_numbers(self._names, part.names)[part.contest], part.question)
-                self._waiting.append(part.sums._replace(rows=part.sums.rows._replace(question=place)))
-                self._rows += len(place)
-        if self._rows > max(MOST_SUMS, len(self._sums.over)):
-            self._add_up()
-
-    def tallies(self) -> dict[str, Tally]:
-        """Return the tally of each contest."""
-        self._add_up()
-        part = self._questions.contest
-        return by_contest(self._names, tallies_of_sums(self._rules, self._questions, self._sums, self._consensus, part))
-
-    def _add_up(self) -> None:
-        every = [self._sums, *self._waiting]
-        numerator = WideInt(*map(np.concatenate, zip(*(each.rows.numerator for each in every), strict=True)))
-        names = ("question", "participant", "covered", "covered_hidden")
-        columns = {name: np.concatenate([getattr(each.rows, name) for each in every]) for name in names}
-        rows = Scores(numerator=numerator, **columns)
-        over = np.concatenate([each.over for each in every])
-        self._sums = added(self._rules, self._questions, SummedScores(rows, over))
-        self._waiting, self._rows = [], 0
-
-    def _places(self, contest: Int64Array, question: Int64Array) -> Int64Array:
-        """Return the index of rows' questions. contest: index. question: code."""
-        questions, width = self._questions, self._width
-        places: Int64Array = np.searchsorted(questions.contest * width + questions.code, contest * width + question)
-        return places
-
-
-def _numbers(names: list[str], some: list[str]) -> Int64Array:
-    """Return the index of each of some names."""
-    index = {name: number for number, name in enumerate(names)}
-    return int64_array([index[name] for name in some])
-
-
 class _Samples:
     """Sums of the Brier samples in contests of one rule set, which parts add to."""
 
@@ -195,7 +128,7 @@ class _Samples:
     def add(self, parts: Iterable[SummedSamples]) -> None:
         """Add those of a part that are of these contests."""
         self._waiting += [part for part in parts if part.names[0] in self._names]
-        if sum(map(_size, self._waiting)) > max(MOST_SUMS, _size(self._sums)):
+        if sum(map(_size, self._waiting)) > max(MOST_WAITING, _size(self._sums)):
             self.total()
 
     def total(self) -> SummedSamples:

@@ -5,6 +5,7 @@ and reciprocals are summed exactly, in limbs of 18 bits, so that only the floori
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +13,12 @@ from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 PLACES = 160  # binary places of a floored quotient
+WORDS = 6  # of a sum
+_LAST_BITS = 52  # of its last word
 _BITS = WORD_BITS // 2  # of a limb
 _MASK = (1 << _BITS) - 1
 _SIGNED_BITS = 26  # of the highest limb
+_MOST_LIMBS = 8  # of a number of 134 bits
 _AT_ONCE = 1 << 14  # rows multiplied together, few enough for a processor's cache and for sums in 64 bits
 
 
@@ -33,22 +37,107 @@ def bounded_quotient_sums(
     >>> [(high - low, 7 * low < 1 << PLACES < 7 * high) for low, high in bounds]
     [(7, True)]
     """
+    limbs, counts = _floored_sums(numbers, rates, which, rows, starts), np.diff(starts, append=len(rows)).tolist()
+    totals = [sum(limb << _BITS * place for place, limb in enumerate(own)) for own in limbs.T.tolist()]
+    return [(total - count, total + count + 1) for total, count in zip(totals, counts, strict=True)]
+
+
+class BoundedSums(NamedTuple):
+    """Sums in 2^-PLACES, each of which is at least `low` and at most `low + width`.
+
+    low: in words of 36 bits, the lowest first, of which the last one has the sign; shape (m, WORDS). width: shape (m,).
+    """
+
+    low: Int64Array
+    width: Int64Array
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """Return the bounds of each sum, in 2^-PLACES."""
+        lows = (sum(word << WORD_BITS * place for place, word in enumerate(words)) for words in self.low.tolist())
+        return [(low, low + width) for low, width in zip(lows, self.width.tolist(), strict=True)]
+
+    def plus(self, other: "BoundedSums") -> "BoundedSums":
+        """Return the sums of these and others, one by one."""
+        return BoundedSums(_carried(self.low + other.low, WORD_BITS), self.width + other.width)
+
+    def run_sums(self, order: Int64Array, starts: Int64Array) -> "BoundedSums":
+        """Return the sums of runs of some of these sums; order: which, in which order. starts: see `WideInt.run_sums`.
+
+        Raises OverflowError: one does not fit in its words.
+        """
+        if not len(starts):
+            return BoundedSums(self.low[starts], starts)
+        longest, last = int(np.diff(starts, append=len(order)).max()), self.low[:, -1]
+        if max(int(last.max()), ~int(last.min())) * longest >> _LAST_BITS + 9:
+            raise OverflowError("a sum is too large for its words")
+        low = np.add.reduceat(self.low[order], starts, axis=0)
+        return BoundedSums(_carried(low, WORD_BITS), np.add.reduceat(self.width[order], starts))
+
+    def overlapping(self, board: Int64Array) -> Int64Array:
+        """Return which sums, rising, have bounds that overlap those of another one of the same board."""
+        order = np.lexsort((*self.low.T, board))
+        low, above = self.low[order], self.low[order]
+        above[:, 0] += self.width[order] + 1
+        gap = _carried(low[1:] - above[:-1], WORD_BITS)[:, -1]
+        near = np.flatnonzero((gap < 0) & (board[order[1:]] == board[order[:-1]]))
+        return np.unique(order[np.concatenate([near, near + 1])])
+
+
+def wide_quotient_sums(
+    numbers: WideInt, rates: Sequence[tuple[int, int]], which: Int64Array, rows: Int64Array, starts: Int64Array
+) -> BoundedSums:
+    """Return what `bounded_quotient_sums` returns as arrays, which can be sent and added up.
+
+    Raises OverflowError: a sum does not fit in its words.
+
+    >>> third, rows = WideInt.from_integers([1, 1]), np.array([0, 1])
+    >>> [(low, high)] = wide_quotient_sums(third, [(1, 3)], np.array([0, 0]), rows, np.array([0])).bounds()
+    >>> high - low, 3 * low < 2 << PLACES < 3 * high
+    (5, True)
+    """
+    kept, counts = _floored_sums(numbers, rates, which, rows, starts), np.diff(starts, append=len(rows))
+    last = kept[-1]
+    for limb in kept[-2 : 2 * WORDS - 3 : -1]:
+        if len(last) and max(int(last.max()), ~int(last.min())) >> _LAST_BITS - _BITS:
+            raise OverflowError("a sum is too large for its words")
+        last = (last << _BITS) + limb
+    words = [kept[place] + (kept[place + 1] << _BITS) for place in range(0, 2 * WORDS - 2, 2)]
+    low = np.stack([words[0] - counts, *words[1:], last], axis=1)
+    return BoundedSums(_carried(low, WORD_BITS), 2 * counts + 1)
+
+
+def _floored_sums(
+    numbers: WideInt, rates: Sequence[tuple[int, int]], which: Int64Array, rows: Int64Array, starts: Int64Array
+) -> Int64Array:
+    """Return the sums of floored products in 2^-PLACES, in limbs, the lowest first, shape (limbs, m).
+
+    The last limb has the sign. A reciprocal is less than 1 too small, and a number at most 2^18 to the number of limbs
+    that are dropped, so each row errs by less than 2^-PLACES.
+    """
     if not len(starts):
-        return []
+        return np.zeros((2 * WORDS, 0), np.int64)
     top = 2 * WORD_BITS + max(int(numbers.high.max()), ~int(numbers.high.min())).bit_length()
-    places = PLACES + top
+    dropped = -(-top // _BITS)
+    places = PLACES + _BITS * dropped
     reciprocals = _digits([(numerator << places) // denominator for numerator, denominator in rates])
     pieces = np.union1d(starts, np.arange(0, len(rows), _AT_ONCE))
-    run, totals = np.searchsorted(starts, pieces, "right") - 1, [0] * len(starts)
+    run = np.searchsorted(starts, pieces, "right") - 1
+    totals = np.zeros((len(starts), max(len(reciprocals) + _MOST_LIMBS, dropped + 2 * WORDS)), np.int64)
     for begin in range(0, len(rows), _AT_ONCE):
         chunk = rows[begin : begin + _AT_ONCE]
         part = slice(*np.searchsorted(pieces, [begin, begin + _AT_ONCE]).tolist())
         sums = _sums_by_place(_limbs(numbers.take(chunk)), reciprocals, which[chunk], pieces[part] - begin)
-        for number, row in zip(run[part].tolist(), sums.tolist(), strict=True):
-            totals[number] += sum(value << _BITS * place for place, value in enumerate(row))
-    counts = np.diff(starts, append=len(rows)).tolist()
-    # A reciprocal is less than 1 too small, and a number at most 2^top, so each row errs by less than 2^top.
-    return [((total >> top) - count, (total >> top) + count + 1) for total, count in zip(totals, counts, strict=True)]
+        totals[run[part], : sums.shape[1]] += _carried(sums, _BITS)
+    return _carried(totals, _BITS).T[dropped:]
+
+
+def _carried(words: Int64Array, bits: int) -> Int64Array:
+    """Return numbers with all words but the last in [0, 2^bits), shape (m, words)."""
+    carried = words.copy()
+    for place in range(words.shape[1] - 1):
+        carried[:, place + 1] += carried[:, place] >> bits
+        carried[:, place] &= (1 << bits) - 1
+    return carried
 
 
 def _limbs(numbers: WideInt) -> list[Int64Array]:

@@ -7,10 +7,13 @@ from functools import partial
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.projections.catalogue.added_scores import has_many_sums
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.catalogue.question_parts import (
     ACCOUNTS,
+    BOUNDS,
+    SUMS,
     QuestionPart,
     finish,
     is_by_question,
@@ -51,12 +54,15 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     """
     wanted = needed(tables)
     every = np.arange(len(frame.frame.facts.questions))
-    parts: Iterable[QuestionPart] = ()
     facts = replace(frame.frame.facts, forecasts=UnreadForecasts.of(partial(frame.forecasts_on, every)))
-    if wanted:
-        division = divide(frame, forecasts or task_size(frame))
-        parts = ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division))
-    return Projections(facts, cached=finish(facts, parts, wanted))
+    if SUMS in wanted and has_many_sums(frame.frame.facts, frame.frame.counts):
+        wanted |= {BOUNDS}
+    division = divide(frame, forecasts or task_size(frame)) if wanted else []
+
+    def parts_of(wanted: frozenset[str]) -> Iterable[QuestionPart]:
+        return ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division)) if wanted else ()
+
+    return Projections(facts, cached=finish(facts, parts_of(wanted), wanted, lambda: parts_of(frozenset({SUMS}))))
 
 
 class InParts(Projections):

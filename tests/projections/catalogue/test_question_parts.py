@@ -1,27 +1,44 @@
 """What rests on the forecasts on some questions: the parts of all questions make every table, however divided."""
 
 import pickle
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
+from forecast_ledger.ledger.core.lazy_fractions import FEW
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.projections.catalogue import question_parts
+from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.projections.boards import score_sums, totals
+from forecast_ledger.projections.catalogue import added_scores, question_parts
+from forecast_ledger.projections.catalogue.added_scores import MOST_WAITING, AddedScores
 from forecast_ledger.projections.catalogue.catalogue import BUILT
-from forecast_ledger.projections.catalogue.question_parts import SAMPLES, SUMS, finish, needed, score
+from forecast_ledger.projections.catalogue.question_parts import (
+    BOUNDS,
+    SAMPLES,
+    SUMS,
+    QuestionPart,
+    finish,
+    needed,
+    score,
+)
+from forecast_ledger.projections.core import quotient_sums
 from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.quotient_sums import PLACES
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.given import contest, day, entry, forecast, opened, resolution
 from tests.system.test_stories import STORIES, recorded
 
 NONE = Facts().forecasts
@@ -35,15 +52,22 @@ def divided(facts: Facts, random: Random, most: int) -> list[Int64Array]:
     return [np.array(random.sample(codes.tolist(), len(codes)), np.int64) for codes in found]
 
 
-def in_parts(facts: Facts, parts: list[Int64Array], random: Random, tables: tuple[str, ...] = BUILT) -> CachedResults:
+def in_parts(
+    facts: Facts, parts: list[Int64Array], random: Random, tables: tuple[str, ...] = BUILT, *, bounded: bool = False
+) -> CachedResults:
     """The results of parts that come in some order; facts and results were pickled, and each has its own alone."""
-    wanted, shared, by_question = needed(tables), pickled(without_questions(facts)), FactsByQuestion(facts)
-    found = []
-    for codes in parts:
-        own = with_questions(shared, pickled(by_question.on(codes.tolist())))
-        forecasts = facts.forecasts.on(codes, facts.as_of)
-        found.append(pickled(score(replace(own, forecasts=forecasts), wanted).numbered(codes)))
-    return finish(replace(facts, forecasts=NONE), random.sample(found, len(found)), wanted)
+    shared, by_question = pickled(without_questions(facts)), FactsByQuestion(facts)
+
+    def found(wanted: frozenset[str]) -> list[QuestionPart]:
+        each = []
+        for codes in parts:
+            own = with_questions(shared, pickled(by_question.on(codes.tolist())))
+            forecasts = facts.forecasts.on(codes, facts.as_of)
+            each.append(pickled(score(replace(own, forecasts=forecasts), wanted).numbered(codes)))
+        return random.sample(each, len(each))
+
+    wanted = needed(tables) | ({BOUNDS} if bounded else set())
+    return finish(replace(facts, forecasts=NONE), found(wanted), wanted, lambda: found(frozenset({SUMS})))
 
 
 def pickled(sent: Sent) -> Sent:
@@ -52,9 +76,9 @@ def pickled(sent: Sent) -> Sent:
     return received
 
 
-def check(facts: Facts, random: Random, most: int) -> None:
+def check(facts: Facts, random: Random, most: int, *, bounded: bool = False) -> None:
     """Every table of a replay is the same without any forecast but in the parts."""
-    cached = in_parts(facts, divided(facts, random, most), random)
+    cached = in_parts(facts, divided(facts, random, most), random, bounded=bounded)
     assert summarize_tables(replace(facts, forecasts=NONE), cached) == summarize_tables(facts)
 
 
@@ -62,7 +86,7 @@ def check(facts: Facts, random: Random, most: int) -> None:
     oracle.logs(),
     st.randoms(use_true_random=False),
     st.integers(1, 4),
-    st.sampled_from([0, 5, question_parts.MOST_SUMS]),
+    st.sampled_from([0, 5, MOST_WAITING]),
 )
 @settings(max_examples=times(8), deadline=None)
 def test_every_table_of_any_log_is_made_of_its_parts(
@@ -70,8 +94,30 @@ def test_every_table_of_any_log_is_made_of_its_parts(
 ) -> None:
     """Several contests, rule sets, references and kinds of questions; sums are added up at any time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(question_parts, "MOST_SUMS", sums)
+        for module in (question_parts, added_scores):
+            patch.setattr(module, "MOST_WAITING", sums)
         check(oracle.facts_in(oracle.attempted(commands)[0]), random, most)
+
+
+@given(
+    oracle.logs(),
+    st.randoms(use_true_random=False),
+    st.integers(1, 4),
+    st.sampled_from([0, 5, MOST_WAITING]),
+    st.sampled_from([0, 1, 2, FEW]),
+    st.sampled_from([0, 6, PLACES]),
+)
+@settings(max_examples=times(12), deadline=None)
+def test_boards_of_any_log_are_made_of_sums_with_bounds(  # noqa: PLR0917 - what is drawn
+    commands: list[AnyCommand], random: Random, most: int, waiting: int, few: int, places: int
+) -> None:
+    """However few sums one has to have, and however far apart the bounds are: a doubt has all computed again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(added_scores, "MOST_WAITING", waiting)
+        patch.setattr(score_sums, "FEW", few)
+        for module in (totals, quotient_sums):
+            patch.setattr(module, "PLACES", places)
+        check(oracle.facts_in(oracle.attempted(commands)[0]), random, most, bounded=True)
 
 
 def test_sums_of_many_parts_are_added_up_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,29 +125,115 @@ def test_sums_of_many_parts_are_added_up_as_they_come(monkeypatch: pytest.Monkey
 
     Ada and bo forecast on each of twenty questions, which are as many parts with two rows each.
     """
-    monkeypatch.setattr(question_parts, "MOST_SUMS", 6)
+    monkeypatch.setattr(added_scores, "MOST_WAITING", 6)
     said: list[AnyCommand] = [contest()]
     for question in [f"q{number:02}" for number in range(20)]:
         said += [opened(question), entry(question=question)]
         said += [*(forecast(question, who) for who in ("ada", "bo")), resolution(question)]
     facts = oracle.facts_in(oracle.attempted(said)[0])
     held = list[int]()
-    add_up = question_parts._Sums._add_up
+    add_up = AddedScores._add_up
 
-    def counted(sums: question_parts._Sums) -> None:
-        held.append(sums._rows + len(sums._sums.over))
+    def counted(sums: AddedScores) -> None:
+        held.append(sums._waits + len(sums._sums.over))
         add_up(sums)
 
-    monkeypatch.setattr(question_parts._Sums, "_add_up", counted)
+    monkeypatch.setattr(AddedScores, "_add_up", counted)
     check(facts, Random(1), 20)
     assert max(held) <= 6 + 2 + 2  # those that may wait, those of one part more, and those added up before
     assert len(held) >= 4
 
 
+def unlike(*alike: str) -> Facts:
+    """Thirty questions of fifteen lengths. These participants make the same forecasts, and cy and di others.
+
+    One contest has the sum of the scores, the other one their weighted mean.
+    """
+    means = structs.replace(PRESETS["peer-2024-03"], name="means", take="none", rank_by="total", total="mean")
+    said: list[AnyCommand] = [contest(rules="peer-2024-03", pool=100), contest("means", rules=means)]
+    for number in range(30):
+        question, closes_at = f"q{number:02}", day(15 + number % 15 // 3, number % 15)
+        said += [opened(question, closes_at=closes_at), entry(question=question)]
+        said.append(entry("means", question, weight=("0.5", "1")[number % 15 > 8]))
+        said += [forecast(question, who, probability=f"0.{Random(number).randrange(10, 99)}") for who in alike]
+        said += [forecast(question, who, probability=f"0.{number + 21}{who == 'cy':d}1") for who in ("cy", "di")]
+        said.append(resolution(question, at=day(28)))
+    recorded, refused = oracle.attempted(said)
+    assert not refused
+    return oracle.facts_in(recorded)
+
+
+@pytest.mark.parametrize(
+    ("alike", "places", "computed"),
+    [(["ada"], PLACES, {0}), (["ada", "bo"], PLACES, {2}), (["ada", "bo"], 36, {3, 4})],
+)
+def test_scores_are_computed_again_where_bounds_leave_a_doubt(
+    alike: list[str], places: int, computed: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never if there is none; for each rule set, once for those who are equal, and once more for other roundings."""
+    facts = unlike(*alike)
+    expected, again = summarize_tables(facts), list[set[str]]()
+    for module in (totals, quotient_sums):
+        monkeypatch.setattr(module, "PLACES", places)
+    finished = question_parts.finish
+
+    def finish_counting(own: Facts, parts: Iterable[QuestionPart], wanted: set[str], more: Any) -> CachedResults:
+        return finished(own, parts, wanted, lambda: again.append(wanted) or more())  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(sys.modules[__name__], "finish", finish_counting)
+    monkeypatch.setattr(score_sums, "FEW", 6)  # more than anyone has in one of these parts
+    parts = [np.array([*range(12), *range(15, 27)]), np.array([12, 13, 14, 27, 28, 29])]
+    cached = in_parts(facts, parts, Random(4), bounded=True)
+    assert summarize_tables(replace(facts, forecasts=NONE), cached) == expected
+    assert len(again) in computed
+
+
+@pytest.mark.parametrize(
+    ("questions", "forecasts", "most"),
+    [
+        (unlike("ada"), 3, 180),  # one sum for each forecast in each contest
+        (unlike("ada"), 1_000, 210),  # three participants and four reference forecasters, on fifteen lengths in each
+        (oracle.facts_in(recorded("metaculus-2022")), 1_000, 48),  # eight on three unlike questions of two contests
+    ],
+)
+def test_bounds_are_for_sums_that_can_be_many(
+    questions: Facts, forecasts: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more than the forecasts, and no more than each participant can have."""
+    counts = np.full(len(questions.questions), forecasts)
+    for kept, has_many in ((most, False), (most - 1, True)):
+        monkeypatch.setattr(added_scores, "MOST_KEPT", kept)
+        assert added_scores.has_many_sums(questions, counts) == has_many
+
+
+@pytest.mark.parametrize("fails", [lambda _: True, lambda count: count > 4])
+def test_sums_that_are_too_large_for_bounds_are_computed_again(
+    fails: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In all parts and where these are added up, or after some parts had bounds."""
+    facts, counts = unlike("ada", "bo"), iter(range(1, 1000))
+    expected, whole = summarize_tables(facts), quotient_sums.wide_quotient_sums
+
+    def overflow(*arguments: Any) -> Any:
+        if fails(next(counts)):
+            raise OverflowError
+        return whole(*arguments)
+
+    monkeypatch.setattr(score_sums, "wide_quotient_sums", overflow)
+    monkeypatch.setattr(score_sums, "FEW", 2)
+    cached = in_parts(facts, divided(facts, Random(3), 4), Random(4), bounded=True)
+    assert summarize_tables(replace(facts, forecasts=NONE), cached) == expected
+    assert next(counts) > 4
+
+
 @pytest.mark.parametrize("story", STORIES)
 def test_every_table_of_every_story_is_made_of_its_parts(story: str) -> None:
-    """Changed outcomes, sealed boards, attestations, markets, trades."""
-    check(oracle.facts_in(recorded(story)), Random(story), 3)
+    """Changed outcomes, sealed boards, attestations, markets, trades; also if all sums of scores have bounds."""
+    facts = oracle.facts_in(recorded(story))
+    check(facts, Random(story), 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(score_sums, "FEW", 0)
+        check(facts, Random(story), 3, bounded=True)
 
 
 @pytest.mark.parametrize("table", BUILT)

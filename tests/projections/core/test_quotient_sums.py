@@ -1,5 +1,6 @@
 """Sums of quotients: their bounds hold and are as narrow as promised."""
 
+from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,7 +11,12 @@ from hypothesis import strategies as st
 
 from forecast_ledger.projections.core import quotient_sums
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.quotient_sums import PLACES, bounded_quotient_sums
+from forecast_ledger.projections.core.quotient_sums import (
+    PLACES,
+    BoundedSums,
+    bounded_quotient_sums,
+    wide_quotient_sums,
+)
 from forecast_ledger.projections.core.wide_int import WideInt
 from tests.support.effort import times
 
@@ -21,6 +27,7 @@ NUMBERS = st.integers(-(2**133), 2**133 - 1) | st.sampled_from(
 RATES = st.tuples(st.integers(0, 2**60), st.integers(1, 2**110)) | st.sampled_from([(0, 1), (1, 1), (1, 3), (2, 3)])
 ROWS = st.lists(st.tuples(NUMBERS, RATES, st.booleans()), min_size=1, max_size=40)
 TOP = 1 << PLACES + 72  # a reciprocal's unit, where numbers have at most 72 bits
+LARGEST = 1 << 71  # sums up to there have bounds in words
 NEARLY = Fraction((1 << 200) + (1 << 72) // 10 + 1, TOP) - Fraction(1, TOP << 68)  # nearly one unit above its floor
 
 
@@ -29,10 +36,26 @@ def check(rows: list[tuple[int, tuple[int, int], bool]]) -> None:
     numbers, rates, begins = (list(column) for column in zip(*rows, strict=True))
     starts = [0, *(i for i, begin in enumerate(begins) if begin and i)]
     every = int64_array(list(range(len(rows))))
-    found = bounded_quotient_sums(WideInt.from_integers(numbers), rates, every, every, int64_array(starts))
-    for (low, high), (first, end) in zip(found, pairwise([*starts, len(rows)]), strict=True):
-        exact = sum((Fraction(number * rate[0], rate[1]) for number, rate, _ in rows[first:end]), Fraction(0))
-        assert low <= exact * (1 << PLACES) <= high
+    given_rows = WideInt.from_integers(numbers), rates, every, every, int64_array(starts)
+    exact = [
+        sum((Fraction(number * rate[0], rate[1]) for number, rate, _ in rows[first:end]), Fraction(0))
+        for first, end in pairwise([*starts, len(rows)])
+    ]
+    check_bounds(bounded_quotient_sums(*given_rows), exact, [*starts, len(rows)])
+    if max(map(abs, exact)) < LARGEST:
+        found = wide_quotient_sums(*given_rows)
+        assert (found.low[:, :-1] >= 0).all()
+        assert (found.low[:, :-1] < 1 << 36).all()
+        check_bounds(found.bounds(), exact, [*starts, len(rows)])
+    else:
+        with suppress(OverflowError):  # nearly there, one may fit and another not
+            check_bounds(wide_quotient_sums(*given_rows).bounds(), exact, [*starts, len(rows)])
+
+
+def check_bounds(found: list[tuple[int, int]], exact: list[Fraction], starts: list[int]) -> None:
+    """The sum of each run lies between its bounds, which are as far apart as promised."""
+    for (low, high), value, (first, end) in zip(found, exact, pairwise(starts), strict=True):
+        assert low <= value * (1 << PLACES) <= high
         assert high - low == 2 * (end - first) + 1
 
 
@@ -72,3 +95,55 @@ def test_sums_of_many_large_products_do_not_wrap() -> None:
         zeros = np.zeros(count, np.int64)
         [(low, high)] = bounded_quotient_sums(wide, [(2**60 - 1, 3)], zeros, np.arange(count), zeros[:1])
         assert low <= Fraction(count * number * (2**60 - 1), 3) * (1 << PLACES) <= high
+
+
+SUM = st.tuples(st.integers(-(2**230), 2**230), st.integers(0, 2**40), st.integers(0, 3))
+SUMS = st.lists(SUM, min_size=1, max_size=12)
+
+
+def in_words(numbers: list[int], widths: list[int]) -> BoundedSums:
+    """Sums with these bounds."""
+    words = [[number >> 36 * place & (1 << 36) - 1 for place in range(5)] + [number >> 180] for number in numbers]
+    return BoundedSums(np.array(words, np.int64), int64_array(widths))
+
+
+@settings(max_examples=times(75), deadline=None)
+@given(SUMS)
+@example([(-1, 0, 0), (1, 0, 0)])
+@example([(5, 3, 0), (8, 0, 0), (-7, 0, 1)])  # the bounds of two touch
+def test_sums_with_bounds_are_added_up_and_compared(sums: list[tuple[int, int, int]]) -> None:
+    """As integers of any size are: in runs, one by one, and by board."""
+    numbers, widths, boards = (list(column) for column in zip(*sums, strict=True))
+    found = in_words(numbers, widths)
+    assert found.bounds() == [(low, low + width) for low, width, _ in sums]
+    assert found.plus(found).bounds() == [(2 * low, 2 * low + 2 * width) for low, width, _ in sums]
+    backwards, starts = np.arange(len(sums))[::-1], np.arange(0, len(sums), 2)
+    runs = [[*reversed(sums)][begin : begin + 2] for begin in starts.tolist()]
+    expected = [tuple(sum(low + more * width for low, width, _ in run) for more in (0, 1)) for run in runs]
+    assert found.run_sums(backwards, starts).bounds() == expected
+    overlapping = found.overlapping(int64_array(boards)).tolist()
+    for place, (low, width, board) in enumerate(sums):
+        others = [each for number, each in enumerate(sums) if number != place and each[2] == board]
+        if place in overlapping:
+            assert any(low <= other + more and other <= low + width for other, more, _ in others)
+        if any(low == other for other, *_ in others):
+            assert place in overlapping
+
+
+def test_a_sum_that_does_not_fit_in_its_words_is_refused() -> None:
+    """One of quotients, and one of sums."""
+    with pytest.raises(OverflowError):
+        check_one(2**133 - 1, (2**60, 1))
+    check_one(2**133 - 1, (1, 2**62))
+    large = in_words([2**231] * 3, [0] * 3)
+    with pytest.raises(OverflowError):
+        in_words([2**231] * 2000, [0] * 2000).run_sums(np.arange(2000), int64_array([0]))
+    assert large.run_sums(np.arange(3), int64_array([0])).bounds() == [(3 * 2**231, 3 * 2**231)]
+    assert large.run_sums(np.arange(3), int64_array([])).bounds() == []
+
+
+def check_one(number: int, rate: tuple[int, int]) -> None:
+    """The bounds of one quotient in words."""
+    zero = int64_array([0])
+    [(low, high)] = wide_quotient_sums(WideInt.from_integers([number]), [rate], zero, zero, zero).bounds()
+    assert low <= Fraction(number * rate[0], rate[1]) * (1 << PLACES) <= high

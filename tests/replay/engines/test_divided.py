@@ -12,6 +12,9 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.boards import score_sums
+from forecast_ledger.projections.catalogue import added_scores
+from forecast_ledger.projections.catalogue.added_scores import MOST_KEPT
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.question_parts import QuestionPart, needed
 from forecast_ledger.replay.engines import engines
@@ -56,11 +59,16 @@ def _unread(*_: object) -> None:
     raise AssertionError("no table of a replay needs the forecasts here")
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize(("count", "kept"), [(1, MOST_KEPT), (2, MOST_KEPT), (3, MOST_KEPT), (2, 0)])
 def test_every_table_is_the_same_for_any_number_of_processes(
-    season: Path, count: int, monkeypatch: pytest.MonkeyPatch
+    season: Path, count: int, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And with one question in a task, or some, or all; from segments and a tail, and from the log alone."""
+    """And with one question in a task, or some, or all; from segments and a tail, and from the log alone.
+
+    kept: how many sums of scores are kept without bounds; if there are more, all have bounds.
+    """
+    monkeypatch.setattr(added_scores, "MOST_KEPT", kept)
+    monkeypatch.setattr(score_sums, "FEW", 0)
     monkeypatch.setitem(ENGINES, "processes", in_processes(count))
     monkeypatch.setattr(LogFrame, "forecasts_on", _unread)
     expected = summarize_tables(replay(season).projections.facts)
