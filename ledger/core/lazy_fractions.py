@@ -93,6 +93,13 @@ class Summands:
             self._terms = _fewest(self._terms())
         return self._terms
 
+    def constant(self) -> Fraction | None:
+        """Return the sum if it is one term; None if it has more, or may have."""
+        if callable(self._terms) or len(self._terms) != 1:
+            return None
+        [(denominator, numerator)] = self._terms.items()
+        return Fraction(numerator, denominator)
+
     def bounds(self, close: bool) -> Bounds:
         """Return bounds of the sum. close: as close as the terms allow, where floors err by one unit each."""
         if self._bounds is None or (close and not self._close):
@@ -325,8 +332,22 @@ def _merged(first: "int | Fraction", second: "int | Fraction") -> Fraction:
         if not parts[summands]:
             del parts[summands]
     if len(parts) > _MOST_PARTS:
+        parts = _constants_in_one(parts)
+    if len(parts) > _MOST_PARTS:
         parts = _in_one(Bounded(parts))
     return Bounded(parts) if parts else Fraction(0)
+
+
+def _constants_in_one(parts: dict[Summands, Fraction]) -> dict[Summands, Fraction]:
+    """Return parts with those that are a single term, and no others, added up; late terms are not computed for it."""
+    others, total = dict[Summands, Fraction](), Fraction(0)
+    for summands, factor in parts.items():
+        constant = summands.constant()
+        if constant is None:
+            others[summands] = factor
+        else:
+            total += factor * constant
+    return others | _parts(total)
 
 
 def _in_one(number: Bounded) -> dict[Summands, Fraction]:

@@ -9,7 +9,7 @@ from forecast_ledger.ledger.core.lazy_fractions import FEW
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.weighted_sums import Rated
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.quotient_sums import WORDS, BoundedSums, wide_quotient_sums
 from forecast_ledger.projections.core.sorting import distinct, index_where, run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -45,6 +45,11 @@ class BoundedScores(NamedTuple):
     sums: BoundedSums
     weight: Int64Array
     over: Int64Array
+
+    def where(self, chosen: BoolArray) -> "BoundedScores":
+        """Return some of the sums."""
+        sums = BoundedSums(self.sums.low[chosen], self.sums.width[chosen])
+        return BoundedScores(self.key[chosen], sums, self.weight[chosen], self.over[chosen])
 
 
 _NONE = np.zeros(0, np.int64)

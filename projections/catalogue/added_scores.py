@@ -1,12 +1,12 @@
 """Sums of scores, which the parts of all questions add to: exact, or with bounds where they would be too many.
 
 Where questions are alike, a participant has few sums. Where each has a length of its own, a participant has one for
-each question; these are then added up with bounds on the error, and computed again where the bounds leave a doubt.
+each question; these are then added up with bounds on the error. Those of participants about whose place or digits the
+bounds leave a doubt are computed again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,12 +31,10 @@ from forecast_ledger.projections.boards.score_sums import (
     summed,
     with_bounds,
 )
-from forecast_ledger.projections.boards.totals import Tally, tallies_of_bounds, tallies_of_sums
+from forecast_ledger.projections.boards.totals import Tally, TermsOf, tallies_of_bounds, tallies_of_sums
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.quotient_sums import BoundedSums
-from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.scores.coverage import QuestionGroups, group_questions
+from forecast_ledger.projections.scores.coverage import group_questions
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 
 MOST_WAITING = 1 << 20  # sums that wait to be added up
@@ -102,25 +100,26 @@ class AddedScores:
         self._waiting: list[tuple[SummedScores, BoundedScores]] = []
         self._waits = 0  # how many sums wait
         self._are_too_large = False  # for bounds: they are computed again
-        self._reread: _Reread | None = None
+        self._asked: set[int] = set()  # owners whose bounds leave a doubt
+        self._exact: list[SummedScores] = []  # theirs, computed again
 
     def add(self, parts: Iterable[SumRows]) -> None:
         """Add those of a part that are of these contests."""
         for sums, bounds in self._placed(parts):
             self._waiting.append((sums, bounds))
             self._waits += len(sums.over) + len(bounds.over)
-        if self._waits > max(MOST_WAITING, len(self._sums.over)):
+        if self._waits > max(MOST_WAITING, len(self._sums.over) + len(self._bounds.over)):
             self._add_up()
 
     def tallies(self) -> dict[str, Tally]:
-        """Return the tally of each contest."""
+        """Return the tally of each contest, once there are no doubts."""
         self._add_up()
-        if self._are_too_large:
-            everything = joined_sums([NO_SUMS, *(sums for sums, _ in self._placed_again())])
-            self._sums, self._bounds = added(self._rules, self._questions, everything), NO_BOUNDS
+        return self._tallies(self._terms)
+
+    def _tallies(self, terms: TermsOf) -> dict[str, Tally]:
         exact = tallies_of_sums(self._rules, self._questions, self._sums, self._consensus, self._questions.contest)
         found = by_contest(self._names, exact)
-        for number, tally in tallies_of_bounds(self._bounds, self._consensus, self._people, self._terms).items():
+        for number, tally in tallies_of_bounds(self._bounds, self._consensus, self._people, terms).items():
             name = self._names[number]
             found[name] = found[name].plus(tally)
         return found
@@ -137,6 +136,8 @@ class AddedScores:
 
     def _add_up(self) -> None:
         """Add up what waits; of one owner, either all sums have bounds or none has."""
+        if not self._waiting:
+            return
         sums, several = zip((self._sums, self._bounds), *self._waiting, strict=True)
         self._waiting, self._waits = [], 0
         self._sums = added(self._rules, self._questions, joined_sums(sums))
@@ -157,73 +158,54 @@ class AddedScores:
 
     # --- sums whose bounds leave a doubt
 
+    def has_doubts(self, look: Callable[[dict[str, Tally]], object]) -> bool:
+        """Return whether sums have to be computed again, which `read_again` and `settle` then take.
+
+        look: computes from tallies what they are for. It gets the middle of the bounds where these leave a doubt.
+        """
+        self._add_up()
+        self._asked = set()
+        if not self._are_too_large and len(self._bounds.key):
+            look(self._tallies(self._middle))
+        return self._are_too_large or bool(self._asked)
+
+    def read_again(self, parts: Iterable[SumRows]) -> None:
+        """Take the sums of a part that was computed again, without bounds, of those that are asked for."""
+        asked = int64_array(sorted(self._asked))
+        for sums, _ in self._placed(parts):
+            self._exact.append(sums if self._are_too_large else self._of(sums, asked))
+
+    def settle(self) -> None:
+        """Put the sums that were read again in the place of those with bounds."""
+        self._sums = added(self._rules, self._questions, joined_sums([self._sums, *self._exact]))
+        stays = np.isin(self._bounds.key // SLOTS, int64_array(sorted(self._asked)), invert=True)
+        self._bounds = self._bounds.where(stays)
+        self._exact, self._are_too_large = [], False
+
+    def _middle(self, owner: int, slot: int) -> list[tuple[int, int]]:
+        """Note that the bounds of a sum leave a doubt; return the number between them."""
+        self._asked.add(owner)
+        return [self._bounds.sums.middle(int(np.searchsorted(self._bounds.key, owner * SLOTS + slot)))]
+
     def _terms(self, owner: int, slot: int) -> Iterator[tuple[int, int]]:
-        """Yield what a sum is made of."""
-        rows = self._read_again(owner).rows
+        """Yield what a sum is made of, where `look` has left no doubt, and another table does."""
+        sums = joined_sums([NO_SUMS, *(self._of(sums, int64_array([owner])) for sums, _ in self._placed_again())])
+        rows, groups = sums.rows, group_questions(self._questions)
         if slot == COVERAGE:
-            place, columns = coverage_terms(self._groups, rows)
+            place, columns = coverage_terms(groups, rows)
         else:
-            rows = rows.rows(np.flatnonzero(kinds_of(self._groups)[rows.question] == slot))
-            place, columns = score_terms(self._rules, self._groups, rows)
+            rows = rows.rows(np.flatnonzero(kinds_of(groups)[rows.question] == slot))
+            place, columns = score_terms(self._rules, groups, rows)
         for column in columns:
             yield from column.terms(place, np.arange(len(place)))
-
-    def _read_again(self, owner: int) -> SummedScores:
-        """Return all sums of an owner, without bounds.
-
-        All scores are computed again the first time, and the sums kept of owners whose bounds overlap. If another one's
-        are asked for later, they are computed once more, and all are kept.
-        """
-        if self._reread is None:
-            self._reread = self._kept_of(np.union1d(_overlapping(self._bounds, self._people), [owner]))
-        if (found := self._reread.of(owner)) is None:
-            self._reread = self._kept_of(np.unique(self._bounds.key // SLOTS))
-            found = self._reread.of(owner)
-        assert found is not None  # noqa: S101 - it has bounds, and all that have are kept now
-        return found
 
     def _placed_again(self) -> Iterator[tuple[SummedScores, BoundedScores]]:
         return self._placed(self._again() if self._again is not None else ())
 
-    def _kept_of(self, owners: Int64Array) -> "_Reread":
-        """Compute all sums again, and keep those of some owners."""
-        kept = [NO_SUMS]
-        for sums, _ in self._placed_again():
-            own = np.flatnonzero(np.isin(owners_of(self._questions, sums.rows, self._people), owners))
-            kept.append(SummedScores(sums.rows.rows(own), sums.over[own]))
-        sums = joined_sums(kept)
-        owner = owners_of(self._questions, sums.rows, self._people)
-        order = stable_order(owner)
-        sums = SummedScores(sums.rows.rows(order), sums.over[order])
-        return _Reread(owners, np.searchsorted(owner[order], owners), sums)
-
-    @cached_property
-    def _groups(self) -> QuestionGroups:
-        return group_questions(self._questions)
-
-
-class _Reread(NamedTuple):
-    """Sums of some owners, owner after owner. begins: where those of each begin."""
-
-    owners: Int64Array
-    begins: Int64Array
-    sums: SummedScores
-
-    def of(self, owner: int) -> SummedScores | None:
-        """Return the sums of an owner; None if it is not one of these."""
-        place = int(np.searchsorted(self.owners, owner))
-        if place == len(self.owners) or self.owners[place] != owner:
-            return None
-        begin, end = np.append(self.begins, len(self.sums.over))[place : place + 2]
-        return SummedScores(self.sums.rows.rows(np.arange(begin, end)), self.sums.over[begin:end])
-
-
-def _overlapping(bounds: BoundedScores, people: int) -> Int64Array:
-    """Return the owners whose score on a kind of questions of a contest has bounds that overlap another's."""
-    scores = np.flatnonzero(bounds.key % SLOTS != COVERAGE)
-    owner, slot = np.divmod(bounds.key[scores], SLOTS)
-    sums = BoundedSums(bounds.sums.low[scores], bounds.sums.width[scores])
-    return np.unique(owner[sums.overlapping(owner // people * SLOTS + slot)])
+    def _of(self, sums: SummedScores, owners: Int64Array) -> SummedScores:
+        """Return the sums of some owners."""
+        own = np.flatnonzero(np.isin(owners_of(self._questions, sums.rows, self._people), owners))
+        return SummedScores(sums.rows.rows(own), sums.over[own])
 
 
 def _numbers(names: list[str], some: list[str]) -> Int64Array:

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from forecast_ledger.projections.boards.brier_sums import BrierSums, GroupSums, OwnerSums
 from forecast_ledger.projections.boards.contest_groups import SummedSamples, add_samples, contests_by_rules
+from forecast_ledger.projections.boards.totals import Tally
 from forecast_ledger.projections.catalogue.added_scores import MOST_WAITING, AddedScores, SumRows, sums_of_group
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -73,6 +75,15 @@ def score(facts: Facts, wanted: AbstractSet[str]) -> QuestionPart:
     )
 
 
+def _build_boards(facts: Facts, tallies: dict[str, Tally]) -> None:
+    """Build the tables that rest on the sums of scores in some contests."""
+    own = replace(facts, contests={name: facts.contests[name] for name in tallies})
+    projections = Projections(own, cached=CachedResults(tallies=tallies))
+    for name, projection in CATALOGUE.items():
+        if projection.division == "boards" and not projection.on_request:
+            projections.table(name)
+
+
 def _sent(values: Values) -> Values:
     """Return values without labels of ids that no row has."""
     return used_ids(values) if isinstance(values, Ids) else values
@@ -87,7 +98,8 @@ def finish(
     """Return the results that the parts of all questions make, in whatever order and division.
 
     facts: with or without forecasts. wanted: as for the parts. Sums are added up while parts come, so that few of them
-    are in memory. again: with BOUNDS, computes the parts again with SUMS alone, for sums whose bounds leave a doubt.
+    are in memory. again: with BOUNDS, computes the parts again with SUMS alone, for participants about whose rows of
+    the boards the bounds leave a doubt.
     """
     groups = contests_by_rules(facts, sorted(facts.contests))
 
@@ -106,6 +118,12 @@ def finish(
         for name, columns in part.tables.items():
             tables.setdefault(name, []).append(columns)
     found = CachedResults()
+    while doubtful := [group for group in sums if repeated and group.has_doubts(partial(_build_boards, facts))]:
+        for part in again():
+            for group in doubtful:
+                group.read_again(part.sums)
+        for group in doubtful:
+            group.settle()
     for group in sums:
         found.tallies |= group.tallies()
     for each in samples:

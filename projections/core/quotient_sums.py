@@ -73,14 +73,10 @@ class BoundedSums(NamedTuple):
         low = np.add.reduceat(self.low[order], starts, axis=0)
         return BoundedSums(_carried(low, WORD_BITS), np.add.reduceat(self.width[order], starts))
 
-    def overlapping(self, board: Int64Array) -> Int64Array:
-        """Return which sums, rising, have bounds that overlap those of another one of the same board."""
-        order = np.lexsort((*self.low.T, board))
-        low, above = self.low[order], self.low[order]
-        above[:, 0] += self.width[order] + 1
-        gap = _carried(low[1:] - above[:-1], WORD_BITS)[:, -1]
-        near = np.flatnonzero((gap < 0) & (board[order[1:]] == board[order[:-1]]))
-        return np.unique(order[np.concatenate([near, near + 1])])
+    def middle(self, place: int) -> tuple[int, int]:
+        """Return the number between the bounds of one sum, as numerator and denominator."""
+        [(low, high)] = BoundedSums(self.low[place : place + 1], self.width[place : place + 1]).bounds()
+        return low + high, 2 << PLACES
 
 
 def wide_quotient_sums(
@@ -127,7 +123,8 @@ def _floored_sums(
         chunk = rows[begin : begin + _AT_ONCE]
         part = slice(*np.searchsorted(pieces, [begin, begin + _AT_ONCE]).tolist())
         sums = _sums_by_place(_limbs(numbers.take(chunk)), reciprocals, which[chunk], pieces[part] - begin)
-        totals[run[part], : sums.shape[1]] += _carried(sums, _BITS)
+        wide = np.pad(sums, ((0, 0), (0, totals.shape[1] - sums.shape[1])))
+        totals[run[part]] += _carried(wide, _BITS)  # less than 2^18 each, whatever the number of chunks
     return _carried(totals, _BITS).T[dropped:]
 
 

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.incremental.deltas import TableUpdate
 from forecast_ledger.replay.readmodel import file_digest
 from forecast_ledger.replay.readmodel.layouts import (
+    OPTIONAL,
     PARTS,
     PLACES,
     SYSTEM,
@@ -66,9 +67,11 @@ class ReadModel:
         """Open or create a file, and lock it against other runners; read_only: neither create, lock nor check it.
 
         optional: tables to keep beside those that every read model has, and beside those that the file has already.
-        Raises Unavailable: the file cannot be opened, is not a read model, is locked by another runner, is damaged, or
-        was changed by another program.
+        Raises, first that applies: ValueError (no such table is optional), Unavailable (the file cannot be opened, is
+        not a read model, is locked by another runner, is damaged, or was changed by another program).
         """
+        if wrong := [optional] if isinstance(optional, str) else [name for name in optional if name not in OPTIONAL]:
+            raise ValueError(f"not a list of optional tables: {wrong[0]!r}; these are {', '.join(OPTIONAL)}")
         self.path = path
         self._optional = {*optional}
         self._lock: sqlite3.Connection | None = None

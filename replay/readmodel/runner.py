@@ -69,8 +69,9 @@ class Runner:
         optional: tables to keep too, of those that have a row for each forecast (`standing`, `consensus`, `scores`),
         quote (`quotes`) or tick (`portfolio_snapshots`); the read model keeps them from then on.
 
-        Raises, first that applies: Refused (the name is not an id), Unavailable (either cannot be opened; another
-        runner keeps the read model up to date; it was changed by another program, or follows another ledger).
+        Raises, first that applies: Refused (the name is not an id), ValueError (no such optional table), Unavailable
+        (either cannot be opened; another runner keeps the read model up to date; it was changed by another program, or
+        follows another ledger).
         """
         self._name, self._watch = values.check_id(name, "name"), watch
         self._store = Store.open(location, self._name, read_only=True)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from forecast_ledger.ledger.core.lazy_fractions import FEW
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.projections.boards import score_sums, totals
 from forecast_ledger.projections.catalogue import added_scores, question_parts
-from forecast_ledger.projections.catalogue.added_scores import MOST_WAITING, AddedScores
+from forecast_ledger.projections.catalogue.added_scores import MOST_WAITING, AddedScores, SumRows
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.question_parts import (
     BOUNDS,
@@ -163,29 +163,74 @@ def unlike(*alike: str) -> Facts:
     return oracle.facts_in(recorded)
 
 
-@pytest.mark.parametrize(
-    ("alike", "places", "computed"),
-    [(["ada"], PLACES, {0}), (["ada", "bo"], PLACES, {2}), (["ada", "bo"], 36, {3, 4})],
-)
-def test_scores_are_computed_again_where_bounds_leave_a_doubt(
-    alike: list[str], places: int, computed: set[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Never if there is none; for each rule set, once for those who are equal, and once more for other roundings."""
-    facts = unlike(*alike)
-    expected, again = summarize_tables(facts), list[set[str]]()
-    for module in (totals, quotient_sums):
-        monkeypatch.setattr(module, "PLACES", places)
-    finished = question_parts.finish
+@pytest.fixture
+def again(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """An entry for each time that `finish` has all scores computed again."""
+    finished, counted = question_parts.finish, list[object]()
 
-    def finish_counting(own: Facts, parts: Iterable[QuestionPart], wanted: set[str], more: Any) -> CachedResults:
-        return finished(own, parts, wanted, lambda: again.append(wanted) or more())  # type: ignore[func-returns-value]
+    def finish_counting(facts: Facts, parts: Iterable[QuestionPart], wanted: set[str], more: Any) -> CachedResults:
+        def counting() -> Any:
+            counted.append(wanted)
+            return more()
+
+        return finished(facts, parts, wanted, counting)
 
     monkeypatch.setattr(sys.modules[__name__], "finish", finish_counting)
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("alike", "places", "computed"),
+    [(["ada"], PLACES, {0}), (["ada", "bo"], PLACES, {1}), (["ada", "bo"], 36, {1, 2})],
+)
+def test_scores_are_computed_again_where_bounds_leave_a_doubt(
+    alike: list[str], places: int, computed: set[int], again: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never if there is none, once for those who are equal, whose sums alone are kept, and seldom more than once."""
+    facts = unlike(*alike)
+    expected = summarize_tables(facts)
+    for module in (totals, quotient_sums):
+        monkeypatch.setattr(module, "PLACES", places)
+    read_again, kept = AddedScores.read_again, set[int]()
+
+    def read_counting(sums: AddedScores, parts: Iterable[SumRows]) -> None:
+        read_again(sums, parts)
+        kept.update(*(each.rows.participant.tolist() for each in sums._exact))
+
+    monkeypatch.setattr(AddedScores, "read_again", read_counting)
     monkeypatch.setattr(score_sums, "FEW", 6)  # more than anyone has in one of these parts
     parts = [np.array([*range(12), *range(15, 27)]), np.array([12, 13, 14, 27, 28, 29])]
     cached = in_parts(facts, parts, Random(4), bounded=True)
     assert summarize_tables(replace(facts, forecasts=NONE), cached) == expected
     assert len(again) in computed
+    if places == PLACES:
+        assert {facts.participant_codes.labels[code] for code in kept} == ({*alike} if len(alike) > 1 else set())
+
+
+def test_totals_of_kind_means_leave_no_doubt(again: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums with bounds of three kinds, and worst scores for the forecasts that are missing, are added without terms."""
+    said: list[AnyCommand] = [contest(rules="autocast-2022")]
+    medians = {"kind": "numeric", "range": Range(lower=0, upper=4, levels=("0.5",), decimals=3)}
+    kinds: list[dict[str, Any]] = [{}, {"kind": "multiple_choice", "outcomes": ("red", "green", "blue")}, medians]
+    for number in range(18):
+        question, closes_at, chance = f"q{number:02}", day(15 + number % 5, number), Random(number).randrange(100, 400)
+        said += [opened(question, closes_at=closes_at, **kinds[number % 3]), entry(question=question)]
+        for place, who in enumerate(("ada", "bo", "cy")):
+            mine = f"0.{chance + 7 * place}"
+            rest = f"0.{1_000 - 2 * (chance + 7 * place):03}"
+            given: list[dict[str, Any]] = [
+                {"probability": mine},
+                {"probabilities": {"red": mine, "green": mine, "blue": rest}},
+                {"quantiles": (mine,)},
+            ]
+            said += [forecast(question, who, **given[number % 3])] * (number % 7 != place)
+        answers: list[dict[str, Any]] = [{"outcome": "yes"}, {"outcome": "red"}, {"value": "1.5"}]
+        said.append(resolution(question, at=day(28), **answers[number % 3]))
+    recorded, refused = oracle.attempted(said)
+    assert not refused
+    monkeypatch.setattr(score_sums, "FEW", 0)
+    check(oracle.facts_in(recorded), Random(3), 3, bounded=True)
+    assert again == []
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,16 @@ def test_optional_tables_equal_a_rebuild_after_every_refresh(seed: int, tmp_path
     assert check_model(path, tables).total > 0
 
 
+@pytest.mark.parametrize("optional", [["score"], ["scores", "score_parts"], "scores"])
+def test_a_table_that_is_not_optional_is_refused(followed: tuple[str, str], optional: list[str]) -> None:
+    """The message lists those that are; the read model can be followed after it."""
+    path, tables = followed
+    with pytest.raises(ValueError, match=r"not a list of optional tables: 'scores?(_parts)?'; these are consensus, "):
+        Runner(path, tables, optional=optional)
+    with Runner(path, tables) as runner:
+        assert runner.refresh().rows == 0
+
+
 def test_a_table_is_added_to_a_read_model_that_has_no_new_events(followed: tuple[str, str]) -> None:
     """It is made whole; the tables that are there are not touched."""
     path, tables = followed
