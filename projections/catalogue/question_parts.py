@@ -118,11 +118,12 @@ def finish(
         for name, columns in part.tables.items():
             tables.setdefault(name, []).append(columns)
     found = CachedResults()
-    while doubtful := [group for group in sums if repeated and group.has_doubts(partial(_build_boards, facts))]:
+    unsettled = sums if repeated else []
+    while unsettled := [group for group in unsettled if group.has_doubts(partial(_build_boards, facts))]:
         for part in again():
-            for group in doubtful:
+            for group in unsettled:
                 group.read_again(part.sums)
-        for group in doubtful:
+        for group in unsettled:
             group.settle()
     for group in sums:
         found.tallies |= group.tallies()

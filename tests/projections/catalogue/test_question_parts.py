@@ -207,6 +207,18 @@ def test_scores_are_computed_again_where_bounds_leave_a_doubt(
         assert {facts.participant_codes.labels[code] for code in kept} == ({*alike} if len(alike) > 1 else set())
 
 
+def test_a_doubt_that_no_board_has_left_is_settled_late(again: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here none was looked for: who is equal is still found to be, from scores that are computed again."""
+    facts = unlike("ada", "bo")
+    expected = summarize_tables(facts)
+    monkeypatch.setattr(AddedScores, "has_doubts", lambda *_: False)
+    monkeypatch.setattr(score_sums, "FEW", 6)
+    cached = in_parts(facts, divided(facts, Random(3), 2), Random(4), bounded=True)
+    assert again == []
+    assert summarize_tables(replace(facts, forecasts=NONE), cached) == expected
+    assert again
+
+
 def test_totals_of_kind_means_leave_no_doubt(again: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums with bounds of three kinds, and worst scores for the forecasts that are missing, are added without terms."""
     said: list[AnyCommand] = [contest(rules="autocast-2022")]
