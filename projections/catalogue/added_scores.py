@@ -99,7 +99,7 @@ class AddedScores:
         self._sums, self._bounds = NO_SUMS, NO_BOUNDS
         self._waiting: list[tuple[SummedScores, BoundedScores]] = []
         self._waits = 0  # how many sums wait
-        self._are_too_large = False  # for bounds: they are computed again
+        self._are_too_large = False  # for bounds: all are computed again, and none is kept until then
         self._asked: set[int] = set()  # owners whose bounds leave a doubt
         self._exact: list[SummedScores] = []  # theirs, computed again
 
@@ -140,6 +140,8 @@ class AddedScores:
             return
         sums, several = zip((self._sums, self._bounds), *self._waiting, strict=True)
         self._waiting, self._waits = [], 0
+        if self._are_too_large:
+            return
         self._sums = added(self._rules, self._questions, joined_sums(sums))
         if self._again is not None:
             try:

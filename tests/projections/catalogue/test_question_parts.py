@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -263,24 +264,34 @@ def test_bounds_are_for_sums_that_can_be_many(
         assert added_scores.has_many_sums(questions, counts) == has_many
 
 
-@pytest.mark.parametrize("fails", [lambda _: True, lambda count: count > 4])
+@pytest.mark.parametrize(
+    ("module", "name", "fails"),
+    [
+        (score_sums, "wide_quotient_sums", lambda _: True),  # in all parts
+        (score_sums, "wide_quotient_sums", lambda count: count > 4),  # after some parts had bounds
+        (score_sums, "wide_quotient_sums", lambda count: count == 3),  # in one part, whose sums get bounds later
+        (added_scores, "joined_bounds", lambda count: count == 3),  # where parts are added up, before others are
+    ],
+)
 def test_sums_that_are_too_large_for_bounds_are_computed_again(
-    fails: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, name: str, fails: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In all parts and where these are added up, or after some parts had bounds."""
-    facts, counts = unlike("ada", "bo"), iter(range(1, 1000))
-    expected, whole = summarize_tables(facts), quotient_sums.wide_quotient_sums
+    """Every table is the same, whenever the first one of them is found."""
+    facts, counts, failed = unlike("ada", "bo"), iter(range(1, 1000)), list[int]()
+    expected, whole = summarize_tables(facts), getattr(module, name)
 
     def overflow(*arguments: Any) -> Any:
-        if fails(next(counts)):
+        if fails(count := next(counts)):
+            failed.append(count)
             raise OverflowError
         return whole(*arguments)
 
-    monkeypatch.setattr(score_sums, "wide_quotient_sums", overflow)
+    monkeypatch.setattr(module, name, overflow)
     monkeypatch.setattr(score_sums, "FEW", 2)
+    monkeypatch.setattr(added_scores, "MOST_WAITING", 0)
     cached = in_parts(facts, divided(facts, Random(3), 4), Random(4), bounded=True)
     assert summarize_tables(replace(facts, forecasts=NONE), cached) == expected
-    assert next(counts) > 4
+    assert failed
 
 
 @pytest.mark.parametrize("story", STORIES)
