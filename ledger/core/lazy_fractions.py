@@ -339,7 +339,7 @@ def _merged(first: "int | Fraction", second: "int | Fraction") -> Fraction:
 
 
 def _constants_in_one(parts: dict[Summands, Fraction]) -> dict[Summands, Fraction]:
-    """Return parts with those that are a single term, and no others, added up; late terms are not computed for it."""
+    """Return the parts with those of a single term added up; no terms are computed."""
     others, total = dict[Summands, Fraction](), Fraction(0)
     for summands, factor in parts.items():
         constant = summands.constant()

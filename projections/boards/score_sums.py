@@ -109,7 +109,7 @@ def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedSco
 
 
 def count_alike(rules: RuleSet, questions: Questions) -> int:
-    """Return how many sums `added` can leave of one participant who has a score on each question."""
+    """Return the most sums that `added` can leave for one participant."""
     if not len(questions.code):
         return 0
     return len(questions.code) if not _adds_alike(rules) else int(_alike(questions).max()) + 1
@@ -141,7 +141,7 @@ def score_terms(rules: RuleSet, groups: QuestionGroups, rows: Scores) -> tuple[I
 
 
 def coverage_terms(groups: QuestionGroups, rows: Scores) -> tuple[Int64Array, list[Rated]]:
-    """Return weight x coverage of each row likewise, as the sum of one or two numbers."""
+    """Return weight x coverage of each row as one or two numbers at a rate, which are to be added."""
     group = groups.group_of[rows.question]
     split = int64_array([each.hidden_weight >= 0 for each in groups.groups])[group]
     hidden = rows.covered_hidden * split
@@ -170,9 +170,9 @@ def owners_of(questions: Questions, rows: Scores, people: int) -> Int64Array:
 def with_bounds(
     rules: RuleSet, questions: Questions, sums: SummedScores, people: int, owners: Int64Array = _NONE
 ) -> tuple[SummedScores, BoundedScores]:
-    """Return the sums of those who have few in a contest, and those of the others with bounds.
+    """Return the sums of participants who have few in a contest, and the sums of the others with bounds.
 
-    people: see `owners_of`. owners: who get bounds even if they have few sums. None has bounds if the score of a
+    people: see `owners_of`. owners: they get bounds even if they have few sums. No sum gets bounds if the score of a
     reference forecaster may stand in for another. Raises OverflowError: a sum is too large for bounds.
     """
     rows, over = sums

@@ -256,7 +256,7 @@ def tallies_of_sums(
 def tallies_of_bounds(sums: BoundedScores, consensus: int, people: int, terms: TermsOf) -> dict[int, Tally]:
     """Return the tallies of sums with bounds, by the index of the contest; the sums over all questions are left out.
 
-    consensus, people: as for the sums. terms: computes what a sum is made of, where its bounds leave a doubt.
+    consensus, people: as for the sums. terms: computes the terms of a sum if its bounds leave a doubt.
     """
     found: dict[int, Tally] = {}
     slots: dict[int, dict[int, KindSums]] = {}

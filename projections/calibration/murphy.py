@@ -25,10 +25,11 @@ class Thresholds(NamedTuple):
 def murphy_curves(sample: Sample) -> Iterator[Thresholds]:
     """Yield the false alarms and the misses of each owner at each threshold t, by owner.
 
-    Whoever acts if a forecast is above t, and would act rightly if the event happens, has a false alarm if p > t and
-    it does not happen, and a miss if p <= t and it happens. The elementary score is t for a false alarm, 1 - t for a
-    miss and 0 otherwise; its mean is (t x false alarms + (1 - t) x misses) / n. The integral of this mean over t from
-    0 to 1 is half the Brier score, and every proper score is such an integral with some weight of thresholds.
+    A decision maker acts if the forecast p is above t, and is right to act if the event happens. There is a false alarm
+    if p > t and it does not happen, and a miss if p <= t and it happens. The elementary score is t for a false alarm,
+    1 - t for a miss and 0 otherwise; its mean is (t x false alarms + (1 - t) x misses) / n. The integral of this mean
+    over t from 0 to 1 is half the Brier score, and every proper score is such an integral with some weight of
+    thresholds.
 
     Source: Ehm, Gneiting, Jordan and Krueger (2016), doi:10.1111/rssb.12154.
 

@@ -1,8 +1,8 @@
 """Sums of scores, which the parts of all questions add to: exact, or with bounds where they would be too many.
 
 Where questions are alike, a participant has few sums. Where each has a length of its own, a participant has one for
-each question; these are then added up with bounds on the error. Those of participants about whose place or digits the
-bounds leave a doubt are computed again.
+each question; these are then added up with bounds on the error. If the bounds leave a doubt about a participant's rank
+or digits, the sums of this participant are computed again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -44,8 +44,8 @@ MOST_KEPT = 1 << 21  # sums that are kept without bounds: 0.2 GB
 class SumRows(NamedTuple):
     """Sums of scores in contests of one rule set. names: of the contests. contest: index of each row's.
 
-    question: code. sums: `question` in their rows has no meaning here. bounds: of those who have many sums; see
-    `score_sums.owners_of`, with the index of the contest, and so many people as `count_people` returns.
+    question: code. sums: `question` in their rows has no meaning here. bounds: of participants with many sums; their
+    owners are numbered as by `score_sums.owners_of`, with as many people as `count_people` returns.
     """
 
     names: list[str]
@@ -77,7 +77,7 @@ def has_many_sums(facts: Facts, counts: Int64Array) -> bool:
 
 
 def sums_of_group(facts: Facts, group: ScoredGroup, *, bounded: bool) -> SumRows:
-    """Return the sums of scores; bounded: those of who has many in a contest with bounds, if they fit."""
+    """Return the sums of scores. bounded: a participant with many sums in a contest gets bounds, if they fit."""
     sums, bounds = summed(group.rules, group.questions, group.rows), NO_BOUNDS
     if bounded:
         with suppress(OverflowError):
@@ -90,7 +90,7 @@ class AddedScores:
     """Sums of the scores in contests of one rule set, which parts add to."""
 
     def __init__(self, facts: Facts, names: list[str], again: Again | None) -> None:
-        """names: of the contests. again: for sums whose bounds leave a doubt; None if none may have bounds."""
+        """names: of the contests. again: used if bounds leave a doubt; None if no sum has bounds."""
         contests = [facts.contests[name] for name in names]
         self._names, self._rules, self._again = names, contests[0].opened.rules, again
         self._width, self._consensus = len(facts.questions), len(facts.participant_codes.codes)
@@ -163,7 +163,7 @@ class AddedScores:
     def has_doubts(self, look: Callable[[dict[str, Tally]], object]) -> bool:
         """Return whether sums have to be computed again, which `read_again` and `settle` then take.
 
-        look: computes from tallies what they are for. It gets the middle of the bounds where these leave a doubt.
+        look: builds what rests on tallies. If bounds leave a doubt, it gets the number in the middle of them.
         """
         self._add_up()
         self._asked = set()
@@ -172,7 +172,7 @@ class AddedScores:
         return self._are_too_large or bool(self._asked)
 
     def read_again(self, parts: Iterable[SumRows]) -> None:
-        """Take the sums of a part that was computed again, without bounds, of those that are asked for."""
+        """Take the sums of the participants in doubt from a part that was computed again, without bounds."""
         asked = int64_array(sorted(self._asked))
         for sums, _ in self._placed(parts):
             self._exact.append(sums if self._are_too_large else self._of(sums, asked))
@@ -185,12 +185,12 @@ class AddedScores:
         self._exact, self._are_too_large = [], False
 
     def _middle(self, owner: int, slot: int) -> list[tuple[int, int]]:
-        """Note that the bounds of a sum leave a doubt; return the number between them."""
+        """Note that the bounds of a sum leave a doubt; return the number in the middle of them."""
         self._asked.add(owner)
         return [self._bounds.sums.middle(int(np.searchsorted(self._bounds.key, owner * SLOTS + slot)))]
 
     def _terms(self, owner: int, slot: int) -> Iterator[tuple[int, int]]:
-        """Yield what a sum is made of, where `look` has left no doubt, and another table does."""
+        """Yield the terms of a sum, computed again for a table that `look` did not build."""
         sums = joined_sums([NO_SUMS, *(self._of(sums, int64_array([owner])) for sums, _ in self._placed_again())])
         rows, groups = sums.rows, group_questions(self._questions)
         if slot == COVERAGE:

@@ -21,7 +21,7 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.analysis import CachedResults
 
 SUMS, SAMPLES = "sums", "samples"  # of scores; of Brier scores
-BOUNDS = "bounds"  # with SUMS: on sums of scores that would be too many
+BOUNDS = "bounds"  # with SUMS: participants with many sums of scores get bounds in place of them
 _BY_QUESTION = frozenset({"forecasts", "receipts", "scores"})  # divisions of tables whose rows are of one question each
 ACCOUNTS = "portfolios"  # the division of tables whose rows are of one account each
 _MADE_OF = {"boards": SUMS, "brier_scores": SAMPLES, "brier_overall": SAMPLES}  # by the division of a table
@@ -93,13 +93,13 @@ def finish(
     facts: Facts,
     parts: Iterable[QuestionPart],
     wanted: AbstractSet[str],
-    again: Callable[[], Iterable[QuestionPart]] = list,
+    again: Callable[[], Iterable[QuestionPart]],
 ) -> CachedResults:
     """Return the results that the parts of all questions make, in whatever order and division.
 
     facts: with or without forecasts. wanted: as for the parts. Sums are added up while parts come, so that few of them
-    are in memory. again: with BOUNDS, computes the parts again with SUMS alone, for participants about whose rows of
-    the boards the bounds leave a doubt.
+    are in memory. again: computes the parts again, with SUMS alone. It is called if bounds leave a doubt about a row of
+    the boards.
     """
     groups = contests_by_rules(facts, sorted(facts.contests))
 

@@ -74,7 +74,7 @@ class BoundedSums(NamedTuple):
         return BoundedSums(_carried(low, WORD_BITS), np.add.reduceat(self.width[order], starts))
 
     def middle(self, place: int) -> tuple[int, int]:
-        """Return the number between the bounds of one sum, as numerator and denominator."""
+        """Return the number in the middle of the bounds of one sum, as numerator and denominator."""
         [(low, high)] = BoundedSums(self.low[place : place + 1], self.width[place : place + 1]).bounds()
         return low + high, 2 << PLACES
 

@@ -81,7 +81,7 @@ class IncrementalTables:
         """tables: those that `updates` yields; the work for others is left out."""
         self.facts, self._tables = Facts(), tables
         self._new: list[ForecastColumns] = []
-        self._forecasted: list[Int64Array] = []  # the questions of forecasts that are not in `touched` yet
+        self._forecast_on: list[Int64Array] = []  # the questions of forecasts that are not in `touched` yet
         self._runs: list[Forecasts] = []  # in log order, each at least four times as long as the next
         self._holding: dict[int, set[str]] = {}  # question -> contests that have it
         self._scores = IncrementalScores(self._facts_about, tables)
@@ -103,7 +103,7 @@ class IncrementalTables:
         facts.statuses.clear()
         self.touched.kinds |= kinds_of({type(recorded.event) for recorded in page})
         self._new += forecasts
-        self._forecasted += [columns[_QUESTION] for columns in forecasts]
+        self._forecast_on += [columns[_QUESTION] for columns in forecasts]
         for recorded in page:
             if type(recorded.event) not in _FORECASTS:
                 self._touch(recorded.event)
@@ -135,7 +135,7 @@ class IncrementalTables:
                 False,
             )
         self._current_at, self._clock = self.facts.as_of, self.facts.books.clock
-        self.touched, self._forecasted = Touched(), []
+        self.touched, self._forecast_on = Touched(), []
 
     def whole_tables(self, names: Sequence[str]) -> Iterator[TableUpdate]:
         """Yield the whole tables of some projections."""
@@ -165,7 +165,7 @@ class IncrementalTables:
 
     def _touch_forecasts(self) -> None:
         """Add what the new forecasts can have changed."""
-        questions = np.unique(np.concatenate([*self._forecasted, np.zeros(0, np.int64)])).tolist()
+        questions = np.unique(np.concatenate([*self._forecast_on, np.zeros(0, np.int64)])).tolist()
         self.touched.questions.update(questions)
         self.touched.admissions |= {(contest, code) for code in questions for contest in self._holding.get(code, ())}
         for code in self.facts.settled.keys() & questions:

@@ -62,9 +62,9 @@ def interval_scores(
     """Yield the parts of the weighted interval scores of contests of one rule set, some questions at a time.
 
     WIS = 1 / (K + 1/2) x (1/2 |y - m| + Σ (a (u - l) + (l - y)⁺ + (y - u)⁺)), y the answer, m the median, and Σ over
-    the K central intervals [l, u] of the levels a and 1 - a. Σ a (u - l) is the dispersion. What (l - y)⁺ and, if the
-    answer is below it, the median add is overprediction; the rest is underprediction. At most one of the two is above
-    0, since no answer is below one central interval and above another.
+    the K central intervals [l, u] of the levels a and 1 - a. Σ a (u - l) is the dispersion. Overprediction is what
+    (l - y)⁺ adds, with what the median adds if the answer is below it; the rest is underprediction. At most one of the
+    two is above 0, since no answer is below one central interval and above another.
 
     Each forecast's score is rounded once, as the kernel `pinball` rounds it, and so is its dispersion; the penalty is
     what is left. So the parts add up exactly. Questions whose levels are not symmetric about 0.5 are left out.

@@ -119,8 +119,8 @@ def best_places(ranked: int) -> int:
 def limits(values: Int64Array, replicates: Int64Array, level_ppm: int) -> Limits | None:
     """Return the order statistics between which the share `level` of the replicates lies.
 
-    values: of each replicate, shape (b,). replicates: those that count, rising; None is returned if there are none. Of
-    replicates with the same value, the first is before the second.
+    values: of each replicate, shape (b,). replicates: those that count, rising; None is returned if there are none. If
+    replicates have the same value, they keep their order.
 
     >>> limits(np.arange(1_999)[::-1], np.arange(1_999), 950_000)
     Limits(least=49, greatest=1949, low=1949, high=49)

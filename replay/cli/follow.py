@@ -62,7 +62,7 @@ def follow(
     """Keep tables in an SQLite file up to date with a log.
 
     READMODEL has the tables that `replay` lists. Those with a row for each forecast, which are standing, consensus and
-    scores, are kept only if --with names them. It can also name quotes and portfolio_snapshots, which every refresh
+    scores, are kept only if --with names them. --with can also name quotes and portfolio_snapshots, which every refresh
     computes again.
 
     The table `_tracking` has the log position and digest of the last refresh, and is updated in the same transaction.

@@ -15,7 +15,8 @@ from forecast_ledger.projections.incremental.deltas import PartKey
 TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
 _PLACES_IN_ROW = 512  # log positions in a row of the log index
 ROW = "row"  # the number of a row within its part, in a table whose rows have an order of their own
-# The tables that a read model has on request: they have a row for each forecast, for each quote, or for each tick.
+# The tables that a read model has on request: they have a row for each forecast, quote or tick. Others that a replay
+# builds on request are never in it, because a key of theirs can be empty.
 OPTIONAL = ("consensus", "portfolio_snapshots", "quotes", "scores", "standing")
 StoredRow = tuple[Any, ...]
 Group = tuple[PartKey, list[StoredRow]]  # a part's key and its rows, in order

@@ -39,7 +39,7 @@ class NewPlaces:
         self._forecasts: list[ForecastColumns] = []
 
     def add(self, rows: Iterable[Recorded], forecasts: Iterable[ForecastColumns]) -> None:
-        """Add rows in log order. forecasts: the columns of those among them, and of others that come as columns."""
+        """Add rows in log order; forecasts among them are taken from the columns. forecasts: the columns of all."""
         self._forecasts += forecasts
         for recorded in rows:
             event = recorded.event

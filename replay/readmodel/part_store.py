@@ -19,7 +19,7 @@ from forecast_ledger.replay.readmodel.layouts import (
 )
 from forecast_ledger.replay.readmodel.sqlite_rows import insert_rows
 
-REMEDY = "delete the file with its -wal and -shm files, and follow the log again, --with each optional table"
+REMEDY = "delete the file with its -wal and -shm files, and follow the log again; name its optional tables with --with"
 _BATCH_ROWS = 10_000  # rows that are written together
 
 

@@ -71,7 +71,7 @@ class ReadModel:
         not a read model, is locked by another runner, is damaged, or was changed by another program).
         """
         if wrong := [optional] if isinstance(optional, str) else [name for name in optional if name not in OPTIONAL]:
-            raise ValueError(f"not a list of optional tables: {wrong[0]!r}; these are {', '.join(OPTIONAL)}")
+            raise ValueError(f"not a list of optional tables: {wrong[0]!r}; they are {', '.join(OPTIONAL)}")
         self.path = path
         self._optional = {*optional}
         self._lock: sqlite3.Connection | None = None

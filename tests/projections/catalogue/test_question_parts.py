@@ -329,4 +329,4 @@ def test_only_what_tables_need_is_computed() -> None:
 
 def test_no_part_makes_empty_tables() -> None:
     """A log without questions."""
-    assert summarize_tables(Facts(), finish(Facts(), [], needed(BUILT))) == summarize_tables(Facts())
+    assert summarize_tables(Facts(), finish(Facts(), [], needed(BUILT), list)) == summarize_tables(Facts())

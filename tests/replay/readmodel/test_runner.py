@@ -173,7 +173,7 @@ def test_optional_tables_equal_a_rebuild_after_every_refresh(seed: int, tmp_path
 def test_a_table_that_is_not_optional_is_refused(followed: tuple[str, str], optional: list[str]) -> None:
     """The message lists those that are; the read model can be followed after it."""
     path, tables = followed
-    with pytest.raises(ValueError, match=r"not a list of optional tables: 'scores?(_parts)?'; these are consensus, "):
+    with pytest.raises(ValueError, match=r"not a list of optional tables: 'scores?(_parts)?'; they are consensus, "):
         Runner(path, tables, optional=optional)
     with Runner(path, tables) as runner:
         assert runner.refresh().rows == 0
