@@ -16,7 +16,6 @@ from forecast_ledger.ledger.core.values import (
     CUMULATIVE,
     FIRST_INSTANT,
     LARGEST_MEASURE,
-    NEVER,
     PROBABILITY,
     check_id,
     read_fixed,
@@ -62,7 +61,9 @@ class ForecastCheck:
                 break
             closed_at, standing, question_id, form = known
             last, numbers = standing.get(who), form(event)
-            if numbers is None or not FIRST_INSTANT <= at < closed_at or (last is not None and at < last[0]):
+            if numbers is None or not FIRST_INSTANT <= at < closed_at:
+                break
+            if last is not None and at < (last if isinstance(last, int) else last[0]):
                 break
             participant = self._participants.get(who) or self._participant(who)
             if not (participant and _is_id(command_id)):
@@ -73,7 +74,7 @@ class ForecastCheck:
                     break
                 lossy += 1
             commands[command_id] = recorded.position
-            standing[who] = at, NEVER
+            standing[who] = at
         else:
             number = max(len(rows) - 1, begin)
         return number - begin, lossy

@@ -2,21 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 from msgspec import UNSET
 
 from forecast_ledger.ledger.batching.command_index import ReadRows, RecordedCommand
+from forecast_ledger.ledger.batching.forecast_columns import QuickForecasts
 from forecast_ledger.ledger.batching.import_times import fault_of
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.batching.requests import Request, Requests
 from forecast_ledger.ledger.batching.writer_state import WriterState, attempt_key
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, NEVER
+from forecast_ledger.ledger.core.values import FIRST_INSTANT
 from forecast_ledger.ledger.deciding.decider import decide, evolve
 from forecast_ledger.ledger.deciding.questions import unsettled_question
-from forecast_ledger.ledger.deciding.state import StandingOf, Write
+from forecast_ledger.ledger.deciding.state import Standing, StandingOf, Write
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastMade
@@ -25,7 +26,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
 # The place of a request; whether its id is, or may be, recorded; when its forecast stands, on which question, whose.
-_Standing = tuple[int, bool, int | None, str, str]
+_Remaining = Iterator[tuple[int, bool, int | None, str, str]]
 
 
 class Batch:
@@ -43,8 +44,8 @@ class Batch:
         self._began_at = self.recorded_at = now if times is None else known.recorded_at
         self.head = known.head
         self.position, self.digest = self.head
-        self.rows: list[tuple[int, str, bytes]] = []
-        self._undo: list[Write] = []
+        self.rows: list[tuple[int, str, str | bytes]] = []
+        self._undo: list[Iterable[Write]] = []  # what to write again, in the opposite order
         self._new: list[str] = []  # ids of the commands that the batch has recorded
 
     def receipts(self, known: Sequence[tuple[str, str | Refused]]) -> list[Receipt | Refused] | None:
@@ -84,7 +85,7 @@ class Batch:
 
     def undo(self) -> None:
         """Restore the state from before the batch."""
-        for table, key, value in reversed(self._undo):
+        for table, key, value in chain.from_iterable(reversed(self._undo)):
             if value is _MISSING:
                 table.pop(key, None)
             else:
@@ -99,7 +100,7 @@ class Batch:
 
     def pages(self) -> list[list[bytes]]:
         """Return the rows so far as a page of the log; no page if there are none."""
-        return [[row for _, _, row in self.rows]] if self.rows else []
+        return [[log.row_bytes(row) for _, _, row in self.rows]] if self.rows else []
 
     def _look_up(self, known: Sequence[tuple[str, str | Refused]]) -> None:
         """Look up the commands that are recorded, and not recent. The id of a refused one may not even be a text."""
@@ -184,19 +185,18 @@ class Batch:
         for write in evolve(event, self.state, position):
             self._write(*write)
 
-    def _record_quick(
-        self, requests: Requests, remaining: Iterator[_Standing], outcomes: list[Receipt | Refused]
-    ) -> int | None:
+    def _record_quick(self, requests: Requests, remaining: _Remaining, outcomes: list[Receipt | Refused]) -> int | None:
         """Record forecasts up to the first request that may be refused or recorded, or is no quick forecast.
 
         remaining: of the requests without an outcome. Return the place of that request; None at the end. It does what
         `_outcome` does; only forecasts are recorded in it, so the questions that take them stay the same.
         """
         begin = len(outcomes)
-        place = self._accept_quick(remaining)
+        quick = requests.quick
+        place = self._accept_quick(quick, remaining, begin)
         if place == begin:
             return place
-        ids, quick = requests.ids[begin:place], requests.quick
+        ids = requests.ids[begin:place]
         texts = quick.command[begin:place], quick.event[begin:place]
         rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, *texts)
         span = range(self.position + 1, self.position + len(rows) + 1)
@@ -208,10 +208,15 @@ class Batch:
         outcomes += map(Receipt, ids, span, span)
         return place
 
-    def _accept_quick(self, remaining: Iterator[_Standing]) -> int | None:
-        """Make forecasts stand up to the first request that needs another way; return its place, None at the end."""
-        add_undo = self._undo.append
+    def _accept_quick(self, quick: QuickForecasts, remaining: _Remaining, begin: int) -> int | None:
+        """Make forecasts stand, from the one at `begin` up to the first request that needs another way.
+
+        Return the place of that request; None at the end.
+        """
         taking: dict[str, tuple[int, StandingOf]] = {}  # question -> when it closes, what stands on it
+        lasts: list[Standing | None] = []  # what stood before each forecast
+        replaced = lasts.append
+        self._undo.append(_replaced(quick, begin, lasts, taking))
         for place, is_known, at, question, participant in remaining:
             if at is None or is_known:
                 return place
@@ -219,10 +224,10 @@ class Batch:
                 taking[question] = self._taking(question)
             closes_at, standing = taking[question]
             last = standing.get(participant)
-            if at >= closes_at or (last is not None and at < last[0]):
+            if at >= closes_at or (last is not None and at < (last if isinstance(last, int) else last[0])):
                 return place
-            add_undo((standing, participant, _MISSING if last is None else last))
-            standing[participant] = at, NEVER
+            replaced(last)
+            standing[participant] = at
         return None
 
     def _taking(self, name: str) -> tuple[int, StandingOf]:
@@ -233,5 +238,14 @@ class Batch:
         return question.closed_at, self.state.standing_on(name)
 
     def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
-        self._undo.append((table, key, table.get(key, _MISSING)))
+        self._undo.append([(table, key, table.get(key, _MISSING))])
         table[key] = value
+
+
+def _replaced(
+    quick: QuickForecasts, begin: int, lasts: Sequence[Standing | None], taking: Mapping[str, tuple[int, StandingOf]]
+) -> Iterator[Write]:
+    """Return what stood before quick forecasts from a place on, the newest first."""
+    for place in range(begin + len(lasts) - 1, begin - 1, -1):
+        last = lasts[place - begin]
+        yield taking[quick.question[place]][1], quick.participant[place], _MISSING if last is None else last

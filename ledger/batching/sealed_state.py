@@ -8,7 +8,7 @@ from forecast_ledger.ledger.batching.command_index import RecordedCommand
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import NEVER
-from forecast_ledger.ledger.deciding.state import StandingOf
+from forecast_ledger.ledger.deciding.state import StandingOf, to_standing
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.rebuilt_rows import other_events
@@ -81,7 +81,9 @@ class _Forecasts:
         standing = known.state.standing_on(question)
         if not self._made[rows].all():
             self._check_withdrawals(rows, people, standing)
-        standing.update(zip(people, zip(self._at[rows].tolist(), self._ends[rows].tolist(), strict=True), strict=True))
+        made, ends = self._at[rows].tolist(), self._ends[rows]
+        lasts = made if (ends == NEVER).all() else map(to_standing, made, ends.tolist())
+        standing.update(zip(people, lasts, strict=True))
 
     def _check_withdrawals(self, rows: Any, people: list[str], standing: StandingOf) -> None:
         seen = {*standing}

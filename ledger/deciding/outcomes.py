@@ -5,7 +5,7 @@ Source: Metaculus's published code (github.com/Metaculus/metaculus), multiple_ch
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding.state import Decide, Evolve, QuestionState, State, Write
+from forecast_ledger.ledger.deciding.state import Decide, Evolve, QuestionState, State, Write, instants, to_standing
 from forecast_ledger.ledger.model import commands, events
 
 
@@ -41,7 +41,7 @@ def change_outcomes(command: commands.ChangeOutcomes, state: State) -> events.Ou
     if at < earliest:
         detail = f"the last change of the outcomes is complete at {values.format_instant(earliest)}"
         raise Refused("out_of_order", "at", command.at, detail, remedy="use that instant or a later one")
-    latest = max((made for made, _ in state.standing_on(command.question).values()), default=at)
+    latest = max([instants(last)[0] for last in state.standing_on(command.question).values()], default=at)
     if at < latest:
         detail = f"a forecast on it was made or withdrawn at {values.format_instant(latest)}"
         raise Refused("out_of_order", "at", command.at, detail, remedy="use that instant or a later one")
@@ -78,8 +78,9 @@ def outcomes_changed(event: events.OutcomesChanged, state: State, _: int) -> tup
     if event.grace_ends_at is None:
         return ((state.questions, event.question, changed),)
     ended = {
-        participant: (made, min(ends, event.grace_ends_at))
-        for participant, (made, ends) in state.standing_on(event.question).items()
+        participant: to_standing(made, min(ends, event.grace_ends_at))
+        for participant, last in state.standing_on(event.question).items()
+        for made, ends in [instants(last)]
     }
     return ((state.questions, event.question, changed), (state.standing, event.question, ended))
 

@@ -152,10 +152,29 @@ class PositionState(NamedTuple):
         return self.shares > 0 and not self.ended
 
 
-# Instants, µs: of a participant's last forecast or withdrawal; at which that forecast ends by itself. A withdrawal ends
-# at its own instant, so that nothing stands after it.
-Standing = tuple[int, int]
+# When a participant's last forecast or withdrawal was made, µs: one integer for most forecasts, in a third of the
+# memory of a tuple. The second instant, if there is one, is that at which the forecast ends by itself. A withdrawal
+# ends at its own instant, so that nothing stands after it.
+Standing = int | tuple[int, int]
 StandingOf = dict[str, Standing]  # by participant, on one question
+
+
+def to_standing(made: int, ends: int) -> Standing:
+    """Return what stands after a forecast. ends: NEVER, unless it ends by itself.
+
+    >>> to_standing(5, NEVER), to_standing(5, 9)
+    (5, (5, 9))
+    """
+    return made if ends == NEVER else (made, ends)
+
+
+def instants(standing: Standing) -> tuple[int, int]:
+    """Return when a forecast or withdrawal was made, and when it ends; NEVER if it does not end by itself.
+
+    >>> instants(5) == (5, NEVER), instants((5, 9))
+    (True, (5, 9))
+    """
+    return (standing, NEVER) if isinstance(standing, int) else standing
 
 
 class Unloaded(Protocol):

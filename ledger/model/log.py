@@ -99,6 +99,11 @@ def seal(recorded: Recorded) -> tuple[bytes, str]:
     return with_digest(body)
 
 
+def row_bytes(row: str | bytes) -> bytes:
+    """Return the bytes of a row, which may be given as a text."""
+    return row.encode() if isinstance(row, str) else row
+
+
 def with_digest(body: bytes) -> tuple[bytes, str]:
     """Return a row, and its digest, from its bytes up to the comma before the digest."""
     digest = sha256(body).hexdigest()
@@ -112,16 +117,17 @@ def digest_bytes(digest: str) -> bytes:
 
 def seal_texts(
     after: Checkpoint, recorded_at: int, commands: Iterable[str], events: Iterable[str]
-) -> tuple[list[bytes], str]:
-    """Return the rows that `seal` returns, from the texts of their commands and their events, and the last digest.
+) -> tuple[list[str], str]:
+    """Return the rows that `seal` returns, as texts, and the last digest.
 
-    after: the checkpoint before the first row. commands: the JSON of `command_id` and `command`, as in a row.
+    They are made from the texts of their commands and their events. after: the checkpoint before the first row.
+    commands: the JSON of `command_id` and `command`, as in a row.
     """
-    rows, digest, at = list[bytes](), after.digest, f',"recorded_at":{recorded_at},'
+    rows, digest, at = list[str](), after.digest, f',"recorded_at":{recorded_at},'
     for position, (command, event) in enumerate(zip(commands, events, strict=True), after.position + 1):
         text = f'{{"position":{position}{at}{command},"previous":"{digest}","event":{event}'
         digest = sha256(text.encode()).hexdigest()  # as in `with_digest`, without its calls
-        rows.append(f'{text},"digest":"{digest}"}}'.encode())
+        rows.append(f'{text},"digest":"{digest}"}}')
     return rows, digest
 
 

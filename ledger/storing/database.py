@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 LOCK_TIMEOUT = 30  # s, how long to wait for other writers
 CONNECT_TIMEOUT = 10  # s, how long to wait for a server
 MAX_ROW_BYTES = 64 * 2**20  # a command whose row would be longer is refused
-NewRow = tuple[int, str, bytes]  # log position, event type, bytes
+NewRow = tuple[int, str, str | bytes]  # log position, event type, the text of the row or its bytes in UTF-8
 StoredRows = Sequence[tuple[int, bytes]]  # log position, bytes; a damaged database may hold other types
 
 

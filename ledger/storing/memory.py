@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.model.log import row_bytes
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows, TakenError
 
@@ -15,7 +16,7 @@ class Memory:
     def __init__(self, after: int = 0) -> None:
         self.location = "memory"
         self._after = after
-        self._rows: list[NewRow] = []
+        self._rows: list[tuple[int, str, bytes]] = []
         self._turn = Lock()
 
     def select(self, after: int, limit: int) -> StoredRows:
@@ -57,11 +58,11 @@ class Memory:
         """See `Transaction`."""
         if [position for position, *_ in rows] != [*range(self.newest() + 1, self.newest() + 1 + len(rows))]:
             raise TakenError(f"the next log position is {self.newest() + 1}")
-        self._rows.extend(rows)
+        self._rows += [(position, topic, row_bytes(row)) for position, topic, row in rows]
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
 
-    def _slice(self, after: int, limit: int) -> Sequence[NewRow]:
+    def _slice(self, after: int, limit: int) -> Sequence[tuple[int, str, bytes]]:
         first = max(after - self._after, 0)
         return self._rows[first : first + limit]

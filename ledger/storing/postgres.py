@@ -11,6 +11,7 @@ from psycopg import Connection
 from psycopg.rows import tuple_row
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
+from forecast_ledger.ledger.model.log import row_bytes
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows, TakenError
 
@@ -140,7 +141,7 @@ class _Turn:
         connection = self._connection
         try:
             with connection.pipeline() as pipeline:  # one round trip, since other writers wait
-                connection.execute(_INSERT, (self._name, positions, topics, states))
+                connection.execute(_INSERT, (self._name, positions, topics, [*map(row_bytes, states)]))
                 connection.execute(_CHECK, (len(rows), self._name, min(positions), max(positions)))
                 connection.execute("COMMIT")
                 pipeline.sync()

@@ -156,7 +156,7 @@ class _AppendedRows:
     def insert(self, rows: Sequence[NewRow]) -> None:
         """See `Transaction`. The rows are durable only once they are listed: always whole transactions."""
         with self._writing():
-            if self._target.add([row for _, _, row in rows]):
+            if self._target.add([log.row_bytes(row) for _, _, row in rows]):
                 self._target.finish(more=True)
 
     def finish(self) -> None:

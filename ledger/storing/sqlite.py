@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
-from itertools import repeat
 from pathlib import Path
 from random import random
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from eventsourcing.sqlite import (
 )
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
+from forecast_ledger.ledger.model.log import row_bytes
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES, Fault, NewRow, StoredRows, TakenError
 
@@ -68,7 +68,10 @@ class SQLite:
                     raise
                 time.sleep(0.02)
             else:
-                return
+                break
+        with self._datastore.transaction(commit=False) as cursor:
+            cursor.execute("PRAGMA encoding")
+            [self._encoding] = cursor.fetchone()  # of texts: UTF-8, unless another program has created the database
 
     def select(self, after: int, limit: int) -> StoredRows:
         """See `Rows`."""
@@ -84,7 +87,13 @@ class SQLite:
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """See `Rows`; a type that is not UTF-8 is returned as its bytes."""
         with self._datastore.transaction(commit=False) as cursor:
-            return _select(cursor, self._name, after, limit, query=_LABELLED)
+            rows = _select(cursor, self._name, after, limit, query=_LABELLED)
+        if self._encoding == "UTF-8":
+            return rows
+        return [
+            (*row, topic.decode(self._encoding, "replace").encode() if isinstance(topic, bytes) else topic)
+            for *row, topic in rows
+        ]
 
     def newest(self) -> int:
         """See `Rows`."""
@@ -129,7 +138,7 @@ class SQLite:
             cursor = connection.cursor()
             _begin(cursor)
             try:
-                yield _Turn(connection, cursor, self._name, self.location)
+                yield _Turn(connection, cursor, self._name, self.location, is_utf8=self._encoding == "UTF-8")
             finally:
                 connection.rollback()  # does nothing after a commit
 
@@ -141,20 +150,29 @@ class SQLite:
 class _Turn:
     """A transaction that holds the write lock of the file."""
 
-    def __init__(self, connection: SQLiteConnection, cursor: SQLiteCursor, name: str, location: str) -> None:
+    def __init__(
+        self, connection: SQLiteConnection, cursor: SQLiteCursor, name: str, location: str, *, is_utf8: bool
+    ) -> None:
         self._connection, self._cursor, self._name, self._location = connection, cursor, name, location
+        self._is_utf8 = is_utf8
 
     def select(self, after: int, limit: int) -> StoredRows:
         """See `Transaction`."""
         return _select(self._cursor, self._name, after, limit)
 
     def insert(self, rows: Sequence[NewRow]) -> None:
-        """See `Transaction`."""
+        """See `Transaction`.
+
+        Texts are passed as they are, and SQLite stores their UTF-8 bytes: the library would look for an adapter of each
+        bytes object, which takes as long as writing it.
+        """
         connection = self._cursor.sqlite_cursor.connection
         before, name = connection.total_changes, self._name
+        if not self._is_utf8:
+            rows = [(position, topic, row_bytes(row)) for position, topic, row in rows]
+        quoted = name.replace("'", "''")
         try:
-            stored = zip(repeat(name), *zip(*rows, strict=True), strict=False)
-            self._cursor.executemany(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", stored)  # noqa: S608
+            self._cursor.executemany(f"INSERT INTO {_TABLE} VALUES ('{quoted}', ?, ?, CAST(? AS BLOB))", rows)  # noqa: S608
         except sqlite3.IntegrityError as error:
             if error.sqlite_errorcode in _TAKEN:
                 raise TakenError(str(error)) from None

@@ -10,7 +10,7 @@ from msgspec import structs
 from forecast_ledger.ledger.batching import standing_file
 from forecast_ledger.ledger.batching.standing_file import StandingFile
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
-from forecast_ledger.ledger.deciding.state import State
+from forecast_ledger.ledger.deciding.state import StandingOf, State
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import (
     DAY,
@@ -35,7 +35,7 @@ def _threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_written_is_read() -> None:
     """Each question has a place of its own; who changes what was read does not change the file."""
     file = StandingFile()
-    tables: list[dict[str, tuple[int, int]]] = [{}, {"ada": (-(2**63), 2**63 - 1)}, {"é" * 50: (1, 2), "bob": (3, 3)}]
+    tables: list[StandingOf] = [{}, {"ada": -(2**63), "eve": (1, 2**63 - 1)}, {"é" * 50: (1, 2), "bob": (3, 3)}]
     places = [file.unload(table) for table in tables]
     places[1].load()["eve"] = (0, 0)
     assert [place.load() for place in places] == tables

@@ -111,6 +111,19 @@ def test_a_position_that_is_taken_is_not_taken_again(stored: Rows) -> None:
     assert stored.newest() == 6
 
 
+def test_a_text_is_stored_as_its_bytes(stored: Rows) -> None:
+    """A row may be given as a text or as bytes; it is the same row, with the same bytes."""
+    texts = ['{"a":1}', '{"é":"雪😀"}', '{"e\u0301":"\u2028"}', "x" * 20_000]
+    new: list[NewRow] = []
+    for number, text in enumerate(texts):
+        new += [(6 + 2 * number, "seen.v1", text), (7 + 2 * number, "seen.v1", text.encode())]
+    with stored.turn() as turn:
+        turn.insert(new)
+    read = [row for page in Store(stored, "main").pages() for row in page][5:]
+    assert read == [text.encode() for text in texts for _ in range(2)]
+    assert {*map(type, read)} == {bytes}
+
+
 def test_a_store_reads_every_implementation_of_rows(stored: Rows) -> None:
     """A store returns all rows, page by page and in order."""
     store = Store(stored, "main")
@@ -125,6 +138,7 @@ RULES: list[Callable[[Rows], None]] = [
     test_event_types_are_stored_beside_the_rows,
     test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them,
     test_a_position_that_is_taken_is_not_taken_again,
+    test_a_text_is_stored_as_its_bytes,
     test_a_store_reads_every_implementation_of_rows,
 ]  # the rules that hold on a server too
 

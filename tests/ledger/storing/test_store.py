@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
+from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing import database
@@ -24,7 +26,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.cli.main import UNREADABLE, main
 from forecast_ledger.replay.reading.replay import replay
-from tests.support.given import NOW, opened
+from tests.support.given import NOW, day, opened
 
 Row = tuple[int, str, bytes]
 
@@ -118,6 +120,42 @@ def test_ledgers_of_two_names_in_one_file_are_two_ledgers(tmp_path: Path) -> Non
         assert two.head().position == 1
         with pytest.raises(Corrupt):
             one.head()
+
+
+@pytest.mark.parametrize("name", ["o'brien", "'", "''); DROP TABLE stored_events; --", "?", ":name", '"', "😀"])
+def test_a_ledgers_name_is_not_read_as_sql(tmp_path: Path, name: str) -> None:
+    """Any id is the name of a ledger, beside another one in the same file."""
+    with Ledger.open(tmp_path / "a.db", name) as ledger, Ledger.open(tmp_path / "a.db") as other:
+        assert ledger.handle(opened(), "c1").first == other.handle(opened(), "c1").first == 1
+        assert ledger.handle(opened("snow"), "c2").first == 2
+        assert (ledger.head().position, other.head().position) == (2, 1)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        names = connection.execute("SELECT originator_id FROM stored_events ORDER BY rowid").fetchall()
+        assert names == [(name,), ("main",), (name,)]
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])
+def test_the_encoding_of_a_database_does_not_change_its_rows(tmp_path: Path, encoding: str) -> None:
+    """A program may have created an empty database whose texts are UTF-16; rows are the same bytes in it."""
+    path = changed(tmp_path / "a.db", f"PRAGMA encoding = '{encoding}'", "CREATE TABLE t (a)", "DROP TABLE t")
+    forecasts = ForecastColumns(
+        id=["f1", "f2"],
+        at=[day(11)] * 2,
+        question=["rain", "regen é雪"],
+        participant=["ada", "bob é雪"],
+        probability=["0.7", "0.3"],
+    )
+    kept = list[list[bytes]]()
+    for place in (path, ":memory:"):
+        with Ledger.open(place, clock=lambda: NOW) as ledger:
+            ledger.handle(opened(), "c1")
+            ledger.handle(opened("regen é雪"), "c2")
+            assert [outcome.last for outcome in ledger.handle_many(forecasts) if isinstance(outcome, Receipt)] == [3, 4]
+            kept.append(ledger._store.read(0))
+    assert kept[0] == kept[1]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA encoding").fetchone() == (encoding,)
+    assert run_checks(str(path)).damage == []
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\n", " a"])
