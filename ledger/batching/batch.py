@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from forecast_ledger.ledger.batching.command_index import ReadRows, RecordedCommand
+from forecast_ledger.ledger.batching.command_index import HashedIds, ReadRows, RecordedCommand
 from forecast_ledger.ledger.batching.forecast_columns import QuickForecasts
 from forecast_ledger.ledger.batching.import_times import fault_of
 from forecast_ledger.ledger.batching.receipt import Receipt
@@ -46,7 +46,9 @@ class Batch:
         self.position, self.digest = self.head
         self.rows: list[tuple[int, str, str | bytes]] = []
         self._undo: list[Iterable[Write]] = []  # what to write again, in the opposite order
-        self._new: list[str] = []  # ids of the commands that the batch has recorded
+        self._new: list[str] = []  # ids of the commands that the batch has added to the recent ones
+        self._hashed: HashedIds | None = None  # the ids of the commands, if all are quick forecasts, and many
+        self._is_whole = False  # whether these commands are all recorded, by one run of rows
 
     def receipts(self, known: Sequence[tuple[str, str | Refused]]) -> list[Receipt | Refused] | None:
         """Return the receipts of commands that are all recorded; None if one is not, or has other content.
@@ -64,7 +66,11 @@ class Batch:
 
     def decide_all(self, requests: Requests, *, atomic: bool) -> list[Receipt | Refused]:
         """Return the outcome of each command; if atomic, one refusal refuses all."""
-        self._look_up(requests.known())
+        if requests.slow or not self.commands.are_many(len(requests)):
+            self._look_up(requests.known())
+        else:
+            self._hashed = HashedIds.of(requests.ids)
+            self._older = self.commands.older(self._hashed, self._read)
         outcomes: list[Receipt | Refused] = []
         if self._times is None:
             quick, is_known = requests.quick, self._are_known(requests)
@@ -98,6 +104,14 @@ class Batch:
         self.position, self.digest = self.head
         self.recorded_at = self._began_at
 
+    def settle(self) -> None:
+        """Index the commands of the batch, once its rows are recorded."""
+        if self._hashed is not None and self._is_whole:
+            import numpy as np  # noqa: PLC0415 - short logs do without
+
+            self.commands.add(self._hashed, np.arange(self.head.position + 1, self.position + 1, dtype=np.uint64))
+        self.commands.settle()
+
     def pages(self) -> list[list[bytes]]:
         """Return the rows so far as a page of the log; no page if there are none."""
         return [[log.row_bytes(row) for _, _, row in self.rows]] if self.rows else []
@@ -111,7 +125,8 @@ class Batch:
         """Return whether each command is recorded, or has the id of another one in the batch."""
         ids, recent = requests.ids, self.commands.recent
         try:
-            if len({*ids}) == len(ids) and recent.keys().isdisjoint(ids) and not self._older:
+            are_distinct = len({*ids}) == len(ids) if self._hashed is None else self._hashed.are_distinct()
+            if are_distinct and recent.keys().isdisjoint(ids) and not self._older:
                 return repeat(False, len(ids))
         except TypeError:  # an id that cannot be one; its request is a refusal
             return repeat(True, len(ids))
@@ -202,9 +217,11 @@ class Batch:
         span = range(self.position + 1, self.position + len(rows) + 1)
         self.rows += zip(span, repeat(_FORECAST), rows)
         self.position, self.digest = self.position + len(rows), digest
-        self._new += ids
-        fingerprints = quick.fingerprint[begin:place]
-        self.commands.recent.update(zip(ids, map(RecordedCommand, fingerprints, span, span), strict=True))
+        self._is_whole = len(rows) == len(requests)
+        if self._hashed is None or not self._is_whole:
+            self._new += ids
+            fingerprints = quick.fingerprint[begin:place]
+            self.commands.recent.update(zip(ids, map(RecordedCommand, fingerprints, span, span), strict=True))
         outcomes += map(Receipt, ids, span, span)
         return place
 

@@ -1,7 +1,7 @@
 """Where in the log each command is: the newest ones by id, the older ones by a hash of the id, confirmed in the log."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -26,6 +26,27 @@ class RecordedCommand(Struct, frozen=True, gc=False):
     last: int
 
 
+class HashedIds(NamedTuple):
+    """Ids of commands. hashes: in increasing order. order: for each hash, the place of its id."""
+
+    ids: Sequence[str]
+    hashes: "np.ndarray"
+    order: "np.ndarray"
+
+    @classmethod
+    def of(cls, ids: Sequence[str]) -> Self:
+        """Hash ids, and sort their hashes: sorted hashes are found much faster."""
+        import numpy as np  # noqa: PLC0415 - short logs do without
+
+        hashes = np.fromiter(map(hash, ids), np.int64, len(ids))
+        order = np.argsort(hashes)
+        return cls(ids, hashes[order], order)
+
+    def are_distinct(self) -> bool:
+        """Return whether no two of the ids have the same hash, and so no two are equal."""
+        return bool((self.hashes[1:] != self.hashes[:-1]).all())
+
+
 class CommandIndex:
     """Finds recorded commands by id. An older command takes 12 bytes: a 64-bit hash, and its first log position.
 
@@ -48,34 +69,39 @@ class CommandIndex:
 
         newest = self.recent.popitem()
         firsts = np.fromiter((command.first for command in self.recent.values()), np.uint64, len(self.recent))
-        self.add(self.recent, firsts)
+        self.add(HashedIds.of([*self.recent]), firsts)
         self.recent.clear()
         self.recent.update([newest])
 
-    def add(self, ids: Collection[str], firsts: "np.ndarray") -> None:
+    def add(self, commands: HashedIds, firsts: "np.ndarray") -> None:
         """Add older commands, with the log positions of their first events."""
         import numpy as np  # noqa: PLC0415 - short logs do without
 
-        if not len(ids):
+        if not len(firsts):
             return
-        hashes, positions = np.fromiter(map(hash, ids), np.int64, len(ids)), firsts
-        while self._runs and len(self._runs[-1][0]) <= 2 * len(hashes):
-            longer, places = self._runs.pop()
-            hashes, positions = np.concatenate([longer, hashes]), np.concatenate([places, positions])
-        order = np.argsort(hashes, kind="stable")
+        hashes, positions = commands.hashes, firsts[commands.order]
+        if joined := self._take_shorter(len(firsts)):
+            hashes, positions = (np.concatenate(column) for column in zip(*joined, (hashes, positions), strict=True))
+            order = np.argsort(hashes, kind="stable")  # which merges sorted parts
+            hashes, positions = hashes[order], positions[order]
         small = np.uint32 if int(positions.max()) < 2**32 else np.uint64
-        self._runs.append((hashes[order], positions[order].astype(small)))
+        self._runs.append((hashes, positions.astype(small)))
 
-    def older(self, ids: Iterable[str], read: ReadRows) -> dict[str, RecordedCommand]:
+    def _take_shorter(self, count: int) -> "list[tuple[np.ndarray, np.ndarray]]":
+        """Take the runs that a run of so many commands is joined with, so that each run left is twice as long."""
+        joined: list[tuple[np.ndarray, np.ndarray]] = []
+        while self._runs and len(self._runs[-1][0]) <= 2 * count:
+            joined.append(self._runs.pop())
+            count += len(joined[-1][0])
+        return joined
+
+    def older(self, ids: Sequence[str] | HashedIds, read: ReadRows) -> dict[str, RecordedCommand]:
         """Return those of these commands that are recorded, and are not recent. Raises Corrupt, Unavailable."""
         if not self._runs:
             return {}
         import numpy as np  # noqa: PLC0415 - short logs do without
 
-        wanted = [command_id for command_id in ids if command_id not in self.recent]
-        hashes = np.fromiter(map(hash, wanted), np.int64, len(wanted))
-        order = np.argsort(hashes)  # sorted hashes are found much faster
-        hashes = hashes[order]
+        wanted, hashes, order = ids if isinstance(ids, HashedIds) else HashedIds.of(ids)
         places: list[tuple[int, str]] = []
         for run, positions in self._runs:
             begins = np.searchsorted(run, hashes)
@@ -83,6 +109,10 @@ class CommandIndex:
                 command_id, end = wanted[order[index]], np.searchsorted(run, hashes[index], "right")
                 places += [(position, command_id) for position in positions[begins[index] : end].tolist()]
         return dict(_read_commands(sorted(places), read))
+
+    def are_many(self, count: int) -> bool:
+        """Return whether there are older commands, or would be after so many more."""
+        return bool(self._runs) or count > RECENT
 
 
 def _read_commands(places: list[tuple[int, str]], read: ReadRows) -> Iterator[tuple[str, RecordedCommand]]:

@@ -199,7 +199,7 @@ class Ledger:
                 self._known.head = Checkpoint(batch.position, batch.digest)
                 self._known.recorded_at = batch.recorded_at
                 self._known.is_imported = times is not None if batch.rows else self._known.is_imported
-                self._known.commands.settle()
+                batch.settle()
                 for subscription in tuple(self._subscriptions) if batch.rows else ():
                     subscription.wake()
                 return outcomes

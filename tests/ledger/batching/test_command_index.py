@@ -1,8 +1,9 @@
 """The index of recorded commands: what it finds is what a dictionary of the log would hold."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,12 @@ from msgspec import structs
 
 from forecast_ledger.ledger.batching import command_index
 from forecast_ledger.ledger.batching.command_index import CommandIndex, RecordedCommand
+from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.batching.receipt import Receipt
-from forecast_ledger.ledger.core.errors import Corrupt, Refused
-from forecast_ledger.ledger.model.commands import Prices
+from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.model.commands import Prices, SubmitForecast
+from forecast_ledger.ledger.storing import sqlite
+from forecast_ledger.ledger.storing.database import NewRow
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import DAY, NOW, day, forecast, market, opened, quotes, remembered
 
@@ -86,6 +90,62 @@ def test_every_command_is_found_after_every_step_and_no_other(seed: int) -> None
             assert known.older(["unknown", *in_the_log(ledger)], ledger._store.read).keys().isdisjoint(known.recent)
         assert len(known.recent) <= 3 + 12
         assert len(in_the_log(ledger)) > 20
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_batches_of_forecasts_alone_are_found_and_undone(
+    seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """After every step, a writer knows what one that reads the log knows: if all commands of a batch are new, if some
+    are retries, repeated or refused, if one refuses all, and if nothing could be recorded.
+    """
+    dice, ids, insert = random.Random(seed), count(), sqlite._Turn.insert
+    is_full = False
+
+    def insert_or_fail(turn: sqlite._Turn, rows: Sequence[NewRow]) -> None:
+        if is_full:
+            raise Unavailable("the disk is full")
+        insert(turn, rows)
+
+    monkeypatch.setattr(sqlite._Turn, "insert", insert_or_fail)
+    recorded: list[SubmitForecast] = []
+    seen = set[str]()
+    with Ledger.open(tmp_path / "log.db", clock=lambda: NOW + 99 * DAY) as ledger:
+        for name in ("rain", "snow"):
+            ledger.handle(opened(name), f"open {name}")
+        for _ in range(30):
+            batch = [
+                forecast(dice.choice(["rain", "snow"]), f"p{dice.randrange(5)}", at=day(11 + dice.randrange(3)))
+                for _ in range(dice.randrange(1, 9))
+            ]
+            batch = [structs.replace(command, id=f"c{next(ids)}") for command in batch]
+            if dice.random() < 0.3:
+                batch += dice.choices(batch + recorded, k=2)
+            is_full, is_atomic = dice.random() < 0.2, dice.random() < 0.3
+            sent: Any = batch
+            if dice.random() < 0.5:
+                fields = ("id", "at", "question", "participant", "probability")
+                sent = ForecastColumns(**{name: [getattr(each, name) for each in batch] for name in fields})
+            try:
+                outcomes = ledger.handle_many(sent, atomic=is_atomic)
+            except Unavailable:
+                assert is_full
+                seen.add("full")
+                outcomes = []
+            accepted = [each for each in outcomes if isinstance(each, Receipt)]
+            seen |= {str(getattr(each, "code", each)) for each in outcomes if isinstance(each, Refused)}
+            seen |= {"duplicate" if each.duplicate else "new" for each in accepted}
+            seen |= {"whole"} if len(accepted) == len(batch) > command_index.RECENT else set()
+            known = in_the_log(ledger)
+            assert [(each.first, each.last) for each in accepted] == [
+                (known[each.command_id].first, known[each.command_id].last) for each in accepted
+            ]
+            recorded += [command for command in batch if command.id in known]
+            assert remembered(ledger)["commands"] == known
+            with Ledger.open(tmp_path / "log.db") as other:
+                other.head()
+                assert remembered(other) == remembered(ledger)
+    assert seen == {"full", "new", "duplicate", "whole", "out_of_order", "batch_refused"}
 
 
 def test_ids_of_one_hash_are_told_apart_by_the_log() -> None:

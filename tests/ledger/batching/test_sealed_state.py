@@ -44,7 +44,7 @@ def held(known: WriterState, records: Sequence[Recorded]) -> dict[str, Any]:
         for question, where in known.state.standing.items()
     }
     lines = [log.seal(each)[0] for each in records]
-    ids = {each.command_id for each in records}
+    ids = sorted({each.command_id for each in records})
     found = known.commands.older(ids, lambda after, limit: lines[after : after + limit]) | known.commands.recent
     rest = known.attempts, known.head, known.recorded_at, known.is_imported
     return {**state, "forecasts": standing, "commands": found, "rest": rest}
