@@ -220,8 +220,8 @@ class Batch:
         self._is_whole = len(rows) == len(requests)
         if self._hashed is None or not self._is_whole:
             self._new += ids
-            fingerprints = quick.fingerprint[begin:place]
-            self.commands.recent.update(zip(ids, map(RecordedCommand, fingerprints, span, span), strict=True))
+            recorded = map(RecordedCommand, quick.fingerprints(begin, place), span, span)
+            self.commands.recent.update(zip(ids, recorded, strict=True))
         outcomes += map(Receipt, ids, span, span)
         return place
 

@@ -1,9 +1,9 @@
 """Forecasts of a probability as columns, which are recorded faster than as many commands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import msgspec
 from msgspec import Struct
@@ -36,16 +36,19 @@ _columns_of = [attrgetter(name) for name in _COLUMNS]
 class QuickForecasts(NamedTuple):
     """Forecasts as columns, of which those of any other command, or of one that may have a fault, are empty.
 
-    at: µs; None for any other command. fingerprint: of the command's content. command, event: the texts of the row that
-    name the command, and that follow the digest of the row before.
+    at: µs; None for any other command. command, event: the texts of the row that name the command, and that follow the
+    digest of the row before.
     """
 
     at: Sequence[int | None]
     question: Sequence[str]
     participant: Sequence[str]
-    fingerprint: Sequence[str]
     command: Sequence[str]
     event: Sequence[str]
+
+    def fingerprints(self, begin: int = 0, end: int | None = None) -> list[str]:
+        """Return the fingerprint of each command's content, with which the text that names it ends."""
+        return [text[-33:-1] for text in self.command[begin:end]]
 
 
 class ForecastColumns(Sequence[SubmitForecast]):
@@ -84,14 +87,31 @@ class ForecastColumns(Sequence[SubmitForecast]):
         participant: Sequence[Any],
         probability: Sequence[Any],
     ) -> None:
-        self.columns = ([*id], [*at], [*question], [*participant], [*probability])
-        lengths = {name: len(column) for name, column in zip(_COLUMNS, self.columns, strict=True)}
+        columns = ([*id], [*at], [*question], [*participant], [*probability])
+        lengths = {name: len(column) for name, column in zip(_COLUMNS, columns, strict=True)}
         if len({*lengths.values()}) > 1:
             raise ValueError(f"the columns have different lengths: {lengths}")
+        self.ids: Sequence[Any] = columns[0]
         self.quick: QuickForecasts | None = None  # what `quick_forecasts` returns for them, if it is known
+        self._columns: Sequence[Sequence[Any]] = columns
+        self._read: Callable[[], ForecastColumns] | None = None  # reads the columns that are not here
+
+    @classmethod
+    def of_quick(cls, ids: Sequence[str], quick: QuickForecasts, read: "Callable[[], ForecastColumns]") -> Self:
+        """Return forecasts without a fault. read: reads them again, with their columns, which are rarely needed."""
+        forecasts = cls(id=(), at=(), question=(), participant=(), probability=())
+        forecasts.ids, forecasts.quick, forecasts._read = ids, quick, read
+        return forecasts
+
+    @property
+    def columns(self) -> Sequence[Sequence[Any]]:
+        """The fields of the commands: ids, instants, questions, participants, probabilities."""
+        if self._read is not None:
+            self._columns, self._read = self._read().columns, None
+        return self._columns
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(self.ids)
 
     @overload
     def __getitem__(self, place: int) -> SubmitForecast: ...
@@ -112,7 +132,7 @@ def _command(command_id: Any, at: Any, question: Any, participant: Any, probabil
 
 def ids_of(commands: Sequence[AnyCommand]) -> Sequence[Any]:
     """Return the id of each command."""
-    return commands.columns[0] if isinstance(commands, ForecastColumns) else [command.id for command in commands]
+    return commands.ids if isinstance(commands, ForecastColumns) else [command.id for command in commands]
 
 
 def read_lines(lines: Sequence[bytes]) -> ForecastColumns | None:

@@ -6,7 +6,7 @@ and value by value only if something in it is unusual.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
@@ -31,6 +31,7 @@ _INSTANTS = re.compile(f"{values.UTC_INSTANT}(?:,{values.UTC_INSTANT})*", re.ASC
 _other_fields = attrgetter("probabilities", "cdf", "quantiles", "attestation", "until")
 _encode, _decode = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
 _MANY = 64  # instants are worth the import of NumPy
+_MOST_NAMES = 2**16  # of questions and participants that are kept from block to block
 
 
 def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> QuickForecasts:
@@ -52,25 +53,33 @@ def pack(commands: ForecastColumns) -> bytes | None:
     """Return forecasts as bytes, with the texts of their rows; None if one of them may have a fault.
 
     >>> columns = {"id": ["f1"], "at": ["2026-03-02T00:00:00Z"], "question": ["rain"], "participant": ["ada"]}
-    >>> sent = pack(ForecastColumns(**columns, probability=[Decimal("0.70")]))
-    >>> sent is None, unpack(sent).quick.event
+    >>> commands = ForecastColumns(**columns, probability=[Decimal("0.70")])
+    >>> sent = pack(commands)
+    >>> sent is None, unpack(sent, {}, lambda: commands).quick.event
     (False, ['{"type":"forecast_made.v1",...)
     """
-    quick = read_quick_forecasts(commands.columns[0], commands)
+    quick = read_quick_forecasts(commands.ids, commands)
     if None in quick.at:
         return None
-    *columns, probabilities = commands.columns
-    return _encode((*columns, [*map(str, probabilities)], quick.at, *quick[3:]))
-
-
-def unpack(sent: bytes) -> ForecastColumns:
-    """Return the forecasts that `pack` was given, in a process that trusts the one that packed them."""
-    ids, instants, questions, participants, probabilities, at, *texts = _decode(sent)
-    commands = ForecastColumns(
-        id=ids, at=instants, question=questions, participant=participants, probability=probabilities
+    codes: dict[str, int] = {}
+    questions, participants = (
+        [codes.setdefault(name, len(codes)) for name in names] for names in (quick.question, quick.participant)
     )
-    commands.quick = QuickForecasts(at, questions, participants, *texts)
-    return commands
+    return _encode((commands.ids, [*codes], questions, participants, quick.at, quick.command, quick.event))
+
+
+def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumns]) -> ForecastColumns:
+    """Return the forecasts that `pack` was given, in a process that trusts the one that packed them.
+
+    names: those of blocks before, to which it adds; a name is then one object, which is found faster and takes memory
+    once. read: reads the forecasts again.
+    """
+    ids, own, questions, participants, at, command, event = _decode(sent)
+    if len(names) > _MOST_NAMES:
+        names.clear()
+    name_of = [names.setdefault(name, name) for name in own].__getitem__
+    quick = QuickForecasts(at, [*map(name_of, questions)], [*map(name_of, participants)], command, event)
+    return ForecastColumns.of_quick(ids, quick, read)
 
 
 def _have_form(commands: Sequence[AnyCommand]) -> bool:
@@ -117,7 +126,7 @@ def quick_forecasts(
     begins: list[int | None] = [*ats]
     for place in faults:
         begins[place] = None
-    return QuickForecasts(begins, questions, participants, fingerprints, named, events)
+    return QuickForecasts(begins, questions, participants, named, events)
 
 
 def _instants(given: Sequence[Any], faults: set[int]) -> list[int]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from forecast_ledger.ledger.batching.forecast_columns import ids_of
+from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns, ids_of
 from forecast_ledger.ledger.batching.quick_forecasts import read_quick_forecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
@@ -29,7 +29,8 @@ class Requests:
         """ids: `command.id` of each by default."""
         self.ids = ids if ids is not None else ids_of(commands)
         self.quick, self._commands = read_quick_forecasts(self.ids, commands), commands
-        is_slow = [place for place, at in enumerate(self.quick.at) if at is None] if None in self.quick.at else ()
+        has_slow = (not isinstance(commands, ForecastColumns) or commands.quick is None) and None in self.quick.at
+        is_slow = [place for place, at in enumerate(self.quick.at) if at is None] if has_slow else ()
         self.slow = {place: _read_request(self.ids[place], commands[place]) for place in is_slow}
 
     def __len__(self) -> int:
@@ -38,11 +39,12 @@ class Requests:
     def __getitem__(self, place: int) -> Request:
         if place in self.slow:
             return self.slow[place]
-        return Request(self.ids[place], self._commands[place], self.quick.fingerprint[place])
+        [fingerprint] = self.quick.fingerprints(place, place + 1)
+        return Request(self.ids[place], self._commands[place], fingerprint)
 
     def known(self, most: int | None = None) -> list[tuple[str, str | Refused]]:
         """Return the id of each, or of so many of the first, and what it is known by."""
-        known: list[tuple[str, str | Refused]] = [*zip(self.ids[:most], self.quick.fingerprint[:most], strict=True)]
+        known: list[tuple[str, str | Refused]] = [*zip(self.ids[:most], self.quick.fingerprints(0, most), strict=True)]
         for place, request in self.slow.items():
             if place < len(known):
                 known[place] = request.id, request.known_by

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Generic, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, cast
 
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.batching.quick_forecasts import pack, unpack
@@ -44,6 +44,7 @@ class ReadAhead(Generic[Block]):
 
     def __init__(self, blocks: SentBlocks[Block]) -> None:
         self._blocks, self._done, self._is_alone = blocks, 0, False
+        self._names: dict[str, str] = {}  # of questions and participants
         self._pool: ProcessPoolExecutor | None = None
         self._begun: Future[int] | None = None  # done as soon as the other process works: its number
         self._newest: Future[bytes | None] | None = None  # of the newest block that `take` has returned
@@ -75,7 +76,9 @@ class ReadAhead(Generic[Block]):
         except BrokenExecutor:
             self._give_up()
             sent = None
-        return self._blocks.read(block) if sent is None else unpack(sent)
+        if sent is None:
+            return self._blocks.read(block)
+        return unpack(sent, self._names, lambda: cast("ForecastColumns", self._blocks.read(block)))
 
     def again(self, block: Block) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each; what it reads beyond the block is of the next one."""

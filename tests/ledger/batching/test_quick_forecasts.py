@@ -55,7 +55,7 @@ def outcomes(commands: list[AnyCommand], size: int) -> tuple[list[str], list[byt
 
 def no_forecasts(ids: Sequence[Any], _: Any) -> QuickForecasts:
     """No quick forecast of any command."""
-    return QuickForecasts([None] * len(ids), *([""] * len(ids) for _ in range(5)))
+    return QuickForecasts([None] * len(ids), *([""] * len(ids) for _ in range(4)))
 
 
 def both_ways(commands: list[AnyCommand], size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
