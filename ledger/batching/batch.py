@@ -21,7 +21,7 @@ from forecast_ledger.ledger.deciding.state import Standing, StandingOf, Write
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastMade
-from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 
 _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
@@ -44,7 +44,7 @@ class Batch:
         self._began_at = self.recorded_at = now if times is None else known.recorded_at
         self.head = known.head
         self.position, self.digest = self.head
-        self.rows: list[tuple[int, str, str | bytes]] = []
+        self.rows: list[NewRows] = []
         self._undo: list[Iterable[Write]] = []  # what to write again, in the opposite order
         self._new: list[str] = []  # ids of the commands that the batch has added to the recent ones
         self._hashed: HashedIds | None = None  # the ids of the commands, if all are quick forecasts, and many
@@ -114,7 +114,7 @@ class Batch:
 
     def pages(self) -> list[list[bytes]]:
         """Return the rows so far as a page of the log; no page if there are none."""
-        return [[log.row_bytes(row) for _, _, row in self.rows]] if self.rows else []
+        return [[log.row_bytes(row) for few in self.rows for row in few.rows]] if self.rows else []
 
     def _look_up(self, known: Sequence[tuple[str, str | Refused]]) -> None:
         """Look up the commands that are recorded, and not recent. The id of a refused one may not even be a text."""
@@ -196,7 +196,10 @@ class Batch:
             event=event,
         )
         row, self.digest = log.seal(recorded)
-        self.rows.append((position, TAGS[type(event)], row))
+        if self.rows and self.rows[-1].type == TAGS[type(event)]:
+            self.rows[-1].rows.append(row)
+        else:
+            self.rows.append(NewRows(position, TAGS[type(event)], [row]))
         for write in evolve(event, self.state, position):
             self._write(*write)
 
@@ -209,13 +212,13 @@ class Batch:
         begin = len(outcomes)
         quick = requests.quick
         place = self._accept_quick(quick, remaining, begin)
-        if place == begin:
+        if begin in {place, len(requests)}:
             return place
         ids = requests.ids[begin:place]
         texts = quick.command[begin:place], quick.event[begin:place]
         rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, *texts)
         span = range(self.position + 1, self.position + len(rows) + 1)
-        self.rows += zip(span, repeat(_FORECAST), rows)
+        self.rows.append(NewRows(self.position + 1, _FORECAST, rows))
         self.position, self.digest = self.position + len(rows), digest
         self._is_whole = len(rows) == len(requests)
         if self._hashed is None or not self._is_whole:

@@ -80,6 +80,22 @@ class Checkpoint(NamedTuple):
     digest: str
 
 
+class NewRows(NamedTuple):
+    """Consecutive rows to append, whose events are of one type.
+
+    first: the log position of the first one. rows: their texts, or their bytes in UTF-8.
+    """
+
+    first: int
+    type: str
+    rows: list[str | bytes]
+
+    @property
+    def last(self) -> int:
+        """The log position of the last row."""
+        return self.first + len(self.rows) - 1
+
+
 START = Checkpoint(0, GENESIS)
 _row = msgspec.json.Decoder(Recorded)
 _envelope = msgspec.json.Decoder(Envelope)
@@ -117,13 +133,13 @@ def digest_bytes(digest: str) -> bytes:
 
 def seal_texts(
     after: Checkpoint, recorded_at: int, commands: Iterable[str], events: Iterable[str]
-) -> tuple[list[str], str]:
+) -> tuple[list[str | bytes], str]:
     """Return the rows that `seal` returns, as texts, and the last digest.
 
     They are made from the texts of their commands and their events. after: the checkpoint before the first row.
     commands: the JSON of `command_id` and `command`, as in a row.
     """
-    rows, digest, at = list[str](), after.digest, f',"recorded_at":{recorded_at},'
+    rows, digest, at = list[str | bytes](), after.digest, f',"recorded_at":{recorded_at},'
     for position, (command, event) in enumerate(zip(commands, events, strict=True), after.position + 1):
         text = f'{{"position":{position}{at}{command},"previous":"{digest}","event":{event}'
         digest = sha256(text.encode()).hexdigest()  # as in `with_digest`, without its calls

@@ -1,14 +1,32 @@
 """The interface of a database that keeps the rows of a ledger: read them, and write in turns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
+
+from forecast_ledger.ledger.model.log import NewRows
 
 LOCK_TIMEOUT = 30  # s, how long to wait for other writers
 CONNECT_TIMEOUT = 10  # s, how long to wait for a server
 MAX_ROW_BYTES = 64 * 2**20  # a command whose row would be longer is refused
 NewRow = tuple[int, str, str | bytes]  # log position, event type, the text of the row or its bytes in UTF-8
 StoredRows = Sequence[tuple[int, bytes]]  # log position, bytes; a damaged database may hold other types
+
+
+def grouped(rows: Iterable[NewRow]) -> list[NewRows]:
+    """Return rows in the same order, with consecutive rows of one event type together.
+
+    >>> [(few.first, few.last) for few in grouped([(1, "a", "x"), (2, "a", "y"), (3, "b", "z"), (5, "b", "z")])]
+    [(1, 2), (3, 3), (5, 5)]
+    """
+    groups: list[tuple[int, str, list[str | bytes]]] = []
+    for position, kind, row in rows:
+        first, last_kind, own = groups[-1] if groups else (0, "", [])
+        if own and (position, kind) == (first + len(own), last_kind):
+            own.append(row)
+        else:
+            groups.append((position, kind, [row]))
+    return [NewRows(*group) for group in groups]
 
 
 class TakenError(Exception):
@@ -28,7 +46,7 @@ class Transaction(Protocol):
     def select(self, after: int, limit: int) -> StoredRows:
         """Return the rows after a log position, in order, including those that other writers have committed."""
 
-    def insert(self, rows: Sequence[NewRow]) -> None:
+    def insert(self, rows: Sequence[NewRows]) -> None:
         """Insert rows, all or none, and commit; durable on return. Call it at most once.
 
         Raises TakenError, Uncertain (the rows may or may not be recorded), Unavailable.

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from threading import Lock
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.ledger.model.log import row_bytes
+from forecast_ledger.ledger.model.log import NewRows, row_bytes
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows, TakenError
+from forecast_ledger.ledger.storing.database import Fault, StoredRows, TakenError
 
 
 class Memory:
@@ -54,11 +54,12 @@ class Memory:
         finally:
             self._turn.release()
 
-    def insert(self, rows: Sequence[NewRow]) -> None:
+    def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`."""
-        if [position for position, *_ in rows] != [*range(self.newest() + 1, self.newest() + 1 + len(rows))]:
+        new = [(at, few.type, row_bytes(row)) for few in rows for at, row in enumerate(few.rows, few.first)]
+        if [position for position, *_ in new] != [*range(self.newest() + 1, self.newest() + 1 + len(new))]:
             raise TakenError(f"the next log position is {self.newest() + 1}")
-        self._rows += [(position, topic, row_bytes(row)) for position, topic, row in rows]
+        self._rows += new
 
     def close(self) -> None:
         """Do nothing: there are no connections."""

@@ -11,9 +11,9 @@ from psycopg import Connection
 from psycopg.rows import tuple_row
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
-from forecast_ledger.ledger.model.log import row_bytes
+from forecast_ledger.ledger.model.log import NewRows, row_bytes
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows, TakenError
+from forecast_ledger.ledger.storing.database import Fault, StoredRows, TakenError
 
 _TABLE = "public.stored_events"
 _CONNECTIONS = 5  # of a process, at most
@@ -135,14 +135,16 @@ class _Turn:
         """See `Transaction`."""
         return _fetch(self._connection, _AFTER if after else _FROM_FIRST, (self._name, after, limit))
 
-    def insert(self, rows: Sequence[NewRow]) -> None:
+    def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`."""
-        positions, topics, states = (list(column) for column in zip(*rows, strict=True))
+        positions = [position for few in rows for position in range(few.first, few.last + 1)]
+        kinds = [few.type for few in rows for _ in few.rows]
+        states = [row_bytes(row) for few in rows for row in few.rows]
         connection = self._connection
         try:
             with connection.pipeline() as pipeline:  # one round trip, since other writers wait
-                connection.execute(_INSERT, (self._name, positions, topics, [*map(row_bytes, states)]))
-                connection.execute(_CHECK, (len(rows), self._name, min(positions), max(positions)))
+                connection.execute(_INSERT, (self._name, positions, kinds, states))
+                connection.execute(_CHECK, (len(states), self._name, min(positions), max(positions)))
                 connection.execute("COMMIT")
                 pipeline.sync()
         except psycopg.errors.UniqueViolation as error:

@@ -11,9 +11,9 @@ from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, appending
-from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows
+from forecast_ledger.ledger.storing.database import Fault, StoredRows
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows, with_types
 from forecast_ledger.ledger.storing.store import Store
@@ -153,10 +153,10 @@ class _AppendedRows:
         """See `Rows`: nobody else has a turn while the folder is locked."""
         return nullcontext(self)
 
-    def insert(self, rows: Sequence[NewRow]) -> None:
+    def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`. The rows are durable only once they are listed: always whole transactions."""
         with self._writing():
-            if self._target.add([log.row_bytes(row) for _, _, row in rows]):
+            if self._target.add([log.row_bytes(row) for few in rows for row in few.rows]):
                 self._target.finish(more=True)
 
     def finish(self) -> None:

@@ -16,6 +16,7 @@ from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError,
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, redacted
+from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import (
@@ -26,6 +27,7 @@ from forecast_ledger.ledger.storing.database import (
     StoredRows,
     TakenError,
     Transaction,
+    grouped,
 )
 from forecast_ledger.ledger.storing.segment_rows import READ_ONLY, SegmentRows
 from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
@@ -57,8 +59,8 @@ class Turn(Protocol):
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
         """See `Store.pages`; the newest rows are included."""
 
-    def append(self, rows: Sequence[NewRow]) -> None:
-        """See `Store.append`; call it at most once."""
+    def append(self, rows: Sequence[NewRows]) -> None:
+        """Record rows in one transaction, as `Store.append` does; call it at most once."""
 
 
 class Store:
@@ -91,7 +93,7 @@ class Store:
         """
         if rows:
             with self.turn() as turn:
-                turn.append(rows)
+                turn.append(grouped(rows))
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
         """Return up to `limit` rows, from position after + 1 on; fewer if a position is missing.
@@ -185,7 +187,7 @@ class _Turn:
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
         return _pages(self.read, after, limit)
 
-    def append(self, rows: Sequence[NewRow]) -> None:
+    def append(self, rows: Sequence[NewRows]) -> None:
         with _translated(self._location):
             self._transaction.insert(rows)
 

@@ -6,7 +6,8 @@ from threading import Lock
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
-from forecast_ledger.ledger.storing.database import Fault, NewRow, Rows, StoredRows, Transaction
+from forecast_ledger.ledger.model.log import NewRows
+from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows, Transaction
 from forecast_ledger.ledger.storing.memory import Memory
 from forecast_ledger.ledger.storing.store import (
     Store,
@@ -62,7 +63,7 @@ class LazyRows:
             with rows.turn() as writing:
                 yield writing
 
-    def insert(self, rows: Sequence[NewRow]) -> None:
+    def insert(self, rows: Sequence[NewRows]) -> None:
         """As `Transaction` has it. If it fails, the file is not deleted, since other processes may have it open."""
         with self._start().turn() as writing:
             writing.insert(rows)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
-from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.storing.database import Fault, NewRow, Rows, StoredRows
+from forecast_ledger.ledger.model.log import Checkpoint, NewRows
+from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows
 from forecast_ledger.ledger.storing.memory import Memory
 from forecast_ledger.ledger.storing.store import Store, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
@@ -64,7 +64,7 @@ class OverlayRows:
         with self._own.turn():
             yield self
 
-    def insert(self, rows: Sequence[NewRow]) -> None:
+    def insert(self, rows: Sequence[NewRows]) -> None:
         """As `Transaction` has it; the rows are lost when the branch is closed."""
         self._own.insert(rows)
 

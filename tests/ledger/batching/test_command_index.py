@@ -15,8 +15,8 @@ from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import Prices, SubmitForecast
+from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.storing import sqlite
-from forecast_ledger.ledger.storing.database import NewRow
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import DAY, NOW, day, forecast, market, opened, quotes, remembered
 
@@ -102,7 +102,7 @@ def test_batches_of_forecasts_alone_are_found_and_undone(
     dice, ids, insert = random.Random(seed), count(), sqlite._Turn.insert
     is_full = False
 
-    def insert_or_fail(turn: sqlite._Turn, rows: Sequence[NewRow]) -> None:
+    def insert_or_fail(turn: sqlite._Turn, rows: Sequence[NewRows]) -> None:
         if is_full:
             raise Unavailable("the disk is full")
         insert(turn, rows)

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing import database, store
-from forecast_ledger.ledger.storing.database import Rows
+from forecast_ledger.ledger.storing.database import Rows, grouped
 from forecast_ledger.ledger.storing.store import Store, TakenError, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE
@@ -185,7 +185,7 @@ def test_a_turn_is_a_ledgers_own(server: str) -> None:
         busy.turn() as turn,
     ):
         other.append([(1, "t", b"one")])
-        turn.append([(1, "t", b"one")])
+        turn.append(grouped([(1, "t", b"one")]))
     with closing(Store.open(server, "busy", read_only=True)) as busy:
         assert busy.read(0) == [b"one"]
 
@@ -252,7 +252,7 @@ def test_a_writer_of_an_older_version_loses_and_doubles_nothing(server: str) -> 
         older.execute("INSERT INTO stored_events VALUES ('older', 1, 't', 'x')")
         older.commit()
         with pytest.raises(TakenError):
-            turn.append([(1, "t", b"one"), (2, "t", b"two")])
+            turn.append(grouped([(1, "t", b"one"), (2, "t", b"two")]))
     with closing(Store.open(server, "older", read_only=True)) as store:
         assert store.read(0) == [b"x"]
 

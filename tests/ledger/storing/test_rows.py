@@ -1,11 +1,13 @@
 """Tests of `Rows`: a file, memory, an overlay and a lazy store give the same answers."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from forecast_ledger.ledger.storing.database import NewRow, Rows, TakenError
+from forecast_ledger.ledger.model.log import NewRows
+from forecast_ledger.ledger.storing.database import NewRow, Rows, TakenError, grouped
 from forecast_ledger.ledger.storing.memory import Memory
 from forecast_ledger.ledger.storing.store import Store, rows_at
 from forecast_ledger.replay.writing.lazy_store import LazyRows
@@ -17,7 +19,7 @@ FIVE: list[NewRow] = [(position, "seen.v1", b"%d" % position) for position in ra
 def _overlay(path: Path, fork: int) -> Rows:
     """Return an overlay whose base has rows up to the fork, and one row after it that is not part of the overlay."""
     base = Memory()
-    base.insert([*FIVE[:fork], (fork + 1, "other.v1", b"other")])
+    base.insert(grouped([*FIVE[:fork], (fork + 1, "other.v1", b"other")]))
     overlay = OverlayRows(base)
     overlay.fork(fork)
     return overlay
@@ -46,7 +48,7 @@ def recorded(rows: Rows, start: int = 0) -> Rows:
     """Insert the rows of FIVE except for the first `start`, which the rows already have."""
     for first in range(start, 5, 2):
         with rows.turn() as turn:
-            turn.insert(FIVE[first : min(first + 2, 5)])
+            turn.insert(grouped(FIVE[first : min(first + 2, 5)]))
     return rows
 
 
@@ -94,7 +96,7 @@ def test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them(stored: Rows)
     """Rows that the writer has inserted are there when the turn ends; others are not."""
     with stored.turn() as turn:
         assert [*turn.select(4, 9)] == [(5, b"5")]
-        turn.insert([(6, "seen.v1", b"6")])
+        turn.insert(grouped([(6, "seen.v1", b"6")]))
     with stored.turn():
         pass
     assert [*stored.select(5, 9)] == [(6, b"6")]
@@ -104,10 +106,10 @@ def test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them(stored: Rows)
 def test_a_position_that_is_taken_is_not_taken_again(stored: Rows) -> None:
     """If a position is taken, none of the new rows is recorded."""
     with pytest.raises(TakenError), stored.turn() as turn:
-        turn.insert([(5, "seen.v1", b"again"), (6, "seen.v1", b"6")])
+        turn.insert(grouped([(5, "seen.v1", b"again"), (6, "seen.v1", b"6")]))
     assert [*stored.select(4, 9)] == [(5, b"5")]
     with stored.turn() as turn:
-        turn.insert([(6, "seen.v1", b"6")])
+        turn.insert(grouped([(6, "seen.v1", b"6")]))
     assert stored.newest() == 6
 
 
@@ -118,10 +120,40 @@ def test_a_text_is_stored_as_its_bytes(stored: Rows) -> None:
     for number, text in enumerate(texts):
         new += [(6 + 2 * number, "seen.v1", text), (7 + 2 * number, "seen.v1", text.encode())]
     with stored.turn() as turn:
-        turn.insert(new)
+        turn.insert(grouped(new))
     read = [row for page in Store(stored, "main").pages() for row in page][5:]
     assert read == [text.encode() for text in texts for _ in range(2)]
     assert {*map(type, read)} == {bytes}
+
+
+def _texts(count: int, kind: str) -> list[NewRow]:
+    """Return rows of different sizes, some of them with characters that have several bytes, and some empty."""
+    return [
+        (0, kind, ("é" * (number % 7) + "x" * (number % 50)) if number % 3 else b"%d" % number * (number % 5))
+        for number in range(count)
+    ]
+
+
+def test_many_rows_of_one_type_are_stored_in_order(stored: Rows) -> None:
+    """However many rows of one type follow each other, each has its position, its type and its bytes."""
+    new = [
+        row
+        for count, kind in ((2_005, "a"), (1, "b"), (17, "c"), (3, "a"), (1_000, "b"))
+        for row in _texts(count, kind)
+    ]
+    new = [(position, kind, row) for position, (_, kind, row) in enumerate(new, 6)]
+    with stored.turn() as turn:
+        turn.insert(grouped(new))
+    pages = [*Store(stored, "main").pages_with_types()]
+    read = [(row, topic) for rows, topics in pages for row, topic in zip(rows, topics, strict=True)][5:]
+    assert read == [(row.encode() if isinstance(row, str) else row, kind.encode()) for _, kind, row in new]
+
+
+def test_one_taken_position_among_many_refuses_all(stored: Rows) -> None:
+    """None of many rows is recorded if the position of one is taken."""
+    with pytest.raises(TakenError), stored.turn() as turn:
+        turn.insert(grouped([(position, "seen.v1", b"x") for position in range(5, 3_000)]))
+    assert stored.newest() == 5
 
 
 def test_a_store_reads_every_implementation_of_rows(stored: Rows) -> None:
@@ -139,8 +171,19 @@ RULES: list[Callable[[Rows], None]] = [
     test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them,
     test_a_position_that_is_taken_is_not_taken_again,
     test_a_text_is_stored_as_its_bytes,
+    test_many_rows_of_one_type_are_stored_in_order,
+    test_one_taken_position_among_many_refuses_all,
     test_a_store_reads_every_implementation_of_rows,
 ]  # the rules that hold on a server too
+
+
+def test_rows_are_stored_by_size(tmp_path: Path) -> None:
+    """Rows that are too large for one statement together are inserted by several; each may have 64 MiB alone."""
+    large = [bytes([65 + number]) * size for number, size in enumerate((2**20, 64 * 2**20 - 999, *[2**20] * 30, 5))]
+    with closing(rows_at(str(tmp_path / "log.db"), "main")) as rows:
+        with rows.turn() as turn:
+            turn.insert([NewRows(1, "seen.v1", [*large])])
+        assert [row for page in Store(rows, "main").pages() for row in page] == large
 
 
 def test_what_is_not_started_leaves_nothing(tmp_path: Path) -> None:

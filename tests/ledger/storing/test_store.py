@@ -245,14 +245,14 @@ def test_a_row_without_a_valid_log_position_is_found(tmp_path: Path, becomes: st
         positions(path)
 
 
-def test_a_position_that_is_a_fraction_is_found_on_every_page() -> None:
+@pytest.mark.parametrize("place", range(1, 8))
+def test_a_position_that_is_a_fraction_is_found_on_every_page(tmp_path: Path, place: int) -> None:
     """The fraction is found even if a page has as many rows as it should have."""
-    for place in range(1, 8):
-        with closing(Store.open(":memory:", "main")) as memory:
-            memory.append([(n if n != place else n - 0.5, topic, row) for n, topic, row in rows(1, 7)])  # type: ignore[misc]
-            with pytest.raises(Corrupt) as caught:
-                list(memory.pages(limit=3))
-            assert caught.value.position == place
+    fraction = f"UPDATE stored_events SET originator_version = {place - 0.5} WHERE originator_version = {place}"  # noqa: S608
+    path = changed(filled(tmp_path / "a.db", 7), fraction)
+    with closing(Store.open(path, "main", read_only=True)) as store, pytest.raises(Corrupt) as caught:
+        list(store.pages(limit=3))
+    assert caught.value.position == place
 
 
 @pytest.mark.parametrize(
@@ -457,7 +457,7 @@ def test_what_sqlite_itself_does_to_a_file_changes_nothing(tmp_path: Path) -> No
 SWALLOWING = {
     "keeps nothing": "BEFORE INSERT ON stored_events BEGIN SELECT RAISE(IGNORE); END",
     "keeps the row elsewhere": """BEFORE INSERT ON stored_events WHEN NEW.originator_id = 'main'
-        BEGIN INSERT INTO stored_events VALUES ('x', 1, 't', x''); SELECT RAISE(IGNORE); END""",
+        BEGIN INSERT INTO stored_events VALUES ('x', NEW.originator_version, 't', x''); SELECT RAISE(IGNORE); END""",
     "takes it away again": """AFTER INSERT ON stored_events
         BEGIN DELETE FROM stored_events WHERE originator_version = NEW.originator_version; END""",
     "writes something else": """AFTER INSERT ON stored_events
@@ -465,17 +465,19 @@ SWALLOWING = {
 }
 
 
+@pytest.mark.parametrize("count", [1, 20])
 @pytest.mark.parametrize("trigger", SWALLOWING.values(), ids=SWALLOWING.keys())
-def test_rows_that_are_not_stored_are_not_acknowledged(tmp_path: Path, trigger: str) -> None:
+def test_rows_that_are_not_stored_are_not_acknowledged(tmp_path: Path, trigger: str, count: int) -> None:
     """If a trigger that was created later discards rows, the append fails; without the trigger, it succeeds."""
+    new = [opened(f"new {number}", id=f"new {number}") for number in range(count)]
     path = filled(tmp_path / "a.db")
     with Ledger.open(path) as ledger:
         changed(path, f"CREATE TRIGGER swallow {trigger}")
         with pytest.raises(Unavailable, match="the database changed or dropped the rows"):
-            ledger.handle(opened("new"), "new")
+            ledger.handle_many(new)
         changed(path, "DROP TRIGGER swallow")
-        assert ledger.handle(opened("new"), "new").first == 6
-    assert positions(path) == [1, 2, 3, 4, 5, 6]
+        assert [receipt.first for receipt in ledger.handle_many(new) if isinstance(receipt, Receipt)][-1] == 5 + count
+    assert positions(path) == [*range(1, 6 + count)]
 
 
 @pytest.mark.parametrize("read_only", [False, True])
