@@ -15,6 +15,7 @@ from forecast_ledger.replay.writing.command_lines import (
     CommandBlocks,
     InputPlace,
     LineBlocks,
+    Lines,
     ReadCommand,
     read_lines,
 )
@@ -56,9 +57,7 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     lines = LineBlocks(file)
-    ahead: AbstractContextManager[CommandBlocks[list[bytes]]] = (
-        reading_ahead(lines) if read_ahead else nullcontext(lines)
-    )
+    ahead: AbstractContextManager[CommandBlocks[Lines]] = reading_ahead(lines) if read_ahead else nullcontext(lines)
     with ahead as blocks:
         handled = (
             append_batches(ledger, read_lines(file), watch, atomic=True)

@@ -1,8 +1,7 @@
 """The commands on the lines of a file, one by one or by blocks, each with its place in the file."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from io import BytesIO
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple, Protocol, TypeVar, get_args
 
@@ -16,13 +15,14 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 
 LONGEST_LINE = 4 * 2**20  # longest line, in bytes
-BLOCK_BYTES = 16 * 2**20  # a block of lines ends with the line that reaches this size
+BLOCK_BYTES = 16 * 2**20  # a block of lines has at most this size
+READ_BYTES = 2**16  # bytes that are read at once
 UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _COMMAND_FIELDS = {field.name for kind in get_args(AnyCommand) for field in structs.fields(kind)} | {"type"}
 _NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
-Block = TypeVar("Block", bound=Sequence[Any])
+Block = TypeVar("Block", bound=Sized)
 
 
 class InputPlace(NamedTuple):
@@ -105,60 +105,94 @@ class CommandBlocks(Protocol[Block]):
         """End a block. commands: what `again` or `placed` has returned, if it was called."""
 
 
+class Lines:
+    """Lines that follow each other in a file. data: their bytes."""
+
+    def __init__(self, data: bytes, count: int) -> None:
+        self.data, self._count = data, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def split(self) -> list[bytes]:
+        """Return each line."""
+        return BytesIO(self.data).readlines()
+
+
 class LineBlocks:
     """Reads a file by blocks of lines. number: of the last line of the blocks that are done."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._kept, self._returned = file, list[bytes](), list[bytes]()
+        self._file, self._kept = file, list[bytes]()
+        self._rest = BytesIO()  # what was read of the file and is not taken yet
+        self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)  # read1: does not wait for more
         self.number = 0
         self.reader: Callable[[bytes], ForecastColumns | None] = read_sent_lines
 
-    def take(self, count: int) -> list[bytes]:
-        """Return up to this many lines; the last one fills the block, or is the beginning of one too long."""
-        if self._returned:
-            lines, self._returned = self._returned[:count], self._returned[count:]
-            return lines
-        lines, size = list[bytes](), 0
-        for line in islice(iter(partial(self._file.readline, LONGEST_LINE + 1), b""), count):
-            lines.append(line)
-            size += len(line)
-            if len(line) > LONGEST_LINE or size >= BLOCK_BYTES:
-                break
-        return lines
+    def take(self, count: int) -> Lines:
+        """Return up to this many lines; of a line that is longer than a block, its beginning."""
+        parts, missing, size = list[bytes](), count, 0
+        while missing and (part := self._next_part(BLOCK_BYTES - size)):
+            found = part.count(b"\n")
+            if found >= missing:
+                part, found = self._cut(part, missing), missing
+            parts.append(part)
+            missing, size = missing - found, size + len(part)
+        data = b"".join(parts)
+        if size == BLOCK_BYTES and (end := data.rfind(b"\n") + 1):
+            data = self._cut(data, end=end)
+        return Lines(data, count - missing + (data[-1:] not in {b"\n", b""}))
 
-    def read(self, lines: Sequence[bytes]) -> Sequence[AnyCommand] | None:
+    def _next_part(self, most: int) -> bytes:
+        """Return the next bytes, at most so many; none at the end."""
+        most = min(most, READ_BYTES)
+        return self._rest.read(most) or (self._read(most) if most else b"")
+
+    def _cut(self, data: bytes, lines: int = 0, end: int = 0) -> bytes:
+        """Return the first lines of bytes, or those up to a place, and keep the rest for the next block."""
+        for _ in range(lines):
+            end = data.index(b"\n", end) + 1
+        self._keep(data[end:])
+        return data[:end]
+
+    def _keep(self, data: bytes) -> None:
+        """Take back the newest bytes."""
+        self._rest = BytesIO(data + self._rest.read())
+
+    def read(self, lines: Lines) -> Sequence[AnyCommand] | None:
         """Return the command of every line; None if one is no command, or is too long."""
-        if max(map(len, lines)) > LONGEST_LINE:
+        split = lines.split()
+        if max(map(len, split)) > LONGEST_LINE:
             return None
         try:
-            return read_forecast_lines(lines) or [*map(read, lines)]
+            return read_forecast_lines(split) or [*map(read, split)]
         except Refused:
             return None
 
-    def send(self, lines: Sequence[bytes]) -> bytes:
+    def send(self, lines: Lines) -> bytes:
         """Return lines as bytes."""
-        return b"".join(lines)
+        return lines.data
 
-    def give_back(self, lines: Sequence[bytes]) -> None:
+    def give_back(self, lines: Lines) -> None:
         """Take back the newest lines."""
-        self._returned[:0] = lines
+        self._keep(lines.data)
 
-    def again(self, lines: Sequence[bytes]) -> Iterator[ReadCommand]:
+    def again(self, lines: Lines) -> Iterator[ReadCommand]:
         """Return what `read_lines` returns for these lines, which are a block.
 
         If the last of them is blank, or is a part of a line, it reads on to the end of the next line.
         """
-        self._kept = [*reversed(lines)]
+        self._kept = lines.split()[::-1]
         reading = read_lines(self, after=self.number)
         while self._kept and (found := next(reading, None)) is not None:
             yield found
 
-    def placed(self, lines: Sequence[bytes], commands: Sequence[AnyCommand]) -> list[ReadCommand]:
+    def placed(self, lines: Lines, commands: Sequence[AnyCommand]) -> list[ReadCommand]:
         """Return the commands of a block with their places."""
-        numbered = enumerate(zip(lines, commands, strict=True), self.number + 1)
+        numbered = enumerate(zip(lines.split(), commands, strict=True), self.number + 1)
         return [(InputPlace(number, records=((number, line),)), command) for number, (line, command) in numbered]
 
-    def finish(self, lines: Sequence[bytes], commands: Sequence[ReadCommand]) -> None:
+    def finish(self, lines: Lines, commands: Sequence[ReadCommand]) -> None:
         """Count the lines of a block that is done."""
         self.number = commands[-1][0].line if commands else self.number + len(lines)
 
@@ -166,13 +200,13 @@ class LineBlocks:
         """Return the next line of those that are read again, or of the file."""
         if self._kept:
             return self._kept.pop()
-        return self._returned.pop(0) if self._returned else self._file.readline(limit)
+        line = self._rest.readline(limit)
+        return line if line.endswith(b"\n") else line + self._file.readline(limit - len(line))
 
 
 def read_sent_lines(sent: bytes) -> ForecastColumns | None:
     """Return the forecasts on lines that were sent; None if one of them is not a forecast, or has a fault."""
-    *lines, last = sent.split(b"\n")
-    lines = [*(line + b"\n" for line in lines), *([last] if last else [])]
+    lines = BytesIO(sent).readlines()
     return read_forecast_lines(lines) if max(map(len, lines)) <= LONGEST_LINE else None
 
 

@@ -109,6 +109,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(append, "FIRST_BATCH", SMALL)
     monkeypatch.setattr(append, "_next_size", lambda *_: SMALL)
     monkeypatch.setattr(command_lines, "LONGEST_LINE", LONG)
+    monkeypatch.setattr(command_lines, "READ_BYTES", 61)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -144,13 +145,34 @@ def test_every_odd_line_has_the_same_outcome_wherever_it_is_in_a_block(
     assert by_block[0]["refused"] > 15
 
 
-def test_a_block_of_lines_is_no_larger_than_promised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends with the line that fills it, or with the beginning of a line that is too long."""
+@pytest.mark.parametrize("at_once", [1, 2, 3, 5, 12, 99])
+def test_a_block_of_lines_is_no_larger_than_promised(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """It ends with the last line that fits, or is the beginning of a line that is too long, however it was read."""
     monkeypatch.setattr(command_lines, "LONGEST_LINE", 8)
-    monkeypatch.setattr(command_lines, "BLOCK_BYTES", 12)
+    monkeypatch.setattr(command_lines, "BLOCK_BYTES", 14)
+    monkeypatch.setattr(command_lines, "READ_BYTES", at_once)
     reading = LineBlocks(BytesIO(b"123\n" * 5 + b"x" * 30 + b"\n1\n"))
-    assert reading.take(10) == [b"123\n"] * 3
-    assert reading.take(10) == [b"123\n"] * 2 + [b"x" * 9]
+    for lines in ([b"123\n"] * 3, [b"123\n"] * 2, [b"x" * 14]):
+        taken = reading.take(10)
+        assert (taken.split(), len(taken)) == (lines, len(lines))
+
+
+@pytest.mark.parametrize("seed", range(times(200)))
+def test_blocks_of_lines_are_the_lines_of_the_file(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Nothing is lost, added or moved: of blocks of any length, given back or not, and of reads of any length."""
+    dice = random.Random(seed)
+    monkeypatch.setattr(command_lines, "READ_BYTES", dice.randrange(1, 20))
+    file = b"".join(dice.choice([b"\n", b"\r\n", b"a", b"bc", b"\r", b"defghi"]) for _ in range(dice.randrange(80)))
+    lines, reading = BytesIO(file).readlines(), LineBlocks(BytesIO(file))
+    while taken := reading.take(count := dice.randrange(1, 9)):
+        assert taken.split() == lines[:count]
+        assert len(taken) == len(taken.split())
+        if dice.random() < 0.3:
+            reading.give_back(taken)
+        else:
+            del lines[:count]
+    assert not lines
+    assert not reading.take(1)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -170,10 +192,10 @@ def test_a_file_that_was_interrupted_is_sent_again(two_ledgers: tuple[Ledger, Le
     class Broken(BytesIO):
         """A file that cannot be read to its end."""
 
-        def readline(self, limit: int | None = -1, /) -> bytes:
+        def read1(self, size: int | None = -1, /) -> bytes:
             if self.tell() > len(file) // 2:
                 raise OSError("the network is away")
-            return super().readline(limit)
+            return super().read1(size)
 
     file = b"\n".join(FIRST_LINES[1:] + [forecast_line(f"f{n}", participant=f"p{n % 4}") for n in range(40)])
     interrupted, whole = two_ledgers

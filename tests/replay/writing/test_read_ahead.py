@@ -55,6 +55,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[Here]:
     monkeypatch.setattr(append, "FIRST_BATCH", SMALL)
     monkeypatch.setattr(append, "_next_size", lambda *_: SMALL)
     monkeypatch.setattr(command_lines, "LONGEST_LINE", LONG)
+    monkeypatch.setattr(command_lines, "READ_BYTES", 61)
     monkeypatch.setattr(read_ahead, "WORTH", 1)
     started: list[Here] = []
 
