@@ -2,7 +2,6 @@
 
 import io
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -42,15 +41,14 @@ TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 class _Source(NamedTuple):
     """The commands of a file, one by one or by blocks.
 
-    header: the bytes before the first of them. total: how many, if all have been read. is_stored: whether they are in a
-    regular file, of which all is there.
+    header: the bytes before the first of them. total: how many, if all have been read. size: of a regular file, bytes.
     """
 
     commands: "Iterable[ReadCommand] | SentBlocks[Any]"
     file: IO[bytes]
     header: bytes = b""
     total: int | None = None
-    is_stored: bool = False
+    size: int | None = None
 
 
 @click.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
@@ -155,10 +153,10 @@ def _handled(
 
     if isinstance(source.commands, Iterable):
         yield from append_batches(ledger, source.commands, watch, atomic=atomic)
-    elif not source.is_stored:
+    elif source.size is None:
         yield from append_blocks(ledger, source.commands, watch, counts)
     else:
-        with reading_ahead(source.commands) as blocks:
+        with reading_ahead(source.commands, source.size) as blocks:
             yield from append_blocks(ledger, blocks, watch, counts)
 
 
@@ -234,13 +232,14 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     """
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
     from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
+    from forecast_ledger.replay.writing.read_ahead import size_of
 
-    is_table, is_stored = _is_parquet(file), _size(file) is not None
+    is_table, size = _is_parquet(file), size_of(file)
     if map_ is None and is_table:
         fail("FILE is Parquet: name with --map the map that says which columns make the fields of a command", USAGE)
     if map_ is None:
         commands = LineBlocks(file) if by_block else read_lines(file, received)
-        return _Source(commands, file, is_stored=is_stored)
+        return _Source(commands, file, size=size)
     from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
     from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
     from forecast_ledger.replay.mapping.row_blocks import RowBlocks
@@ -263,10 +262,10 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         records = read_sources(file, mapping.delimiter, mapping.encoding)
     if by_block and mapping.is_of_forecasts:
         blocks = RowBlocks(mapping, records, keep=keep, unit=unit)
-        return _Source(blocks, file, blocks.header, is_stored=is_stored)
+        return _Source(blocks, file, blocks.header, size=size)
     rows = map_records(mapping, records, keep=keep, recorded_at=received)
     placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
-    return _Source(placed, file, rows.header, rows.total)
+    return _Source(placed, file, rows.header, rows.total, size)
 
 
 def _is_part_of(path: Path, log: str) -> bool:
@@ -283,18 +282,11 @@ def _is_parquet(file: IO[bytes]) -> bool:
 
 def _shown(source: _Source, counts: dict[str, int]) -> "AbstractContextManager[Callable[[int], None]]":
     """Show how much of a file is recorded: of its bytes or, if all of it has been read, of its commands."""
+    from forecast_ledger.replay.writing.read_ahead import size_of
+
     if source.total is None:
-        return progress("lines", _size(source.file), source.file.tell)
+        return progress("lines", size_of(source.file), source.file.tell)
     return progress("lines", source.total, lambda: sum(counts.values()))
-
-
-def _size(file: IO[bytes]) -> int | None:
-    """Return the bytes of a regular file; None for a pipe, whose end is not known."""
-    try:
-        status = os.fstat(file.fileno())
-    except OSError:  # a stream in memory
-        return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _configure_logging(*, verbose: bool) -> None:

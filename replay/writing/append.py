@@ -19,7 +19,7 @@ from forecast_ledger.replay.writing.command_lines import (
     ReadCommand,
     read_lines,
 )
-from forecast_ledger.replay.writing.read_ahead import reading_ahead
+from forecast_ledger.replay.writing.read_ahead import reading_ahead, size_of
 
 LARGEST_BATCH = 10_000  # most commands per transaction; other writers wait for each
 FIRST_BATCH = 1_000  # commands of the first transaction
@@ -57,7 +57,9 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     lines = LineBlocks(file)
-    ahead: AbstractContextManager[CommandBlocks[Lines]] = reading_ahead(lines) if read_ahead else nullcontext(lines)
+    ahead: AbstractContextManager[CommandBlocks[Lines]] = (
+        reading_ahead(lines, size_of(file)) if read_ahead else nullcontext(lines)
+    )
     with ahead as blocks:
         handled = (
             append_batches(ledger, read_lines(file), watch, atomic=True)

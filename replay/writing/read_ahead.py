@@ -3,10 +3,12 @@
 import logging
 import os
 import signal
+import stat
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Generic, Protocol, cast
+from typing import IO, TYPE_CHECKING, Generic, Protocol, cast
 
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.batching.quick_forecasts import pack, unpack
@@ -18,7 +20,10 @@ from forecast_ledger.replay.writing.command_lines import Block, CommandBlocks, R
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
-WORTH = 40_000  # commands that are recorded before the other process is started, whose start and end take 0.1 s
+# The start and the end of the other process take 0.1 s. It is started at once for a file of so many bytes, and for any
+# other file after so many commands.
+LONG, WORTH = 8 * 2**20, 40_000
+AHEAD = 2  # blocks that are sent before they are needed: one that is read, and one that waits for it
 Reader = Callable[[bytes], ForecastColumns | None]
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _logger = logging.getLogger(__name__)
@@ -37,7 +42,7 @@ class SentBlocks(CommandBlocks[Block], Protocol[Block]):
 
 
 class ReadAhead(Generic[Block]):
-    """Reads a file by blocks; those of forecasts of a probability are read in another process, one block ahead.
+    """Reads a file by blocks; those of forecasts of a probability are read ahead, in another process.
 
     That process makes the texts of their rows too. If it cannot be started, or ends, blocks are read in this process.
     """
@@ -48,7 +53,7 @@ class ReadAhead(Generic[Block]):
         self._pool: ProcessPoolExecutor | None = None
         self._begun: Future[int] | None = None  # done as soon as the other process works: its number
         self._newest: Future[bytes | None] | None = None  # of the newest block that `take` has returned
-        self._next: tuple[Block, Future[bytes | None] | None] | None = None  # the block after that
+        self._ahead: deque[tuple[Block, Future[bytes | None] | None]] = deque()  # the blocks after that
 
     @property
     def number(self) -> int:
@@ -56,18 +61,21 @@ class ReadAhead(Generic[Block]):
         return self._blocks.number
 
     def take(self, count: int) -> Block:
-        """Return the next block, and send the one after it."""
-        block, self._newest = self._next or (self._blocks.take(count), None)
-        self._next = None
-        if self._pool is not None and self._begun is not None and self._begun.done() and block:
-            following = self._blocks.take(count)
-            self._next = following, None
-            try:
-                if following:
-                    self._next = following, self._pool.submit(_read, self._blocks.send(following))
-            except BrokenExecutor:
-                self._give_up()
+        """Return the next block, and send those after it."""
+        block, self._newest = self._ahead.popleft() if self._ahead else (self._blocks.take(count), None)
+        if block and self._begun is not None and self._begun.done():
+            while self._pool is not None and len(self._ahead) < AHEAD and (following := self._blocks.take(count)):
+                reading = self._sent(self._pool, following)  # first: it may replace the queue
+                self._ahead.append((following, reading))
         return block
+
+    def _sent(self, pool: "ProcessPoolExecutor", block: Block) -> "Future[bytes | None] | None":
+        """Send a block; None if there is nobody to read it."""
+        try:
+            return pool.submit(_read, self._blocks.send(block))
+        except BrokenExecutor:
+            self._give_up()
+            return None
 
     def read(self, block: Block) -> Sequence[AnyCommand] | None:
         """Return the command of every line or row; None if one may not be a command."""
@@ -82,9 +90,11 @@ class ReadAhead(Generic[Block]):
 
     def again(self, block: Block) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each; what it reads beyond the block is of the next one."""
-        if self._next is not None:
-            self._blocks.give_back(self._next[0])
-            self._next = None
+        while self._ahead:
+            following, reading = self._ahead.pop()
+            self._blocks.give_back(following)
+            if reading is not None:
+                reading.cancel()
         return self._blocks.again(block)
 
     def placed(self, block: Block, commands: Sequence[AnyCommand]) -> list[ReadCommand]:
@@ -95,14 +105,20 @@ class ReadAhead(Generic[Block]):
         """End a block; after many commands, start the other process."""
         self._blocks.finish(block, commands)
         if self._done < WORTH <= self._done + len(block):
-            try:
-                self._pool = start(1, _begin, self._blocks.reader)
-                with without_interrupts():
-                    self._begun = self._pool.submit(os.getpid)
-            # a system without locks between processes, or with no room for more; a process that may not have others
-            except (NotImplementedError, OSError, RuntimeError, AssertionError):
-                self._give_up()
+            self.start()
         self._done += len(block)
+
+    def start(self) -> None:
+        """Start the other process, if it was not."""
+        if self._begun is not None or self._is_alone:
+            return
+        try:
+            self._pool = start(1, _begin, self._blocks.reader)
+            with without_interrupts():
+                self._begun = self._pool.submit(os.getpid)
+        # a system without locks between processes, or with no room for more; a process that may not have others
+        except (NotImplementedError, OSError, RuntimeError, AssertionError):
+            self._give_up()
 
     def close(self, *, at_once: bool = False) -> None:
         """End the other process, and do not wait for one that is still starting. at_once: whatever it does."""
@@ -117,7 +133,7 @@ class ReadAhead(Generic[Block]):
 
     def _give_up(self) -> None:
         """Go on without another process."""
-        self._next = self._next and (self._next[0], None)
+        self._ahead = deque((block, None) for block, _ in self._ahead)
         if not self._is_alone:
             _logger.warning("there is no process to read ahead: the file is read in the process that records it")
         self._is_alone = True
@@ -125,18 +141,29 @@ class ReadAhead(Generic[Block]):
 
 
 @contextmanager
-def reading_ahead(blocks: SentBlocks[Block]) -> Iterator[CommandBlocks[Block]]:
-    """Read blocks ahead, if this process may use more than one processor."""
+def reading_ahead(blocks: SentBlocks[Block], size: int | None) -> Iterator[CommandBlocks[Block]]:
+    """Read blocks ahead, if this process may use more than one processor. size: of the file in bytes, if known."""
     if processors() < 2:
         yield blocks
         return
     ahead = ReadAhead(blocks)
     try:
+        if size is not None and size >= LONG:
+            ahead.start()
         yield ahead
     except BaseException:  # an interrupt among them
         ahead.close(at_once=True)
         raise
     ahead.close()
+
+
+def size_of(file: IO[bytes]) -> int | None:
+    """Return the bytes of a regular file; None for a pipe, whose end is not known, and for a stream in memory."""
+    try:
+        status = os.fstat(file.fileno())
+    except (AttributeError, OSError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 _readers: list[Reader] = []  # of the other process

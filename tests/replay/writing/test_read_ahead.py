@@ -151,7 +151,7 @@ def test_an_interrupt_ends_another_process_that_is_stopped(monkeypatch: pytest.M
 
     def interrupted() -> None:
         nonlocal other
-        with reading_ahead(blocks) as ahead:
+        with reading_ahead(blocks, None) as ahead:
             assert isinstance(ahead, ReadAhead)
             ahead.finish(ahead.take(SMALL), [])
             assert ahead._begun is not None
@@ -243,6 +243,27 @@ def test_one_processor_reads_and_records(monkeypatch: pytest.MonkeyPatch, pools:
             assert append.append_lines(ledger, BytesIO(file), read_ahead=True)["accepted"] == 2 + 9 * SMALL
             assert append.append_lines(ledger, BytesIO(file))["duplicate"] == 2 + 9 * SMALL
     assert len(pools) == 1
+
+
+@pytest.mark.parametrize("is_long", [True, False])
+def test_the_other_process_of_a_long_file_is_started_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pools: list[Here], is_long: bool
+) -> None:
+    """Before its first block is read; for a shorter file, after many commands."""
+    path, taken = tmp_path / "lines.jsonl", list[int]()
+    path.write_bytes(b"\n".join(good_lines(9 * SMALL)))
+    monkeypatch.setattr(read_ahead, "processors", lambda: 2)
+    monkeypatch.setattr(read_ahead, "LONG", path.stat().st_size + (not is_long))
+    take = LineBlocks.take
+
+    def watched(self: LineBlocks, count: int) -> command_lines.Lines:
+        taken.append(len(pools))
+        return take(self, count)
+
+    monkeypatch.setattr(LineBlocks, "take", watched)
+    with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as ledger, path.open("rb") as file:
+        assert append.append_lines(ledger, file, read_ahead=True)["accepted"] == 2 + 9 * SMALL
+    assert (taken[0], taken[-1], len(pools)) == (is_long, 1, 1)
 
 
 SCRIPT = """
