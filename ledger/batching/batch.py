@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any
 
 from msgspec import UNSET
@@ -25,8 +25,8 @@ from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 
 _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
-# The place of a request; whether its id is, or may be, recorded; when its forecast stands, on which question, whose.
-_Remaining = Iterator[tuple[int, bool, int | None, str, str]]
+# When the forecast of a request stands, on which question, whose; no instant if it is, or may be, recorded.
+_Remaining = Iterator[tuple[int | None, str, str]]
 
 
 class Batch:
@@ -73,8 +73,8 @@ class Batch:
             self._older = self.commands.older(self._hashed, self._read)
         outcomes: list[Receipt | Refused] = []
         if self._times is None:
-            quick, is_known = requests.quick, self._are_known(requests)
-            remaining = zip(range(len(requests)), is_known, quick.at, quick.question, quick.participant, strict=True)
+            quick = requests.quick
+            remaining = zip(self._instants(requests), quick.question, quick.participant, strict=True)
             while (place := self._record_quick(requests, remaining, outcomes)) is not None:
                 outcomes.append(self._outcome(requests[place], None))
         else:
@@ -121,17 +121,18 @@ class Batch:
         ids = [command_id for command_id, known_by in known if type(known_by) is str]
         self._older = self.commands.older(ids, self._read)
 
-    def _are_known(self, requests: Requests) -> Iterable[bool]:
-        """Return whether each command is recorded, or has the id of another one in the batch."""
-        ids, recent = requests.ids, self.commands.recent
+    def _instants(self, requests: Requests) -> Sequence[int | None]:
+        """Return the instants of quick forecasts; None if one is recorded, or has the id of another in the batch."""
+        ids, recent, instants = requests.ids, self.commands.recent, requests.quick.at
         try:
             are_distinct = len({*ids}) == len(ids) if self._hashed is None else self._hashed.are_distinct()
             if are_distinct and recent.keys().isdisjoint(ids) and not self._older:
-                return repeat(False, len(ids))
+                return instants
         except TypeError:  # an id that cannot be one; its request is a refusal
-            return repeat(True, len(ids))
+            return [None] * len(ids)
         count = Counter(ids)
-        return [count[each] > 1 or self._recorded(each) is not None for each in ids]
+        are_known = [count[each] > 1 or self._recorded(each) is not None for each in ids]
+        return [None if known else at for known, at in zip(are_known, instants, strict=True)]
 
     def _recorded(self, command_id: str) -> RecordedCommand | None:
         return self.commands.recent.get(command_id) or self._older.get(command_id)
@@ -237,15 +238,15 @@ class Batch:
         lasts: list[Standing | None] = []  # what stood before each forecast
         replaced = lasts.append
         self._undo.append(_replaced(quick, begin, lasts, taking))
-        for place, is_known, at, question, participant in remaining:
-            if at is None or is_known:
-                return place
+        for at, question, participant in remaining:
+            if at is None:
+                return begin + len(lasts)
             if question not in taking:
                 taking[question] = self._taking(question)
             closes_at, standing = taking[question]
             last = standing.get(participant)
             if at >= closes_at or (last is not None and at < (last if isinstance(last, int) else last[0])):
-                return place
+                return begin + len(lasts)
             replaced(last)
             standing[participant] = at
         return None
