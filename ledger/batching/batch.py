@@ -114,7 +114,7 @@ class Batch:
 
     def pages(self) -> list[list[bytes]]:
         """Return the rows so far as a page of the log; no page if there are none."""
-        return [[log.row_bytes(row) for few in self.rows for row in few.rows]] if self.rows else []
+        return [[log.row_bytes(row) for group in self.rows for row in group.rows]] if self.rows else []
 
     def _look_up(self, known: Sequence[tuple[str, str | Refused]]) -> None:
         """Look up the commands that are recorded, and not recent. The id of a refused one may not even be a text."""

@@ -16,7 +16,7 @@ StoredRows = Sequence[tuple[int, bytes]]  # log position, bytes; a damaged datab
 def grouped(rows: Iterable[NewRow]) -> list[NewRows]:
     """Return rows in the same order, with consecutive rows of one event type together.
 
-    >>> [(few.first, few.last) for few in grouped([(1, "a", "x"), (2, "a", "y"), (3, "b", "z"), (5, "b", "z")])]
+    >>> [(group.first, group.last) for group in grouped([(1, "a", "x"), (2, "a", "y"), (3, "b", "z"), (5, "b", "z")])]
     [(1, 2), (3, 3), (5, 5)]
     """
     groups: list[tuple[int, str, list[str | bytes]]] = []

@@ -56,7 +56,7 @@ class Memory:
 
     def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`."""
-        new = [(at, few.type, row_bytes(row)) for few in rows for at, row in enumerate(few.rows, few.first)]
+        new = [(at, group.type, row_bytes(row)) for group in rows for at, row in enumerate(group.rows, group.first)]
         if [position for position, *_ in new] != [*range(self.newest() + 1, self.newest() + 1 + len(new))]:
             raise TakenError(f"the next log position is {self.newest() + 1}")
         self._rows += new

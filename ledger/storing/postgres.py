@@ -137,9 +137,9 @@ class _Turn:
 
     def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`."""
-        positions = [position for few in rows for position in range(few.first, few.last + 1)]
-        kinds = [few.type for few in rows for _ in few.rows]
-        states = [row_bytes(row) for few in rows for row in few.rows]
+        positions = [position for group in rows for position in range(group.first, group.last + 1)]
+        kinds = [group.type for group in rows for _ in group.rows]
+        states = [row_bytes(row) for group in rows for row in group.rows]
         connection = self._connection
         try:
             with connection.pipeline() as pipeline:  # one round trip, since other writers wait

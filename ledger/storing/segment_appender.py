@@ -156,7 +156,7 @@ class _AppendedRows:
     def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`. The rows are durable only once they are listed: always whole transactions."""
         with self._writing():
-            if self._target.add([log.row_bytes(row) for few in rows for row in few.rows]):
+            if self._target.add([log.row_bytes(row) for group in rows for row in group.rows]):
                 self._target.finish(more=True)
 
     def finish(self) -> None:

@@ -169,12 +169,12 @@ class _Turn:
         connection = self._cursor.sqlite_cursor.connection
         before = connection.total_changes
         try:
-            for is_long, some in groupby(rows, lambda few: len(few.rows) >= _MANY):
+            for is_long, some in groupby(rows, lambda group: len(group.rows) >= _MANY):
                 if not is_long:
                     self._insert_each(some)
                     continue
-                for few in some:
-                    self._insert_many(few)
+                for group in some:
+                    self._insert_many(group)
         except sqlite3.IntegrityError as error:
             if error.sqlite_errorcode in _TAKEN:
                 raise TakenError(str(error)) from None
@@ -183,7 +183,7 @@ class _Turn:
         span = (self._name, rows[0].first, rows[-1].last)
         self._cursor.execute(f"SELECT count(*) FROM {_TABLE} WHERE {where}", span)  # noqa: S608
         [count] = self._cursor.fetchone()
-        if not count == connection.total_changes - before == sum(len(few.rows) for few in rows):
+        if not count == connection.total_changes - before == sum(len(group.rows) for group in rows):
             reason = "the database changed or dropped the rows, so nothing was recorded"
             raise Unavailable(f"{self._location}: {reason}; check its table for triggers")
         self._commit()
@@ -191,9 +191,9 @@ class _Turn:
     def _insert_each(self, rows: Iterable[NewRows]) -> None:
         """Insert rows one by one; a bytearray, because the library would look for an adapter of bytes."""
         each = [
-            (self._name, position, few.type, bytearray(row_bytes(row)))
-            for few in rows
-            for position, row in enumerate(few.rows, few.first)
+            (self._name, position, group.type, bytearray(row_bytes(row)))
+            for group in rows
+            for position, row in enumerate(group.rows, group.first)
         ]
         self._cursor.executemany(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", each)  # noqa: S608
 
