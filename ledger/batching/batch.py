@@ -25,7 +25,8 @@ from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 
 _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
-# When the forecast of a request stands, on which question, whose; no instant if it is, or may be, recorded.
+# For each request, the instant of its forecast, its question and its participant; no instant if the command is
+# recorded, or may be.
 _Remaining = Iterator[tuple[int | None, str, str]]
 
 
@@ -122,7 +123,7 @@ class Batch:
         self._older = self.commands.older(ids, self._read)
 
     def _instants(self, requests: Requests) -> Sequence[int | None]:
-        """Return the instants of quick forecasts; None if one is recorded, or has the id of another in the batch."""
+        """Return the instant of each quick forecast; None if it is recorded, or another in the batch has its id."""
         ids, recent, instants = requests.ids, self.commands.recent, requests.quick.at
         try:
             are_distinct = len({*ids}) == len(ids) if self._hashed is None else self._hashed.are_distinct()

@@ -20,12 +20,12 @@ def grouped(rows: Iterable[NewRow]) -> list[NewRows]:
     [(1, 2), (3, 3), (5, 5)]
     """
     groups: list[tuple[int, str, list[str | bytes]]] = []
-    for position, kind, row in rows:
-        first, last_kind, own = groups[-1] if groups else (0, "", [])
-        if own and (position, kind) == (first + len(own), last_kind):
+    for position, topic, row in rows:
+        first, last_topic, own = groups[-1] if groups else (0, "", [])
+        if own and (position, topic) == (first + len(own), last_topic):
             own.append(row)
         else:
-            groups.append((position, kind, [row]))
+            groups.append((position, topic, [row]))
     return [NewRows(*group) for group in groups]
 
 

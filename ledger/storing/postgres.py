@@ -138,12 +138,12 @@ class _Turn:
     def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`."""
         positions = [position for group in rows for position in range(group.first, group.last + 1)]
-        kinds = [group.type for group in rows for _ in group.rows]
+        topics = [group.type for group in rows for _ in group.rows]
         states = [row_bytes(row) for group in rows for row in group.rows]
         connection = self._connection
         try:
             with connection.pipeline() as pipeline:  # one round trip, since other writers wait
-                connection.execute(_INSERT, (self._name, positions, kinds, states))
+                connection.execute(_INSERT, (self._name, positions, topics, states))
                 connection.execute(_CHECK, (len(states), self._name, min(positions), max(positions)))
                 connection.execute("COMMIT")
                 pipeline.sync()

@@ -40,12 +40,13 @@ PRAGMAS = {"trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0, "synchrono
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ? AND "  # noqa: S608 - a constant
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")
-# Inserts rows from one blob. ?5: a JSON array of integers, for each row its first byte in the blob, and its size.
+# Inserts many rows. ?4: a blob of their bytes, one row after the other. ?5: a JSON array with an integer for each row:
+# the place of its first byte in the blob, from 1 on, times 2^32, plus its size.
 _INSERT_MANY = (
     f"INSERT INTO {_TABLE} SELECT ?1, ?2 + key, ?3, substr(?4, value >> 32, value & 4294967295) FROM json_each(?5)"  # noqa: S608
 )
-_MANY = 16  # rows of one type that are inserted at once
-_AT_ONCE, _BYTES_AT_ONCE = 1_000, 8 * 2**20  # rows that are inserted at once, at most, and the bytes of several
+_MANY = 16  # consecutive rows of one type that are inserted by one statement; fewer are inserted one by one
+_AT_ONCE, _BYTES_AT_ONCE = 1_000, 8 * 2**20  # the most rows of such a statement, and the most bytes of several rows
 _TAKEN = {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE}
 _NOT_COMMITTED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
 _WAITS = ("locked", "already exists")  # in SQLite's messages while another process creates the same tables
@@ -189,7 +190,7 @@ class _Turn:
         self._commit()
 
     def _insert_each(self, rows: Iterable[NewRows]) -> None:
-        """Insert rows one by one; a bytearray, because the library would look for an adapter of bytes."""
+        """Insert rows one by one: as a bytearray, because `sqlite3` looks up an adapter for each bytes object."""
         each = [
             (self._name, position, group.type, bytearray(row_bytes(row)))
             for group in rows
@@ -198,7 +199,7 @@ class _Turn:
         self._cursor.executemany(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", each)  # noqa: S608
 
     def _insert_many(self, rows: NewRows) -> None:
-        """Insert rows by statements of many each, which takes half the time; other threads run meanwhile."""
+        """Insert many rows with each statement, in half of the time; other threads run meanwhile."""
         count = len(rows.rows)
         states = [*map(row_bytes, rows.rows)] if count <= _AT_ONCE else []
         sizes = [*map(len, states)]

@@ -41,7 +41,8 @@ TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 class _Source(NamedTuple):
     """The commands of a file, one by one or by blocks.
 
-    header: the bytes before the first of them. total: how many, if all have been read. size: of a regular file, bytes.
+    header: the bytes before the first of them. total: how many, if all have been read. size: the bytes of
+    a regular file that is read by blocks.
     """
 
     commands: "Iterable[ReadCommand] | SentBlocks[Any]"
@@ -265,7 +266,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         return _Source(blocks, file, blocks.header, size=size)
     rows = map_records(mapping, records, keep=keep, recorded_at=received)
     placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
-    return _Source(placed, file, rows.header, rows.total, size)
+    return _Source(placed, file, rows.header, rows.total)
 
 
 def _is_part_of(path: Path, log: str) -> bool:

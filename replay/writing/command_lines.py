@@ -106,7 +106,7 @@ class CommandBlocks(Protocol[Block]):
 
 
 class Lines:
-    """Lines that follow each other in a file. data: their bytes."""
+    """Consecutive lines of a file. data: their bytes."""
 
     def __init__(self, data: bytes, count: int) -> None:
         self.data, self._count = data, count
@@ -135,12 +135,12 @@ class LineBlocks:
         while missing and (part := self._next_part(BLOCK_BYTES - size)):
             found = part.count(b"\n")
             if found >= missing:
-                part, found = self._cut(part, missing), missing
+                part, found = self._cut(part, _end_of_line(part, missing)), missing
             parts.append(part)
             missing, size = missing - found, size + len(part)
         data = b"".join(parts)
         if size == BLOCK_BYTES and (end := data.rfind(b"\n") + 1):
-            data = self._cut(data, end=end)
+            data = self._cut(data, end)
         return Lines(data, count - missing + (data[-1:] not in {b"\n", b""}))
 
     def _next_part(self, most: int) -> bytes:
@@ -148,10 +148,8 @@ class LineBlocks:
         most = min(most, READ_BYTES)
         return self._rest.read(most) or (self._read(most) if most else b"")
 
-    def _cut(self, data: bytes, lines: int = 0, end: int = 0) -> bytes:
-        """Return the first lines of bytes, or those up to a place, and keep the rest for the next block."""
-        for _ in range(lines):
-            end = data.index(b"\n", end) + 1
+    def _cut(self, data: bytes, end: int) -> bytes:
+        """Return the first bytes, up to a place, and keep the rest for the next block."""
         self._keep(data[end:])
         return data[:end]
 
@@ -202,6 +200,14 @@ class LineBlocks:
             return self._kept.pop()
         line = self._rest.readline(limit)
         return line if line.endswith(b"\n") else line + self._file.readline(limit - len(line))
+
+
+def _end_of_line(data: bytes, number: int) -> int:
+    """Return the place after the end of a line; the first line has number 1."""
+    end = 0
+    for _ in range(number):
+        end = data.index(b"\n", end) + 1
+    return end
 
 
 def read_sent_lines(sent: bytes) -> ForecastColumns | None:

@@ -65,8 +65,7 @@ class ReadAhead(Generic[Block]):
         block, self._newest = self._ahead.popleft() if self._ahead else (self._blocks.take(count), None)
         if block and self._begun is not None and self._begun.done():
             while self._pool is not None and len(self._ahead) < AHEAD and (following := self._blocks.take(count)):
-                reading = self._sent(self._pool, following)  # first: it may replace the queue
-                self._ahead.append((following, reading))
+                self._ahead.append((following, self._sent(self._pool, following)))
         return block
 
     def _sent(self, pool: "ProcessPoolExecutor", block: Block) -> "Future[bytes | None] | None":
@@ -133,7 +132,6 @@ class ReadAhead(Generic[Block]):
 
     def _give_up(self) -> None:
         """Go on without another process."""
-        self._ahead = deque((block, None) for block, _ in self._ahead)
         if not self._is_alone:
             _logger.warning("there is no process to read ahead: the file is read in the process that records it")
         self._is_alone = True

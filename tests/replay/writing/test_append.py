@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from forecast_ledger.replay.writing import append, command_lines
 from forecast_ledger.replay.writing.append import append_batches, append_blocks, tally
 from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBlocks, read_lines
 from tests.support.effort import times
-from tests.support.given import day
+from tests.support.given import DAY, NOW, day
 
 FORECAST = {"type": "submit_forecast", "at": day(2), "question": "q", "participant": "ada", "probability": "0.25"}
 OPENED = {"type": "open_question", "at": day(1), "question": "q", "kind": "binary", "opens_at": day(1)}
@@ -143,6 +144,22 @@ def test_every_odd_line_has_the_same_outcome_wherever_it_is_in_a_block(
     assert by_block == one_by_one
     assert by_block[0]["accepted"] >= 2 + next(good)
     assert by_block[0]["refused"] > 15
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("at_once", [1, 61, 2**16])
+@pytest.mark.parametrize("before", [SMALL - 3, SMALL - 4])
+def test_every_odd_line_may_end_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, before: int
+) -> None:
+    """After it, alone or twice, the lines go on in the next block, of which a part may have been read already."""
+    monkeypatch.setattr(command_lines, "READ_BYTES", at_once)
+    good = [forecast_line(f"g{number}", participant=f"g{number}") for number in range(before + 2 * SMALL)]
+    for odd in odd_lines():
+        file = b"\n".join([*FIRST_LINES[1:], *good[:before], odd, odd, *good[before:]])
+        at = partial(Ledger.open, ":memory:", clock=lambda: NOW + 99 * DAY)
+        with at() as one, at() as two:
+            assert sent(one, file, tmp_path, LineBlocks) == sent(two, file, tmp_path), odd
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 5, 12, 99])
