@@ -57,6 +57,7 @@ WRITERS = {
     "replay.cli.importing",
     "replay.cli.main",
 }
+VOCABULARIES = {"ledger.model.commands", "ledger.model.events", "ledger.model.rules"}
 ON_AN_OVERLAY = {"replay.writing.overlay_store"}  # decides as a writer would, on rows that stay in memory
 ROOMS = sorted({path.parent for path in SOURCES} - {ROOT / top for top in ("ledger", "projections", "replay")})
 
@@ -152,12 +153,11 @@ def test_imports_go_one_way() -> None:
         assert not any(each.startswith("forecast_ledger") for each in imports), f"{name}: the door is for those outside"
 
 
-def test_rooms_are_small_say_what_they_are_for_and_form_no_circle() -> None:
-    """At most a dozen modules a room, one sentence at its door, and one arrow at most between any two of them."""
+def test_rooms_say_what_they_are_for_and_form_no_circle() -> None:
+    """One sentence at the door of a room, and one arrow at most between any two of them."""
     arrows: dict[str, set[str]] = {}
     for room in ROOMS:
         modules = [path for path in room.glob("*.py") if path.stem != "__init__"]
-        assert len(modules) <= 12, room
         assert ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))), (
             f"{_name(room)} does not say what it is for"
         )
@@ -189,9 +189,9 @@ def test_pure_modules_do_no_float_arithmetic() -> None:
 
 
 def test_files_and_functions_stay_small() -> None:
-    """400 lines a file, 60 a function: past that, there is a second idea in it."""
+    """600 lines a file, 60 a function: past that, there is a second idea in it. A vocabulary may be longer."""
     for path in SOURCES:
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, _name(path)
+        assert _name(path) in VOCABULARIES or len(path.read_text(encoding="utf-8").splitlines()) <= 600, _name(path)
         for node in _nodes(path):
             if isinstance(node, ast.FunctionDef) and node.end_lineno:
                 assert node.end_lineno - node.lineno < 60, f"{_name(path)}.{node.name}"
