@@ -39,12 +39,13 @@ def processes(
 
     count: of processes; 0 for one for each processor that this process may use. context: see `start`.
 
-    Raises Corrupt, Unavailable (also if a process ends before it is done).
+    Raises RuntimeError (the main module has no guard), Corrupt, Unavailable (also if a process ends before it is done).
     """
     count = count or processors()
-    pool = start(count, _begin, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL), context)
-    waiting = deque[Future[bytes]]()
+    started = start(count, _begin, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL), context)
+    pool, waiting = started.executor, deque[Future[bytes]]()
     try:
+        started.begun.result()  # before any other is started: each would end for the same reason
         for task in tasks:
             waiting.append(pool.submit(_score, task))
             if len(waiting) > 2 * count:  # enough that none has to wait, and few forecasts are in memory
@@ -52,6 +53,7 @@ def processes(
         while waiting:
             yield unpack(waiting.popleft().result())
     except BrokenProcessPool:
+        started.check_guard()
         raise Unavailable(_ENDED) from None
     finally:
         pool.shutdown(cancel_futures=True)

@@ -31,6 +31,7 @@ from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.replay.engines.divided import scored
 from forecast_ledger.replay.engines.engines import ENGINES, Choice
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
+from forecast_ledger.replay.engines.pool import check_guard
 from forecast_ledger.replay.reading.plain_dates import end_of_date
 from forecast_ledger.replay.reading.with_segments import Trust, WithSegments
 
@@ -101,8 +102,8 @@ def replay(  # noqa: PLR0913 - what has a default is named
     as fit, and `Projections.parts` computes large tables in parts. Forecasts that are not read from segments with the
     trust `files` have to fit.
     Raises, first that applies: ValueError (no such trust, or nothing that it could be of; no such engine), Refused
-    (as_of is not an instant, or beyond the log; too little memory), Unavailable (also if the segments are of another
-    log, or end after it), Corrupt.
+    (as_of is not an instant, or beyond the log; too little memory), RuntimeError (processes without that guard),
+    Unavailable (also if the segments are of another log, or end after it), Corrupt.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -126,6 +127,8 @@ def replay(  # noqa: PLR0913 - what has a default is named
     if engine is None and memory is None:
         projections, head = Projections(_facts_of(log, name, cut, watch)), cut.reached()
     else:
+        if engine != "local":
+            check_guard()  # before the log is read again
         frame, head = _frame_of(log, name, cut, watch, memory), cut.reached()
         projections = scored(frame, engine or "auto", tables, memory)
     name = name if isinstance(log, str | PathLike) else log.name

@@ -43,9 +43,10 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
 
     tell: called for each refused line. watch: called with the number of lines done. read_ahead: let another process
     read the lines of a long file while those before them are recorded, if this one may use several processors; it
-    imports the main module again, as `multiprocessing` explains.
-    Returns the numbers of commands accepted, duplicate and refused. Raises what `Ledger.handle_many` raises; earlier
-    batches are then recorded already, and sending the file again is harmless.
+    imports the main module again, so that the program must guard its start with `if __name__ == "__main__":`.
+    Returns the numbers of commands accepted, duplicate and refused. Raises what `Ledger.handle_many` raises, and
+    RuntimeError (read_ahead without that guard); earlier batches are then recorded already, and sending the file again
+    is harmless.
 
     >>> from io import BytesIO
     >>> from forecast_ledger import append, open

@@ -14,11 +14,11 @@ from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.batching.quick_forecasts import pack, unpack
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.replay.engines.pool import processors, start, without_interrupts
+from forecast_ledger.replay.engines.pool import Pool, check_guard, processors, start
 from forecast_ledger.replay.writing.command_lines import Block, CommandBlocks, ReadCommand
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future
 
 # The start and the end of the other process take 0.1 s. It is started at once for a file of so many bytes, and for any
 # other file after so many commands.
@@ -50,8 +50,7 @@ class ReadAhead(Generic[Block]):
     def __init__(self, blocks: SentBlocks[Block]) -> None:
         self._blocks, self._done, self._is_alone = blocks, 0, False
         self._names: dict[str, str] = {}  # of questions and participants
-        self._pool: ProcessPoolExecutor | None = None
-        self._begun: Future[int] | None = None  # done as soon as the other process works: its number
+        self._pool: Pool | None = None
         self._newest: Future[bytes | None] | None = None  # of the newest block that `take` has returned
         self._ahead: deque[tuple[Block, Future[bytes | None] | None]] = deque()  # the blocks after that
 
@@ -63,15 +62,15 @@ class ReadAhead(Generic[Block]):
     def take(self, count: int) -> Block:
         """Return the next block, and send those after it."""
         block, self._newest = self._ahead.popleft() if self._ahead else (self._blocks.take(count), None)
-        if block and self._begun is not None and self._begun.done():
+        if block and self._pool is not None and self._pool.begun.done():
             while self._pool is not None and len(self._ahead) < AHEAD and (following := self._blocks.take(count)):
                 self._ahead.append((following, self._sent(self._pool, following)))
         return block
 
-    def _sent(self, pool: "ProcessPoolExecutor", block: Block) -> "Future[bytes | None] | None":
+    def _sent(self, pool: Pool, block: Block) -> "Future[bytes | None] | None":
         """Send a block; None if there is nobody to read it."""
         try:
-            return pool.submit(_read, self._blocks.send(block))
+            return pool.executor.submit(_read, self._blocks.send(block))
         except BrokenExecutor:
             self._give_up()
             return None
@@ -109,12 +108,10 @@ class ReadAhead(Generic[Block]):
 
     def start(self) -> None:
         """Start the other process, if it was not."""
-        if self._begun is not None or self._is_alone:
+        if self._pool is not None or self._is_alone:
             return
         try:
             self._pool = start(1, _begin, self._blocks.reader)
-            with without_interrupts():
-                self._begun = self._pool.submit(os.getpid)
         # a system without locks between processes, or with no room for more; a process that may not have others
         except (NotImplementedError, OSError, RuntimeError, AssertionError):
             self._give_up()
@@ -123,15 +120,18 @@ class ReadAhead(Generic[Block]):
         """End the other process, and do not wait for one that is still starting. at_once: whatever it does."""
         if self._pool is None:
             return
-        is_begun = self._begun is not None and self._begun.done() and self._begun.exception() is None
-        if at_once and is_begun and self._begun is not None:
+        executor, begun, _ = self._pool
+        is_begun = begun.done() and begun.exception() is None
+        if at_once and is_begun:
             with suppress(ProcessLookupError):
-                os.kill(self._begun.result(), _KILL)
-        self._pool.shutdown(wait=is_begun, cancel_futures=True)
+                os.kill(begun.result(), _KILL)
+        executor.shutdown(wait=is_begun, cancel_futures=True)
         self._pool = None
 
     def _give_up(self) -> None:
-        """Go on without another process."""
+        """Go on without another process. Raises RuntimeError: it ended because the main module has no guard."""
+        if self._pool is not None:
+            self._pool.check_guard()
         if not self._is_alone:
             _logger.warning("there is no process to read ahead: the file is read in the process that records it")
         self._is_alone = True
@@ -141,6 +141,7 @@ class ReadAhead(Generic[Block]):
 @contextmanager
 def reading_ahead(blocks: SentBlocks[Block], size: int | None) -> Iterator[CommandBlocks[Block]]:
     """Read blocks ahead, if this process may use more than one processor. size: of the file in bytes, if known."""
+    check_guard()
     if processors() < 2:
         yield blocks
         return

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -49,6 +49,11 @@ class Here(Executor):
         return done
 
 
+def begun(pool_here: Here) -> Any:
+    """Return a pool as `start` does."""
+    return pool.Pool(cast("ProcessPoolExecutor", pool_here), pool_here.submit(os.getpid), ())
+
+
 @pytest.fixture
 def pools(monkeypatch: pytest.MonkeyPatch) -> list[Here]:
     """Blocks of few lines, all but the first of which are read ahead; and the pools that were started."""
@@ -59,9 +64,9 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[Here]:
     monkeypatch.setattr(read_ahead, "WORTH", 1)
     started: list[Here] = []
 
-    def start(*given: Any) -> Here:
+    def start(*given: Any) -> Any:
         started.append(Here(*given))
-        return started[-1]
+        return begun(started[-1])
 
     monkeypatch.setattr(read_ahead, "start", start)
     return started
@@ -122,9 +127,9 @@ def test_another_process_reads_most_of_a_long_file(
 
     class Watched(ReadAhead[Any]):
         def take(self, count: int) -> Any:
-            if self._begun is not None:
-                self._begun.result()  # else all of a short file would be read before the process works
-                others[:] = self._pool._processes if self._pool else []
+            if self._pool is not None:
+                self._pool.begun.result()  # else all of a short file would be read before the process works
+                others[:] = [child.pid or 0 for child in self._pool.children]
             return super().take(count)
 
         def read(self, block: Any) -> Any:
@@ -154,8 +159,8 @@ def test_an_interrupt_ends_another_process_that_is_stopped(monkeypatch: pytest.M
         with reading_ahead(blocks, None) as ahead:
             assert isinstance(ahead, ReadAhead)
             ahead.finish(ahead.take(SMALL), [])
-            assert ahead._begun is not None
-            other = ahead._begun.result()
+            assert ahead._pool is not None
+            other = ahead._pool.begun.result()
             os.kill(other, signal.SIGSTOP)
             ahead.take(SMALL)  # and the block after it is sent
             raise KeyboardInterrupt
@@ -176,7 +181,7 @@ def is_held_back() -> bool:
 
 def test_a_process_that_is_starting_gets_no_interrupt() -> None:
     """It would print where it was; this process gets one again as soon as the other is started."""
-    with pool.start(1, nothing, None) as started:
+    with pool.start(1, nothing, None).executor as started:
         with pool.without_interrupts():
             other = started.submit(is_held_back)
             assert is_held_back()
@@ -220,12 +225,12 @@ def test_without_the_other_process_the_rest_is_read_here(
 
         monkeypatch.setattr(Here, "submit", broken)
     else:
-        monkeypatch.setattr(read_ahead, "start", no_pool if how == "no locks" else Daemon)
+        monkeypatch.setattr(read_ahead, "start", no_pool if how == "no locks" else lambda *given: begun(Daemon(*given)))
 
     class Waiting(ReadAhead[Any]):
         def take(self, count: int) -> Any:
-            if self._begun is not None:
-                self._begun.result()
+            if self._pool is not None:
+                self._pool.begun.result()
             return super().take(count)
 
     file, at = b"\n".join(good_lines(20 * SMALL)), partial(Ledger.open, ":memory:", clock=lambda: NOW + 99 * DAY)
