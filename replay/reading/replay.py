@@ -122,18 +122,23 @@ def replay(  # noqa: PLR0913 - what has a default is named
     begun, cut = instrumentation.now_ns(), Cut(as_of)
     if segments is not None or trust != "rows":
         log = _with_segments(log, segments, trust)
-    if engine not in {None, "auto", *ENGINES}:
-        raise ValueError(f"no engine named {engine!r}: give {', '.join(ENGINES)} or auto")
+    _check_engine(engine)
     if engine is None and memory is None:
         projections, head = Projections(_facts_of(log, name, cut, watch)), cut.reached()
     else:
-        if engine != "local":
-            check_guard()  # before the log is read again
         frame, head = _frame_of(log, name, cut, watch, memory), cut.reached()
         projections = scored(frame, engine or "auto", tables, memory)
     name = name if isinstance(log, str | PathLike) else log.name
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, projections)
+
+
+def _check_engine(engine: Choice | None) -> None:
+    """Raise ValueError if there is no such engine; end a process that would start processes without end."""
+    if engine not in {None, "auto", *ENGINES}:
+        raise ValueError(f"no engine named {engine!r}: give {', '.join(ENGINES)} or auto")
+    if engine in {"auto", "processes"}:
+        check_guard()  # before the log is read again
 
 
 def _with_segments(
