@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from forecast_ledger.ledger.core.redaction import redacted_text
+
 # code -> (what is wrong, what to do), in order of precedence: if two apply, the earlier one is reported.
 REFUSALS: dict[str, tuple[str, str]] = {
     "bad_map": ("the map is not valid", "compare it with the example of a map"),
@@ -206,6 +208,10 @@ class LedgerError(Exception):
 
     kind, meaning, remedy = "error", "an error occurred", "read the message"
 
+    def __init__(self, *args: Any) -> None:
+        """Keep the texts of a message without passwords and other secrets of locations."""
+        super().__init__(*(redacted_text(text) if type(text) is str else text for text in args))
+
     def to_dict(self) -> dict[str, str | int]:
         """Return the error as plain values, all of them printable."""
         return {"error": self.kind, **self._particulars(), "meaning": self.meaning, "remedy": self.remedy}
@@ -276,6 +282,7 @@ def first_by_precedence(refusals: Iterable[Refused]) -> Refused:
 
 def _printable(text: str, most: int = 80) -> str:
     """Return the text in printable characters, cut to a length that fits a message."""
+    text = redacted_text(text)
     cut = text if len(text) <= most else text[: most - 3] + "..."
     return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
 

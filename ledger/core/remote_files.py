@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.core.redaction import redacted
 
 _READ_AHEAD = 1 << 20  # bytes
 _DATABASES = {"sqlite", "postgresql", "postgres"}  # URLs that do not name a folder
+_LOCAL = {"file", "local"}  # URLs of paths on this machine, by the names that fsspec has for them
 _NEEDED = "for the URL of a folder in an object store, run pip install 'forecast-ledger[remote]'"
 _Result = TypeVar("_Result")
 
@@ -23,7 +25,7 @@ def is_remote(location: str | PathLike[str]) -> bool:
     >>> [is_remote(each) for each in ("s3://bucket/season-segments", "postgresql://host/ledgers", "season-segments")]
     [True, False, False]
     """
-    return _scheme(location) not in {"", *_DATABASES}
+    return _scheme(location) not in {"", *_DATABASES, *_LOCAL}
 
 
 def _scheme(location: str | PathLike[str]) -> str:
@@ -31,13 +33,13 @@ def _scheme(location: str | PathLike[str]) -> str:
     return found[1] if found else ""
 
 
-def redacted(location: object) -> str:
-    """Return a location without its password, for messages.
+def path_in(location: str | PathLike[str]) -> str:
+    """Return the path that a file:// URL names; any other location is returned as it is.
 
-    >>> redacted("postgresql://ada:s@c/ret@db.example/forecasts")
-    'postgresql://ada:…@db.example/forecasts'
+    >>> path_in("file:///seasons/spring-segments"), path_in("spring.db")
+    ('/seasons/spring-segments', 'spring.db')
     """
-    return re.sub(r"^([\w+.-]+://[^/@:]*):.*@", r"\1:…@", str(location), flags=re.DOTALL)
+    return fspath(location).partition("://")[2] if _scheme(location) in _LOCAL else fspath(location)
 
 
 def folder_at(location: str | PathLike[str]) -> Path:
@@ -46,8 +48,10 @@ def folder_at(location: str | PathLike[str]) -> Path:
     Raises Unavailable: it is a URL, and its kind of store is not known, needs a package, or cannot be used.
     """
     if not is_remote(location):
-        return Path(location)
+        return Path(path_in(location))
     scheme, shown = _scheme(location), redacted(location)
+    if "::" in fspath(location) and not is_remote(fspath(location).rpartition("::")[2]):
+        raise Unavailable(f"{shown}: an archive on this machine is not read; unpack it, and give the folder")
     unknown = f"{scheme}:// is not supported; give a file path or a postgresql:// URL"
     try:
         import_module("fsspec").get_filesystem_class(scheme)
@@ -58,13 +62,14 @@ def folder_at(location: str | PathLike[str]) -> Path:
         raise Unavailable(f"{shown}: {reason}") from None
     except Exception as error:  # each kind of store has errors of its own
         is_unknown = str(error).startswith("Protocol not known")
-        reason = f"{unknown}, or that of a folder in an object store" if is_unknown else _told(error)
-        raise Unavailable(f"{shown}: {reason}") from error
+        reason = f"{unknown}, or that of a folder in an object store" if is_unknown else _told(error, location)
+        raise Unavailable(f"{shown}: {reason}") from None  # the error may name the location with its password
     return folder
 
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _told(error: Exception, location: object) -> str:
+    """Return an error of a library in words; it may repeat the location."""
+    return f"{type(error).__name__}: {str(error).replace(str(location), redacted(location))}"
 
 
 def open_remote(path: Any, most: int | None = None) -> io.BufferedReader:
@@ -116,4 +121,4 @@ class _Remote(io.RawIOBase):
         except (FileNotFoundError, NotADirectoryError) as error:
             raise FileNotFoundError(errno.ENOENT, "No such file") from error
         except Exception as error:  # each kind of store has errors of its own
-            raise Unavailable(f"{redacted(self._path)}: {_told(error)}; try again") from error
+            raise Unavailable(f"{redacted(self._path)}: {_told(error, self._path)}; try again") from None

@@ -12,8 +12,8 @@ import numpy as np
 from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.regular_files import check_packed, open_regular
-from forecast_ledger.ledger.core.remote_files import redacted
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, schemas
 from forecast_ledger.ledger.segments.segment_manifest import RESTORE, Segment, SegmentFile
 

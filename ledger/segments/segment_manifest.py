@@ -14,8 +14,8 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.regular_files import open_regular
-from forecast_ledger.ledger.core.remote_files import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Never
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
-from forecast_ledger.ledger.core.remote_files import redacted
+from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint

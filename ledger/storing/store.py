@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
-from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, redacted
+from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST
 from forecast_ledger.ledger.storing import database
@@ -291,9 +292,10 @@ def has_segments_beside(location: str | PathLike[str]) -> bool:
 
 def _path(location: str) -> str | None:
     """Return the path of an SQLite file; None for a PostgreSQL database. Raises Unavailable."""
+    path = path_in(location)
     scheme, separator, rest = location.partition("://")
-    if not separator:
-        return location
+    if not separator or path != location:
+        return path
     if scheme == "sqlite":
         return unquote(rest.removeprefix("/"))  # sqlite:///relative, sqlite:////absolute
     if scheme not in _POSTGRES_SCHEMES:

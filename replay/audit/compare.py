@@ -9,8 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.regular_files import open_regular
-from forecast_ledger.ledger.core.remote_files import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import PAGE

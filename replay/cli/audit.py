@@ -120,7 +120,7 @@ def _checkpoint_advice(log: str, name: str) -> tuple[str, str]:
     """Return the commands that make and use a checkpoint; the log alone cannot show that its newest rows are gone."""
     from shlex import join
 
-    from forecast_ledger.ledger.core.remote_files import redacted
+    from forecast_ledger.ledger.core.redaction import redacted
 
     ledger = [redacted(log), *([] if name == "main" else ["--name", name])]
     keep, compare = join(["forecast-ledger", "checkpoint", *ledger]), join(["forecast-ledger", "verify", *ledger])
@@ -167,7 +167,7 @@ def _show_command(log: str, name: str, damage: "Corrupt") -> str:
     """Return the command that shows the damaged row."""
     from shlex import join
 
-    from forecast_ledger.ledger.core.remote_files import redacted
+    from forecast_ledger.ledger.core.redaction import redacted
 
     ledger = [] if name == "main" else ["--name", name]
     return join(["forecast-ledger", "show", redacted(log), str(damage.position), "--raw", *ledger])

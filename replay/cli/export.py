@@ -179,7 +179,7 @@ def seal(log: str, folder: str | None, rows: int, name: str, view: View) -> None
     back and compared with the log before FOLDER lists it, so that sealing can be interrupted and run again. Commands
     that read a LOG read FOLDER too; it takes about a tenth of the log's space.
     """
-    from forecast_ledger.ledger.core.remote_files import redacted
+    from forecast_ledger.ledger.core.redaction import redacted
     from forecast_ledger.ledger.storing.store import segments_beside
     from forecast_ledger.replay.files.seal import seal as sealed
 

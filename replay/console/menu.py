@@ -18,12 +18,12 @@ class Menu(click.Group):
     groups: dict[str, tuple[str, ...]]
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """As in click, but with control characters escaped in error messages."""
+        """As in click, but with control characters escaped in error messages, and secrets of locations left out."""
         with _visible_errors():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As in click, but with control characters escaped in error messages."""
+        """As in click, but with control characters escaped in error messages, and secrets of locations left out."""
         with _visible_errors():
             return super().invoke(ctx)
 
@@ -40,10 +40,11 @@ class Menu(click.Group):
 def _visible_errors() -> Iterator[None]:
     try:
         yield
-    except click.UsageError as error:
+    except click.ClickException as error:
+        from forecast_ledger.ledger.core.redaction import redacted_text
         from forecast_ledger.replay.reading.text_tables import escape
 
-        vars(error)["message"] = "\n".join(map(escape, error.message.split("\n")))
+        vars(error)["message"] = "\n".join(map(escape, redacted_text(error.message).split("\n")))
         raise
 
 

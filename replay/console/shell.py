@@ -39,9 +39,16 @@ _P = ParamSpec("_P")
 
 
 def require_path(_: click.Context, __: click.Parameter, where: str | None) -> str | None:
-    """Return the location of a log or read model. An empty path, or a database in memory, is wrong usage."""
+    """Return the location of a log or read model; of a file:// URL, its path.
+
+    An empty path, or a database in memory, is wrong usage.
+    """
     if where is not None and where.removeprefix("sqlite:///") in {"", ":memory:", "sqlite://"}:
         raise click.BadParameter(f"{where!r} would not be kept; give the path of a file")
+    if where is not None and "://" in where:
+        from forecast_ledger.ledger.core.remote_files import path_in
+
+        return path_in(where)
     return where
 
 
@@ -328,15 +335,18 @@ def summed_refusals(errors: str) -> "Iterator[Callable[[InputPlace, Refused], No
 
 
 def say(text: str, start: str = "", colour: str = "") -> None:
-    """Print a text to stderr, with control characters escaped. An error while writing is ignored.
+    """Print a text to stderr, with control characters escaped and secrets of locations left out.
+
+    An error while writing is ignored.
 
     start: a text to print before it, in this colour if stderr has colour.
     """
+    from forecast_ledger.ledger.core.redaction import redacted_text
     from forecast_ledger.replay.reading.text_tables import escape
 
     try:
         shown = start and colour_text(start, colour) if has_colour(sys.stderr) else start
-        print(shown + escape(text), file=sys.stderr)
+        print(shown + escape(redacted_text(text)), file=sys.stderr)
     except OSError:
         _last_written(sys.stderr)
 

@@ -1,11 +1,11 @@
 """Seal a log: its rows as Parquet files, from which the log can be read, checked and imported."""
 
 from os import PathLike, fspath
-from pathlib import Path
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable
-from forecast_ledger.ledger.core.remote_files import is_remote, redacted
+from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.remote_files import folder_at, is_remote
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
@@ -57,7 +57,8 @@ def seal(
         raise Unavailable(f"{redacted(fspath(folder))}: seal into a folder on this machine, and copy that")
     with open_store(log, name) as store:
         if not store.newest():
-            raise Absent(f"{log} has no ledger named {name!r}, or it has no events yet; nothing was sealed")
-        manifest = sealing.seal(store.pages, name, Path(folder), rows, watch)
+            shown = redacted(fspath(log))
+            raise Absent(f"{shown} has no ledger named {name!r}, or it has no events yet; nothing was sealed")
+        manifest = sealing.seal(store.pages, name, folder_at(folder), rows, watch)
     files = [file.bytes for segment in manifest.segments for file in segment.files]
     return Sealed(manifest.end, len(manifest.segments), sum(files))

@@ -8,6 +8,7 @@ from shlex import join
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
@@ -85,8 +86,8 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
     verification = run_checks(log, name, as_of, watch=watch)
     if checkpoint is not None and not verification.damage:
         verification = _compared(verification, compare_with_checkpoint(checkpoint, log, name), checkpoint.log_position)
-    position = verification.head.position
-    command = ["forecast-ledger", "audit", Path(fspath(log)).name, Path(out).name]
+    position, shown = verification.head.position, Path(redacted(fspath(log))).name
+    command = ["forecast-ledger", "audit", shown, Path(out).name]
     command += ["--as-of", str(position)] * (not verification.damage)
     command += ["--late", f"{late // 10**6}s"] * (late != HOUR) + ["--name", name] * (name != "main")
     command += ["--checkpoint", "FILE"] * (checkpoint is not None)
@@ -99,7 +100,7 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
         sections += [_checkpoint(season, name), *_contests(season.projections), _trial_balance(season)]
         sections += [_late(evidence), _revocations(evidence, effects), _exclusions(evidence)]
     sections += [_unchecked(verification), _signature()]
-    title = f"Working paper: {Path(fspath(log)).name}" + f", ledger {name}" * (name != "main")
+    title = f"Working paper: {shown}" + f", ledger {name}" * (name != "main")
     return Audit(Paper(title, verdict(verification), sections, join(command)), verification)
 
 

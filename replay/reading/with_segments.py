@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
-from forecast_ledger.ledger.core.remote_files import folder_at, redacted
+from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.store import Store, has_segments_beside, is_folder, segments_beside

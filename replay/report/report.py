@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.reading import lookup
@@ -66,7 +67,7 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
         section, own = contest_section(projections, each, f"contest-{number + 1}", same[each])
         sections.append(section)
         pictures |= {f"contest-{number + 1}-{kind}": picture for kind, picture in own.items()}
-    page = _page(season, sections, Path(fspath(log)).name, Path(out).name, contests)
+    page = _page(season, sections, Path(redacted(fspath(log))).name, Path(out).name, contests)
     page |= {"ledger": name, "vega": VEGA_LITE if pictures else ""}
     html = environment.get_template("page.html.jinja").render(page=page)
     if specs is not None:

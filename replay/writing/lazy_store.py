@@ -92,8 +92,9 @@ def check_not_sealed(location: str, segments: str | None = None) -> None:
         return
     folder = segments_beside(location) if segments is None and has_segments_beside(location) else segments
     if folder is not None:
-        remedy = f"make it again: `forecast-ledger import {folder} {location}`; or begin another log under another name"
-        raise Absent(f"{redacted(location)}: no such ledger, and {folder} has segments of one; {remedy}")
+        shown = redacted(location)
+        remedy = f"make it again: `forecast-ledger import {folder} {shown}`; or begin another log under another name"
+        raise Absent(f"{shown}: no such ledger, and {folder} has segments of one; {remedy}")
 
 
 def open_lazily(location: str, name: str, prizes: Prizes, segments: str | None = None) -> Ledger:

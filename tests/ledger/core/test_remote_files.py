@@ -1,5 +1,6 @@
 """Segments in an object store are read as those on this machine, and nothing is written there."""
 
+import os
 import pickle
 import sys
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ from click.testing import CliRunner
 
 from forecast_ledger import Ledger, WithSegments, replay, restore, seal, verify
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.regular_files import open_regular
-from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, redacted
+from forecast_ledger.ledger.core.remote_files import folder_at, is_remote
 from forecast_ledger.replay.cli.main import DAMAGED, UNREADABLE, main
 from tests.support.exports import commands_of, written
 
@@ -184,9 +186,59 @@ def test_a_remote_file_has_a_size_and_can_be_limited() -> None:
 
 def test_urls_of_folders_are_told_from_paths_and_databases() -> None:
     """A scheme is lower case, as in RFC 3986's examples."""
-    remote = ("s3://a/b", "gs://a", "memory://a", "file:///a", "abfs+x://a")
+    remote = ("s3://a/b", "gs://a", "memory://a", "abfs+x://a")
     assert [
         each
-        for each in (*remote, "a://", "://a", "A://b", "postgresql://h/d", "sqlite:///a", "a:/b", "")
+        for each in (
+            *remote,
+            "a://",
+            "://a",
+            "A://b",
+            "postgresql://h/d",
+            "sqlite:///a",
+            "file:///a",
+            "local://a",
+            "a:/b",
+            "",
+        )
         if is_remote(each)
     ] == [*remote, "a://"]
+
+
+@pytest.mark.parametrize("scheme", ["file://", "local://"])
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+def test_what_is_no_regular_file_is_refused_behind_a_url_as_at_a_path(
+    season: Path, tmp_path: Path, scheme: str, kind: str
+) -> None:
+    """Nobody writes to the FIFO, so that reading it would never end; the link leads to a manifest that is not there."""
+    folder, manifest = tmp_path / "folder", tmp_path / "folder" / "segments.json"
+    folder.mkdir()
+    if kind == "fifo":
+        os.mkfifo(manifest)
+    elif kind == "link":
+        (tmp_path / "other.json").write_text("{}")
+        manifest.symlink_to(tmp_path / "other.json")
+    else:
+        manifest.mkdir()
+    for location in (str(folder), f"{scheme}{folder}"):
+        for call in (replay, verify, lambda where: replay(season, segments=where, trust="files")):
+            with pytest.raises(Unavailable, match="not a regular file"):
+                call(location)
+
+
+def test_a_url_of_a_path_is_the_path(season: Path, tmp_path: Path) -> None:
+    """A log, its segments and the folder to seal into can each be given as a file:// URL."""
+    assert verify(f"file://{season}") == verify(season)
+    again = seal(f"file://{season}", f"file://{tmp_path / 'again'}")
+    assert (again.checkpoint, (tmp_path / "again" / "segments.json").is_file()) == (verify(season), True)
+    with Ledger.open(f"file://{tmp_path / 'new.db'}", segments=None) as ledger:
+        assert ledger.head().position == 0
+    shown = CliRunner().invoke(main, ["leaderboard", f"file://{season}", "plain"])
+    assert (shown.exit_code, "as of log position 34" in shown.stderr) == (0, True), shown.stderr
+
+
+@pytest.mark.parametrize("url", ["zip://*::file:///tmp/a.zip", "zip://x::local:///tmp/a.zip", "tar://::/tmp/a.tar"])
+def test_an_archive_on_this_machine_is_not_read_as_a_folder(url: str) -> None:
+    """Whoever reads the archive would follow links and wait for a FIFO; a folder that is unpacked is checked first."""
+    with pytest.raises(Unavailable, match="unpack it, and give the folder"):
+        replay(url)
