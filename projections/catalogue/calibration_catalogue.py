@@ -66,7 +66,7 @@ CALIBRATION: dict[str, Projection] = {
         on_request=True,
     ),
     "interval_coverage": Projection(
-        2,
+        3,
         "how often answers fell within the central intervals of numeric forecasts; as often as their probability says, "
         "if forecasts are calibrated",
         ("contest", "participant", "probability"),
@@ -80,7 +80,13 @@ CALIBRATION: dict[str, Projection] = {
                 "0.9 and 0.95",
             ),
             Column("n", "count", "number of forecasts with such an interval"),
-            Column("covered", "count", "number of these whose interval holds the answer, ends included"),
+            Column(
+                "covered",
+                "points",
+                "how many answers these hold: 1 for an answer within or at an end; if the forecast puts probability on "
+                "the answer itself (a discrete value, all beyond an open end, several equal quantiles), the share of "
+                "this probability that the interval has",
+            ),
             Column("coverage", "share", "covered / n"),
         ),
         range_tables.interval_coverage_values,
@@ -88,7 +94,7 @@ CALIBRATION: dict[str, Projection] = {
         on_request=True,
     ),
     "pit_counts": Projection(
-        1,
+        2,
         "in which tenth of their numeric forecasts answers fell: a tenth of them in each, if forecasts are calibrated",
         ("contest", "participant", "from_probability"),
         (
@@ -98,7 +104,13 @@ CALIBRATION: dict[str, Projection] = {
             Column(
                 "to_probability", "share", "upper end, included: an answer at a quantile is in the tenth that it ends"
             ),
-            Column("n", "count", "number of forecasts whose answer fell in it; quantiles need the levels 0.1 to 0.9"),
+            Column(
+                "n",
+                "points",
+                "how many answers fell in it; quantiles need the levels 0.1 to 0.9. If the forecast puts probability "
+                "on the answer itself (a discrete value, all beyond an open end, several equal quantiles), the answer "
+                "counts in each tenth by the share of this probability that the tenth has",
+            ),
         ),
         range_tables.pit_counts_values,
         reads=("resolutions", "scored_forecasts", "scored_questions"),

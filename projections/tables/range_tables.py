@@ -1,18 +1,29 @@
 """Builders of the tables of numeric forecasts: parts of interval scores, coverages of intervals, PIT histograms."""
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup, contests_by_rules
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many, int64_array
-from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, concatenate, plain_values
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.column_values import (
+    POINTS,
+    Ids,
+    Values,
+    columns_of_rows,
+    concatenate,
+    plain_values,
+    round_to_points,
+)
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.ranges.interval_coverages import interval_coverages
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.ranges.interval_coverages import Coverage, interval_coverages
 from forecast_ledger.projections.ranges.interval_scores import IntervalScores, interval_scores, own_rules
-from forecast_ledger.projections.ranges.pit_histograms import BINS, pit_counts
+from forecast_ledger.projections.ranges.pit_histograms import BINS, PitCount, pit_counts
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.tables.analysis import Analysis
 
@@ -43,42 +54,36 @@ def wis_parts_values(analysis: Analysis) -> list[Values]:
 
 def pit_counts_values(analysis: Analysis) -> list[Values]:
     """One row for each tenth, for each participant of a contest with a numeric forecast that counts."""
-    names: list[int] = []
-    owners, counts = [_NONE], [np.zeros((0, BINS), np.int64)]
-    for group in contests_by_rules(analysis.facts, analysis.contests):
-        found = pit_counts(analysis.facts, [analysis.facts.contests[name] for name in group], analysis.chunk)
-        names += [analysis.contest_codes[group[number]] for number in found.contest.tolist()]
-        owners.append(found.participant)
-        counts.append(found.counts)
-    count = np.concatenate(counts)
-    lower = np.tile(np.arange(BINS) * (POINTS // BINS), len(count))
-    return [
-        Ids(np.repeat(int64_array(names), BINS), analysis.contests),
-        Ids(np.repeat(np.concatenate(owners), BINS), analysis.facts.participant_codes.labels),
-        lower,
-        lower + POINTS // BINS,
-        count.reshape(-1),
+    labels, width = analysis.facts.participant_codes.labels, POINTS // BINS
+    rows = [
+        (name, labels[row.participant], row.tenth * width, (row.tenth + 1) * width, round_to_points(row.answers))
+        for name, row in _by_contest(analysis, pit_counts)
     ]
+    return columns_of_rows(rows, "id id share share points")
 
 
 def interval_coverage_values(analysis: Analysis) -> list[Values]:
     """One row for each central interval, for each participant of a contest with a numeric forecast that counts."""
-    names: list[int] = []
-    pages = [(_NONE,) * 4]
-    for group in contests_by_rules(analysis.facts, analysis.contests):
-        contests = [analysis.facts.contests[name] for name in group]
-        contest, *columns = interval_coverages(analysis.facts, contests, analysis.chunk)
-        names += [analysis.contest_codes[group[number]] for number in contest.tolist()]
-        pages.append((columns[0], columns[1], columns[2], columns[3]))
-    participant, probability, forecasts, covered = (np.concatenate(column) for column in zip(*pages, strict=True))
-    return [
-        Ids(int64_array(names), analysis.contests),
-        Ids(participant, analysis.facts.participant_codes.labels),
-        probability * (POINTS // PROBABILITY),
-        forecasts,
-        covered,
-        half_even_many(covered * POINTS, forecasts),
-    ]
+    labels, unit = analysis.facts.participant_codes.labels, POINTS // PROBABILITY
+    rows = []
+    for name, row in _by_contest(analysis, interval_coverages):
+        share = row.covered * Fraction(1, row.forecasts)
+        numbers = (row.forecasts, round_to_points(row.covered), round_to_points(share))
+        rows.append((name, labels[row.participant], row.probability * unit, *numbers))
+    return columns_of_rows(rows, "id id share count points share")
+
+
+_Counted = TypeVar("_Counted", PitCount, Coverage)
+
+
+def _by_contest(
+    analysis: Analysis, count: Callable[[Facts, Sequence[Contest], int], list[_Counted]]
+) -> Iterator[tuple[str, _Counted]]:
+    """Yield what is counted in all contests, each with the name of its contest."""
+    facts = analysis.facts
+    for group in contests_by_rules(facts, analysis.contests):
+        for row in count(facts, [facts.contests[name] for name in group], analysis.chunk):
+            yield group[row.contest], row
 
 
 def _columns(group: ScoredGroup, parts: IntervalScores) -> tuple[_Column, ...]:

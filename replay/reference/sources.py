@@ -208,6 +208,12 @@ SOURCES = (
         "`pit_counts`: the probability integral transform",
     ),
     Source(
+        "Czado, Gneiting and Held (2009)",
+        'C. Czado, T. Gneiting and L. Held, "Predictive model assessment for count data", Biometrics 65(4):1254-1261',
+        "doi:10.1111/j.1541-0420.2009.01191.x",
+        "`pit_counts`, `interval_coverage`: answers that the forecast itself puts probability on",
+    ),
+    Source(
         "scoringutils",
         "N. I. Bosse et al., scoringutils, reference: `interval_coverage`, and `get_pit_histogram` of quantiles",
         "https://epiforecasts.io/scoringutils/reference/",

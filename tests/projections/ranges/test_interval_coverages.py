@@ -5,12 +5,19 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.ranges.answer_spans import PLACES, answer_spans
+from forecast_ledger.projections.ranges.pit_histograms import tenths
+from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from tests.projections.boards.test_brier_sample import instant, standing
 from tests.support import oracle
 from tests.support.effort import times
@@ -23,11 +30,11 @@ BOTH = RuleSet(name="both", cdf_kernel="crps", quantile_kernel="pinball", period
 CDF_INTERVALS = (Fraction(1, 2), Fraction(4, 5), Fraction(9, 10), Fraction(19, 20))
 
 
-def counted(projections: Projections, contest: str = "cup") -> list[tuple[str, str, int, int]]:
+def counted(projections: Projections, contest: str = "cup") -> list[tuple[Any, ...]]:
     """Return participant, probability, forecasts and intervals with the answer, row by row."""
     rows = projections.table("interval_coverage").rows()
     return [
-        (row["participant"], row["probability"][:4], row["n"], row["covered"])
+        (row["participant"], row["probability"][:4], row["n"], Fraction(row["covered"]))
         for row in rows
         if row["contest"] == contest
     ]
@@ -108,13 +115,84 @@ def test_an_interval_of_a_cdf_holds_an_answer_of_middling_height(
     assert found == [("ada", share, 1, held) for share, held in zip(SHOWN, covered, strict=True)]
 
 
-@pytest.mark.parametrize(("answer", "covered"), [("-9", (0, 0, 1, 1)), ("1000", (1, 1, 1, 1))])
-def test_an_answer_beyond_an_open_end_counts_as_that_end(answer: str, covered: tuple[int, ...]) -> None:
-    """The cdf is 0.05 at the lower end of the range, the lower limit of the interval of 0.9, and 0.7 at the upper."""
+@pytest.mark.parametrize(
+    ("answer", "covered"),
+    [
+        ("-9", ("0", "0", "0", "1/2")),  # 0 to 0.05
+        ("0", ("0", "0", "1", "1")),  # at the end itself: 0.05, an end of the interval of 0.9
+        ("1000", ("1/6", "2/3", "5/6", "11/12")),  # 0.7 to 1
+    ],
+)
+def test_beyond_an_open_end_an_interval_holds_its_share_of_what_lies_there(
+    answer: str, covered: tuple[str, ...]
+) -> None:
+    """The cdf is 0.05 at the lower end of the range, and 0.7 at the upper."""
     start = numeric(open_lower=True, open_upper=True), contest(rules=BOTH), entry(question="depth")
     made = forecast("depth", cdf=("0.05", "0.3", "0.5", "0.6", "0.7"))
     found = counted(oracle.projected(*start, made, resolution("depth", value=answer)))
-    assert found == [("ada", share, 1, held) for share, held in zip(SHOWN, covered, strict=True)]
+    expected = [Fraction(oracle.nine(Fraction(held))) for held in covered]
+    assert found == [("ada", share, 1, held) for share, held in zip(SHOWN, expected, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("quantiles", "answer", "covered"),
+    [
+        ((2, 4, 4, 4, 9), 4, ("1", "1")),  # 0.25 to 0.75
+        ((4, 4, 4, 6, 9), 4, ("5/8", "1")),  # 0.1 to 0.5
+        ((4, 4, 4, 4, 4), 4, ("5/8", "1")),  # 0.1 to 0.9
+        ((2, 4, 4, 6, 9), 5, ("1", "1")),
+        ((2, 4, 4, 6, 9), 9, ("0", "1")),
+    ],
+)
+def test_equal_quantiles_at_the_answer_hold_the_share_of_an_interval(
+    quantiles: tuple[int, ...], answer: int, covered: tuple[str, ...]
+) -> None:
+    """Levels 0.1, 0.25, 0.5, 0.75 and 0.9: the forecast puts the probability between equal ones on their value."""
+    asked = quartiles(levels=("0.1", "0.25", "0.5", "0.75", "0.9"), decimals=0, upper=10)
+    start = asked, contest(rules=WIS), entry(question="flow"), forecast("flow", quantiles=quantiles)
+    found = counted(oracle.projected(*start, resolution("flow", value=answer)))
+    assert found == [("ada", share, 1, Fraction(held)) for share, held in zip(("0.50", "0.80"), covered, strict=True)]
+
+
+PARTS = 40  # a calibrated forecaster's answers: one for each part of the probability
+
+
+@settings(max_examples=times(100), deadline=None)
+@given(
+    cuts=st.lists(st.integers(0, PARTS), min_size=3, max_size=7),
+    kind=st.sampled_from(["closed", "open", "open below", "discrete"]),
+)
+def test_of_a_calibrated_forecaster_each_interval_holds_its_share_and_each_tenth_a_tenth(
+    cuts: list[int], kind: str
+) -> None:
+    """Every fortieth of the forecast's probability comes true once; a bin has its answers in the middle of its parts.
+
+    The limits 0.025, 0.05 … 0.975 and the tenths are whole numbers of fortieths, so that no answer is at a limit.
+    """
+    low, high = kind.startswith("open"), kind == "open"
+    heights = sorted(cuts)
+    heights[0], heights[-1] = heights[0] if low else 0, heights[-1] if high else PARTS
+    span = NumericRange(lower="0", upper=str(len(cuts) - 1), bins=len(cuts) - 1, open_lower=low, open_upper=high)
+    edges, answers = [0, *heights, PARTS], list[tuple[int, Fraction]]()  # outcome and value
+    for outcome, (before, upto) in enumerate(pairwise(edges)):
+        within = (Fraction(2 * part + 1, 2 * (upto - before)) for part in range(upto - before))
+        answers += [(outcome, outcome - 1 + (Fraction(1, 2) if kind == "discrete" else place)) for place in within]
+    assert len(answers) == PARTS
+    one = np.ones(PARTS, np.int64)
+    made = Numbers(
+        np.array([each * (10**10 // PARTS) for each in heights]),
+        *(0 * one, len(heights) * one, np.array([outcome for outcome, _ in answers]), np.arange(PARTS)),
+        [span] * PARTS,
+        [f"{value.numerator}/{value.denominator}" for _, value in answers],
+    )
+    spans = answer_spans(made, np.array([kind == "discrete"] * PARTS))
+    width = spans.width.tolist()
+    for share in CDF_INTERVALS:
+        ends = [int(end * PLACES) for end in ((1 - share) / 2, (1 + share) / 2)]
+        held = (Fraction(*each) for each in zip(spans.within(*ends).tolist(), width, strict=True))
+        assert sum(held) == share * PARTS
+    for tenth in tenths(spans).T.tolist():
+        assert sum(Fraction(*each) for each in zip(tenth, width, strict=True)) == Fraction(PARTS, 10)
 
 
 def test_cdfs_and_quantiles_count_together_where_they_have_the_same_interval() -> None:
@@ -140,7 +218,7 @@ def test_coverages_of_cdfs_are_counts_in_fractions(seed: int) -> None:
     """Of random forecasts on three questions, one with open ends, whose answers are often at an end of an interval."""
     random = Random(seed)
     commands: list[AnyCommand] = [contest(rules=BOTH)]
-    expected: dict[tuple[str, str], list[bool]] = {}
+    expected: dict[tuple[str, str], list[Fraction]] = {}
     for question, beyond in (("a", 0), ("b", 0), ("c", 3)):
         bins = random.choice([2, 4, 5])
         opened = numeric(question, bins=bins, open_lower=beyond > 0, open_upper=beyond > 0)
@@ -153,9 +231,23 @@ def test_coverages_of_cdfs_are_counts_in_fractions(seed: int) -> None:
             commands.append(forecast(question, who, cdf=tuple(f"{each / 10**10:.3f}" for each in cdf)))
             at = height(cdf, answer)
             for share, name in zip(CDF_INTERVALS, SHOWN, strict=True):
-                expected.setdefault((who, name), []).append((1 - share) / 2 <= at <= (1 + share) / 2)
+                low, high = (1 - share) / 2, (1 + share) / 2
+                below, upto = (Fraction(0), Fraction(1, 40)) if answer < 0 else (Fraction(39, 40), Fraction(1))
+                part = max(min(upto, high) - max(below, low), Fraction(0)) * 40  # 1/40 lies beyond either end
+                expected.setdefault((who, name), []).append(Fraction(low <= at <= high) if 0 <= answer <= 4 else part)
         commands.append(resolution(question, value=f"{float(answer):.3f}"))
-    assert counted(oracle.projected(*commands)) == [(*key, 3, sum(held)) for key, held in sorted(expected.items())]
+    assert counted(oracle.projected(*commands)) == [
+        (*key, 3, Fraction(oracle.nine(sum(held, Fraction(0))))) for key, held in sorted(expected.items())
+    ]
+
+
+def share_of(own: dict[int, Fraction], answer: Fraction, level: int) -> Fraction:
+    """Return the part of an answer within the interval from a level to its counterpart. own: quantiles by level."""
+    equal = [each for each, quantile in own.items() if quantile == answer]
+    if len(equal) < 2:
+        return Fraction(own[level] <= answer <= own[10**9 - level])
+    shared = min(10**9 - level, max(equal)) - max(level, min(equal))
+    return Fraction(max(shared, 0), max(equal) - min(equal))
 
 
 @pytest.mark.parametrize("seed", range(times(40)))
@@ -165,7 +257,7 @@ def test_coverages_are_counts_over_the_forecasts_that_stood_at_one_instant(seed:
     rules = structs.replace(random.choice([WIS, SPOT]), clock=random.choice(["claimed", "recorded"]))
     recorded = Season(random, rules, rules, uncounted=0.2).recorded()
     world = oracle.world(recorded)
-    expected: dict[tuple[str, str, Fraction], list[bool]] = {}
+    expected: dict[tuple[str, str, Fraction], list[Fraction]] = {}
     for name, state in world.contests.items():
         at_seal = oracle.world(recorded, state.finalized)
         for question, added in at_seal.contests[name].entries.items():
@@ -181,9 +273,18 @@ def test_coverages_are_counts_over_the_forecasts_that_stood_at_one_instant(seed:
                 for level, lower in own.items():
                     if 2 * level < 10**9 and 10**9 - level in own:
                         key = name, who, Fraction(10**9 - 2 * level, 10**9)
-                        expected.setdefault(key, []).append(lower <= answer <= own[10**9 - level])
+                        held = share_of(own, answer, level)
+                        assert held == (lower <= answer <= own[10**9 - level]) or [*own.values()].count(answer) > 1
+                        expected.setdefault(key, []).append(held)
     found = {
-        (row["contest"], row["participant"], Fraction(row["probability"])): (row["n"], row["covered"])
+        (row["contest"], row["participant"], Fraction(row["probability"])): (
+            row["n"],
+            Fraction(row["covered"]),
+            Fraction(row["coverage"]),
+        )
         for row in Projections(oracle.facts_in(recorded), random.choice([1, 1 << 20])).table("interval_coverage").rows()
     }
-    assert found == {key: (len(held), sum(held)) for key, held in expected.items()}
+    assert found == {
+        key: (len(held), *(Fraction(oracle.nine(sum(held, Fraction(0)) / over)) for over in (1, len(held))))
+        for key, held in expected.items()
+    }

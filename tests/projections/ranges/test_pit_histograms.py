@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.ranges.answer_spans import answer_spans
 from forecast_ledger.projections.ranges.pit_histograms import tenths
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from tests.support import oracle
@@ -48,7 +50,13 @@ def columns(made: Sequence[int], span: NumericRange, answer: str) -> Numbers:
     return Numbers(np.array(made), start, width, outcome, question, [span], [answer])
 
 
-def counted(projections: Projections, participant: str = "ada", contest: str = "cup") -> list[int]:
+def in_tenths(made: Sequence[int], span: NumericRange, answer: str) -> list[Fraction]:
+    """Return the part of the answer of one forecast that fell in each tenth."""
+    spans = answer_spans(columns(made, span, answer), np.array([False]))
+    return [Fraction(part, int(spans.width[0])) for part in tenths(spans)[0].tolist()]
+
+
+def counted(projections: Projections, participant: str = "ada", contest: str = "cup") -> list[Fraction]:
     """Return the counts of a participant, tenth by tenth; nothing if none of the forecasts counts."""
     rows = [
         row
@@ -59,12 +67,17 @@ def counted(projections: Projections, participant: str = "ada", contest: str = "
     assert ends == [
         (f"0.{low}00000000", f"{'1.0' if low == 9 else f'0.{low + 1}'}00000000") for low in range(len(rows))
     ]
-    return [row["n"] for row in rows]
+    return [Fraction(row["n"]) for row in rows]
 
 
-def alone(tenth: int) -> list[int]:
-    """Return the counts of one forecast."""
-    return [int(each == tenth) for each in range(10)]
+def alone(tenth: int) -> list[Fraction]:
+    """Return the counts of one forecast whose answer fell in one tenth."""
+    return [Fraction(each == tenth) for each in range(10)]
+
+
+def spread(*shares: str) -> list[Fraction]:
+    """Return the counts of one forecast by tenth, from fractions, as they are printed."""
+    return [Fraction(oracle.nine(Fraction(share))) for share in shares]
 
 
 # --- quantiles
@@ -85,10 +98,20 @@ def test_an_answer_at_a_quantile_is_in_the_tenth_that_it_ends(answer: Any, tenth
     assert counted(oracle.projected(*deciles(*range(10, 100, 10), answer=answer))) == alone(tenth)
 
 
-@pytest.mark.parametrize(("answer", "tenth"), [(6, 0), (7, 0), ("7.5", 4), (8, 4), (9, 5), (20, 9)])
-def test_of_equal_quantiles_the_lowest_counts(answer: Any, tenth: int) -> None:
-    """Four quantiles are 7, then come 8, 9, 9, 9 and 9: answers at 7 are in the first tenth."""
-    assert counted(oracle.projected(*deciles(7, 7, 7, 7, 8, 9, 9, 9, 9, answer=answer))) == alone(tenth)
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (6, alone(0)),
+        (7, spread("0", "1/3", "1/3", "1/3", *"000000")),  # from 0.1 to 0.4
+        ("7.5", alone(4)),
+        (8, alone(4)),
+        (9, spread(*"000000", "1/3", "1/3", "1/3", "0")),  # from 0.6 to 0.9
+        (20, alone(9)),
+    ],
+)
+def test_an_answer_at_equal_quantiles_is_spread_between_their_levels(answer: Any, expected: list[Fraction]) -> None:
+    """Four quantiles are 7, then come 8, 9, 9, 9 and 9: the forecast puts at least 30% on 7, and on 9."""
+    assert counted(oracle.projected(*deciles(7, 7, 7, 7, 8, 9, 9, 9, 9, answer=answer))) == expected
 
 
 def test_levels_between_the_tenths_make_no_difference() -> None:
@@ -115,13 +138,17 @@ def test_a_forecast_without_a_level_between_tenths_does_not_count(levels: tuple[
     )
 )
 def test_counts_are_differences_of_coverages_of_quantiles(drawn: list[tuple[list[int], int]]) -> None:
-    """As in scoringutils: how often each quantile covers the answer, y <= q, less how often the one before does."""
+    """As in scoringutils: how often each quantile covers the answer, y <= q, less how often the one before does.
+
+    Answers that two quantiles are equal to are left out: a quantile forecast puts probability on them.
+    """
     levels = tuple(10**8 * place for place in range(1, 10))
     span = NumericRange(lower="-9", upper="9", levels=levels, decimals=0)
-    found = [int(tenths(columns(sorted(made), span, str(Decimal(answer).scaleb(-1))))[0]) for made, answer in drawn]
-    covered = [sum(Fraction(answer, 10) <= sorted(made)[place] for made, answer in drawn) for place in range(9)]
-    upto = [0, *covered, len(drawn)]
-    assert [found.count(each) for each in range(10)] == [high - low for low, high in pairwise(upto)]
+    kept = [(sorted(made), answer) for made, answer in drawn if sum(10 * each == answer for each in made) < 2]
+    found = [in_tenths(made, span, str(Decimal(answer).scaleb(-1))) for made, answer in kept]
+    covered = [sum(Fraction(answer, 10) <= made[place] for made, answer in kept) for place in range(9)]
+    upto = [0, *covered, len(kept)]
+    assert [sum(own[each] for own in found) for each in range(10)] == [high - low for low, high in pairwise(upto)]
 
 
 # --- cdfs
@@ -148,13 +175,40 @@ def test_a_cdf_says_the_probability_up_to_the_answer(value: str, cdf: tuple[str,
     assert counted(projections) == alone(tenth)
 
 
-@pytest.mark.parametrize(("value", "tenth"), [("-0.5", 2), ("-9", 2), ("5", 6), ("1000", 6)])
-def test_an_answer_beyond_an_open_end_counts_as_that_end(value: str, tenth: int) -> None:
-    """The cdf is 0.25 at the lower end of the range, and 0.7 at the upper."""
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("-0.5", spread("2/5", "2/5", "1/5", *"0000000")),
+        ("-9", spread("2/5", "2/5", "1/5", *"0000000")),
+        ("0", alone(2)),  # at the end itself
+        ("4", alone(6)),
+        ("5", spread(*"0000000", "1/3", "1/3", "1/3")),
+        ("1000", spread(*"0000000", "1/3", "1/3", "1/3")),
+    ],
+)
+def test_an_answer_beyond_an_open_end_is_spread_over_what_lies_there(value: str, expected: list[Fraction]) -> None:
+    """The cdf is 0.25 at the lower end of the range, and 0.7 at the upper: 25% lie below, 30% above."""
     start = numeric(open_lower=True, open_upper=True), contest(rules=TIME), entry(question="depth")
     cdf = ("0.25", "0.3", "0.5", "0.6", "0.7")
     projections = oracle.projected(*start, forecast("depth", cdf=cdf), resolution("depth", value=value))
-    assert counted(projections) == alone(tenth)
+    assert counted(projections) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("0", spread("2/5", "2/5", "1/5", *"0000000")),  # 0 to 0.25
+        ("1", spread("0", "0", "1/10", "1/5", "1/5", "1/5", "1/5", "1/10", "0", "0")),  # 0.25 to 0.75
+        ("2", alone(7)),  # no probability: F is 0.75
+        ("3", spread(*"0000000", "1/5", "2/5", "2/5")),
+    ],
+)
+def test_a_discrete_value_is_spread_over_its_own_probability(value: str, expected: list[Fraction]) -> None:
+    """Four values, of which the forecast says 25%, 50%, 0 and 25%."""
+    asked = structs.replace(numeric(lower="-0.5", upper="3.5"), kind="discrete")
+    start = asked, contest(rules=TIME), entry(question="depth")
+    made = forecast("depth", cdf=("0", "0.25", "0.75", "0.75", "1"))
+    assert counted(oracle.projected(*start, made, resolution("depth", value=value))) == expected
 
 
 @settings(max_examples=times(100), deadline=None)
@@ -166,8 +220,8 @@ def test_the_tenth_of_a_cdf_is_that_of_an_interpolated_height(heights: list[int]
     low = min(int(along), bins - 1)
     height = made[low] + (made[low + 1] - made[low]) * (along - low)
     span = NumericRange(lower="0", upper="1000", bins=bins)
-    [found] = tenths(columns([each * 10**8 for each in made], span, str(place))).tolist()
-    assert found == next(k for k in range(10) if height <= 10 * (k + 1))
+    found = in_tenths([each * 10**8 for each in made], span, str(place))
+    assert found == alone(next(k for k in range(10) if height <= 10 * (k + 1)))
 
 
 # --- which forecast counts
@@ -176,7 +230,7 @@ def test_the_tenth_of_a_cdf_is_that_of_an_interpolated_height(heights: list[int]
 def test_the_forecast_that_stood_last_counts_or_the_one_at_the_spot() -> None:
     """Ada forecasts at the opening and again at the last hour; the spot is on the 12th."""
     asked = quartiles(levels=DECILES, decimals=0, upper=100)
-    tables: dict[str, list[int]] = {}
+    tables: dict[str, list[Fraction]] = {}
     for under in (TIME, SPOT):
         made = [
             forecast("flow", quantiles=tuple(range(10, 100, 10)), at=OPENS),
@@ -214,8 +268,9 @@ def test_counts_of_contests_of_one_rule_set_are_those_of_each_alone(seed: int) -
     for row in Projections(facts).table("scores").rows():
         if row["question"] in ranged:
             forecasts.setdefault((row["contest"], row["participant"]), set()).add(row["question"])
-    totals: dict[tuple[str, str], int] = {}
+    totals: dict[tuple[str, str], Fraction] = {}
     for row in whole.rows():
         key = row["contest"], row["participant"]
-        totals[key] = totals.get(key, 0) + row["n"]
-    assert all(0 < total <= len(forecasts[key]) for key, total in totals.items())
+        totals[key] = totals.get(key, Fraction(0)) + Fraction(row["n"])
+    assert all(0 < round(total) <= len(forecasts[key]) for key, total in totals.items())
+    assert all(abs(total - round(total)) < Fraction(1, 10**8) for total in totals.values())  # each row is rounded

@@ -1,0 +1,200 @@
+"""Where answers fall in numeric forecasts: the probability up to an answer, without it and with it.
+
+A forecast F gives an answer y the probability from F(y-), of what is below y, to F(y), of what is at most y. The two
+differ if F puts probability on y itself: on a value of a discrete question, on all that lies beyond an open end of the
+range, or where several quantiles are equal. Then the answer is not at one place of the forecast, but spread evenly over
+all between the two, so that whoever forecasts what is true has a tenth of the answers in each tenth.
+
+Source: Czado, Gneiting and Held (2009), doi:10.1111/j.1541-0420.2009.01191.x, "Probability integral transform".
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import structs
+
+from forecast_ledger.ledger.core.lazy_fractions import sum_of_terms
+from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY
+from forecast_ledger.projections.boards.brier_sample import at_one_instant
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.scores.forecast_numbers import Numbers
+from forecast_ledger.projections.scores.range_kernels import place_of, units_around
+from forecast_ledger.projections.scores.score_terms import standing_in_chunks
+from forecast_ledger.projections.scores.scored_questions import scored_questions
+from forecast_ledger.projections.scores.terms import numbers
+
+PLACES = 2 * CUMULATIVE  # places in a forecast: every second one is a cumulative probability, the others lie between
+LEVEL = PLACES // PROBABILITY  # places in a level of 1e-9
+
+
+class AnswerSpans(NamedTuple):
+    """Where the answers of n forecasts fall, from F(y-) to F(y), in PLACES; shape (n,).
+
+    low, high: equal if the forecast puts no probability on the answer. An even place is exact; the odd one above it
+    stands for all between it and the next.
+    """
+
+    low: Int64Array
+    high: Int64Array
+
+    def within(self, low: Int64Array | int, high: Int64Array | int) -> Int64Array:
+        """Return the part of each span between two places, as a numerator over `width`; an answer at an end is within.
+
+        >>> AnswerSpans(np.array([4, 4, 6]), np.array([4, 8, 6])).within(0, 5).tolist()
+        [1, 1, 0]
+        """
+        is_point = self.low == self.high
+        inside = (low <= self.low) & (self.high <= high)
+        part = np.minimum(self.high, high) - np.maximum(self.low, low)
+        within: Int64Array = np.where(is_point, inside, np.maximum(part, 0))
+        return within
+
+    @property
+    def width(self) -> Int64Array:
+        """The places that each span is wide; 1 if it is a point."""
+        width: Int64Array = np.maximum(self.high - self.low, 1)
+        return width
+
+
+class Sampled(NamedTuple):
+    """Numeric forecasts that count, one for each question and participant. contest: index; participant: code."""
+
+    contest: Int64Array
+    participant: Int64Array
+    made: Numbers
+    spans: AnswerSpans
+
+
+def sampled(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[Sampled]:
+    """Yield the numeric forecasts that count in contests of one rule set, some questions at a time.
+
+    As in Brier aggregates, these are the ones that stood at the spot or, without a spot, when scored time ended.
+    """
+    chosen = [_numeric(facts, contest) for contest in contests]
+    questions = scored_questions(facts, *chosen)
+    for _, own, forecasts, standing in standing_in_chunks(facts, chosen, questions, chunk):
+        made = numbers(own, forecasts.chances, forecasts.start[standing.row], standing.question)
+        discrete = np.array([answer.question.kind == "discrete" for answer in own.answers], bool)
+        yield Sampled(own.contest[standing.question], standing.participant, made, answer_spans(made, discrete))
+
+
+def _numeric(facts: Facts, contest: Contest) -> Contest:
+    """Return the contest with its numeric questions that count, at one instant; their kernels only select them."""
+    chosen = at_one_instant(facts, contest, lambda question: question.range is not None)
+    rules = structs.replace(
+        chosen.opened.rules, kernel="none", cdf_kernel="crps", quantile_kernel="pinball", score_consensus=False
+    )
+    return replace(chosen, opened=structs.replace(chosen.opened, rules=rules))
+
+
+def answer_spans(made: Numbers, discrete: BoolArray) -> AnswerSpans:
+    """Return where the answers of forecasts fall. discrete: whether each question has one value in each bin.
+
+    A cdf F is linear in each bin, and jumps at the value of a discrete question. Beyond an open end lies all that F
+    leaves there. A forecast by quantiles says F only at its levels: an answer that several quantiles are equal to has
+    the probability between their levels, at one quantile it is at its level, and between two it is between them.
+
+    >>> from forecast_ledger.ledger.model.events import NumericRange
+    >>> span, cdf = NumericRange(lower="0", upper="4", bins=2, open_upper=True), np.array([0, 3 * 10**9, 9 * 10**9])
+    >>> for outcome, answer, kind in ((2, "3", False), (2, "3", True), (3, "5", False)):
+    ...     one = Numbers(cdf, *(np.array([each]) for each in (0, 3, outcome, 0)), [span], [answer])
+    ...     found = answer_spans(one, np.array([kind]))
+    ...     print(found.low / PLACES, found.high / PLACES)
+    [0.6] [0.6]
+    [0.3] [0.9]
+    [0.9] [1.]
+    """
+    low, high = np.zeros((2, len(made.width)), np.int64)
+    by_quantiles = is_by_quantiles(made)
+    quantiles, cdfs = np.flatnonzero(by_quantiles), np.flatnonzero(~by_quantiles)
+    low[quantiles], high[quantiles] = _of_quantiles(made.rows(quantiles))
+    low[cdfs], high[cdfs] = _of_cdfs(made.rows(cdfs), discrete)
+    return AnswerSpans(low, high)
+
+
+def is_by_quantiles(made: Numbers) -> BoolArray:
+    """Return whether each forecast is one by quantiles; the others are cdfs."""
+    return np.array([span is not None and bool(span.levels) for span in made.spans], bool)[made.question]
+
+
+def _of_quantiles(made: Numbers) -> AnswerSpans:
+    low, high = np.zeros((2, len(made.width)), np.int64)
+    levels: dict[tuple[int, ...], int] = {}
+    form = np.full(len(made.spans), -1)
+    before, from_ = np.zeros((2, len(made.spans)), np.int64)  # the units next to each answer
+    for number, span in made.numeric_questions():
+        form[number] = levels.setdefault(span.levels, len(levels))
+        before[number], from_[number] = units_around(made.values[number], span)
+    by_form = [LEVEL * int64_array([0, *own, PROBABILITY]) for own in levels]
+    for rows, quantiles in made.tables(form[made.question]):
+        question = made.question[rows]
+        places = by_form[form[question[0]]]
+        first = (quantiles < from_[question][:, None]).sum(axis=1) + 1  # of the levels at or above the answer
+        last = (quantiles <= before[question][:, None]).sum(axis=1)  # of the levels at or below it
+        between = (places[last] + places[np.minimum(last + 1, len(places) - 1)]) // 2
+        low[rows] = np.where(first > last, between, places[np.minimum(first, len(places) - 1)])
+        high[rows] = np.where(first > last, between, places[last])
+    return AnswerSpans(low, high)
+
+
+def _of_cdfs(made: Numbers, discrete: BoolArray) -> AnswerSpans:
+    steps = made.width - 1
+    at, inside = made.outcome, (made.outcome > 0) & (made.outcome <= steps)
+    below = np.where(at > 0, made.flat[made.start + np.clip(at - 1, 0, steps)], 0)
+    upto = np.where(at <= steps, made.flat[made.start + np.clip(at, 0, steps)], CUMULATIVE)
+    low, high = below * (PLACES // CUMULATIVE), upto * (PLACES // CUMULATIVE)
+    points = np.flatnonzero(inside & ~discrete[made.question])
+    low[points] = high[points] = [
+        CUMULATIVE * height // over - (-CUMULATIVE * height // over)
+        for height, over in heights_at_answers(made.rows(points))
+    ]
+    return AnswerSpans(low, high)
+
+
+def heights_at_answers(made: Numbers) -> list[tuple[int, int]]:
+    """Return F at the answer of each forecast by cdf, exactly, as numerator and denominator; F is linear in each bin.
+
+    >>> from fractions import Fraction
+    >>> from forecast_ledger.ledger.model.events import NumericRange
+    >>> span, cdf = NumericRange(lower="0", upper="4", bins=2), np.array([0, 3 * 10**9, 10**10])
+    >>> made = Numbers(cdf, *(np.array([each]) for each in (0, 3, 2, 0)), [span], ["3"])
+    >>> [Fraction(*height) for height in heights_at_answers(made)]
+    [Fraction(13, 20)]
+    """
+    at: dict[int, tuple[int, int, int]] = {}
+    for number, span in made.numeric_questions():
+        place = place_of(made.values[number], span) * span.bins
+        within = min(int(place // 1), span.bins - 1)
+        at[number] = within, *(place - within).as_integer_ratio()
+    found = []
+    for start, question in zip(made.start.tolist(), made.question.tolist(), strict=True):
+        within, share, over = at[question]
+        low, high = (int(height) for height in made.flat[start + within : start + within + 2])
+        found.append((low * over + (high - low) * share, CUMULATIVE * over))
+    return found
+
+
+class SharesSummed:
+    """Sums of shares, exact, by what they are of: shares with the same denominator are added as integers."""
+
+    def __init__(self) -> None:
+        self._numerators: dict[tuple[int, ...], dict[int, int]] = {}
+
+    def add(self, keys: Sequence[Int64Array], numerators: Int64Array, over: Int64Array) -> None:
+        """Add shares. keys: what each is of, one column or several. numerators, over: below 2^36; shape (n,)."""
+        columns, row = np.unique(np.stack([*keys, over]), axis=1, return_inverse=True)
+        totals = np.zeros(columns.shape[1], np.int64)
+        np.add.at(totals, row.reshape(-1), numerators)
+        for (*key, width), total in zip(columns.T.tolist(), totals.tolist(), strict=True):
+            sums = self._numerators.setdefault(tuple(key), {})
+            sums[width] = sums.get(width, 0) + total
+
+    def sums(self) -> tuple[list[tuple[int, ...]], list[Fraction]]:
+        """Return what there are shares of, in order, and the sum of each."""
+        keys = sorted(self._numerators)
+        sums = [sum_of_terms((total, width) for width, total in self._numerators[key].items() if total) for key in keys]
+        return keys, sums
