@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from msgspec import UNSET
@@ -14,7 +14,7 @@ from msgspec import UNSET
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.regular_files import check_packed, open_regular
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, schemas
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, labelled, pyarrow, schemas
 from forecast_ledger.ledger.segments.segment_manifest import RESTORE, Segment, SegmentFile
 
 _GROUP = 1 << 14  # rows of a row group, which is the least that is read for one question
@@ -23,9 +23,8 @@ _DELTA, _TEXTS = "DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY"
 _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "command_id": _TEXTS}
 _NUMBERS = "numbers.list.element"
 _LOOK_AT = 1 << 14  # numbers
-_OFTEN_ONE = frozenset({"imported", "made", "form", "until", "attestation", "digest"})  # see `_one_value`
 _FOOTERS = 1 << 10  # files whose footers are kept
-Ends = tuple[str, str] | None  # the least and the greatest id; None if a file does not say
+Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
 
 
@@ -82,7 +81,7 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
         if entry is UNSET:
             tables.append(schema.empty_table())
             continue
-        with _opened(folder, entry, schema, segment.first) as (file, _):
+        with _opened(folder, entry, schema, segment.first) as file:
             tables.append(_read(file, schema, without, range(file.num_row_groups)))
     return SegmentColumns(*tables)
 
@@ -93,7 +92,9 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
     Only row groups that can have such forecasts are read. Raises Corrupt: see `read_columns`.
     """
     schema, *_ = schemas()
-    with _opened(folder, segment.forecasts, schema, segment.first) as (file, ranges):
+    with _opened(folder, segment.forecasts, schema, segment.first) as file:
+        path = folder / segment.forecasts.name
+        ranges = _questions(path, segment.forecasts.sha256, _status(path))
         groups = [number for number, ends in enumerate(ranges) if _may_have(ends, questions)]
         table = _read(file, schema, without, groups)
     if not groups:
@@ -105,25 +106,23 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
 
 
 @contextmanager
-def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Iterator[tuple[Any, list[Ends]]]:
+def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Iterator[Any]:
     """Open a file of a segment as Parquet, and check that it has these columns and the rows that the manifest states.
 
-    Return it with the ends of the ids of questions in each row group, if it has them. Raises Corrupt at a log position,
-    also for what is wrong while it is open.
+    Raises Corrupt at a log position, also for what is wrong while it is open.
     """
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
     path = folder / entry.name
     try:
         with open_regular(path) as opened:
-            footer = _footer(path, entry.sha256, _status(path))
-            names = _dictionaries(schema)
-            with parquet.ParquetFile(opened, metadata=footer.metadata, read_dictionary=names) as file:
+            metadata, names = _metadata(path, entry.sha256, _status(path)), _dictionaries(schema)
+            with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
                 if file.metadata.num_rows != entry.rows:
                     raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
                 if file.schema_arrow.names != schema.names:
                     raise ValueError(f"its columns are {', '.join(file.schema_arrow.names)}")
-                yield file, footer.questions
+                yield file
     except _READ_ERRORS as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Corrupt(position, f"{redacted(path)}: {reason}; {RESTORE}", "store") from None
@@ -137,16 +136,9 @@ def _status(path: Path) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-class _Footer(NamedTuple):
-    """The metadata of a file, and the ends of the ids of questions in each row group; none if it has no questions."""
-
-    metadata: Any
-    questions: list[Ends]
-
-
 @lru_cache(_FOOTERS)
-def _footer(path: Path, digest: str, status: tuple[int, ...]) -> _Footer:  # noqa: ARG001 - parts of the key
-    """Read the footer of a Parquet file, and check it; each of many tasks reads a few rows of the same files.
+def _metadata(path: Path, digest: str, status: tuple[int, ...]) -> Any:  # noqa: ARG001 - parts of the key
+    """Return the metadata of a Parquet file after a check; each of many tasks reads a few rows of the same files.
 
     digest, status: tell the file from another one in its place.
     """
@@ -155,57 +147,35 @@ def _footer(path: Path, digest: str, status: tuple[int, ...]) -> _Footer:  # noq
     with open_regular(path) as opened:
         metadata = parquet.read_metadata(opened)
         check_packed(metadata, opened)
-    names = metadata.schema.names
-    if "question" not in names:
-        return _Footer(metadata, [])
-    columns = [metadata.row_group(number).column(names.index("question")) for number in range(metadata.num_row_groups)]
-    found = [column.statistics for column in columns]
-    return _Footer(metadata, [(each.min, each.max) if each and each.has_min_max else None for each in found])
+    return metadata
+
+
+@lru_cache(_FOOTERS)
+def _questions(path: Path, digest: str, status: tuple[int, ...]) -> list[Ends]:
+    """Return the ends of the ids of questions in each row group: of those that it has, not those that it states."""
+    from pyarrow import parquet  # noqa: PLC0415 - late: optional
+
+    metadata, name = _metadata(path, digest, status), "question"
+    with open_regular(path) as opened, parquet.ParquetFile(opened, metadata=metadata, read_dictionary=[name]) as file:
+        groups = [file.read_row_group(number, [name])[name] for number in range(file.num_row_groups)]
+        return [(min(ids), max(ids)) if (ids := labelled(column)[0]) else None for column in groups]
 
 
 def _read(file: Any, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
-    """Return the columns of some row groups, but for those named."""
+    """Return the columns of some row groups, but for those named. What a file states about its values is not used."""
     fields = [field for field in schema if field.name not in without]
-    size = sum(file.metadata.row_group(group).num_rows for group in groups)
-    same = {field.name: value for field in fields if (value := _one_value(file, field, size, groups)) is not None}
-    table = file.read_row_groups(groups, [field.name for field in fields if field.name not in same])
-    columns = [same[field.name] if field.name in same else table[field.name].cast(field.type) for field in fields]
+    table = file.read_row_groups(groups, [field.name for field in fields])
+    columns = [table[field.name].cast(field.type) for field in fields]
     for field, column in zip(fields, columns, strict=True):
         if column.null_count and not field.nullable:
             raise ValueError(f"{field.name} is missing in {column.null_count:,} rows")
     return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields)).unify_dictionaries()
 
 
-def _one_value(file: Any, field: Any, size: int, groups: Sequence[int]) -> Any:
-    """Return a column of row groups that has one value or none, by the file's statistics; None if it may have more.
-
-    Most segments have forecasts of one form, without ends, attestations or withdrawals.
-    """
-    if field.name not in _OFTEN_ONE or not size:
-        return None
-    pa, place = pyarrow(), file.schema_arrow.names.index(field.name)
-    found = [file.metadata.row_group(group).column(place).statistics for group in groups]
-    if any(each is None or not each.has_null_count for each in found):
-        return None
-    nulls = sum(each.null_count for each in found)
-    if nulls == size:
-        return pa.chunked_array([pa.nulls(size, field.type)])
-    if nulls or not all(each.has_min_max for each in found):
-        return None
-    values = {value for each in found for value in (each.min, each.max)}
-    if len(values) > 1:
-        return None
-    if pa.types.is_dictionary(field.type):
-        array = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), size), pa.array([*values]))
-    else:
-        array = pa.repeat(pa.scalar(*values, field.type), size)
-    return pa.chunked_array([array])
-
-
 def _may_have(ends: Ends, questions: Sequence[str]) -> bool:
     """Return whether a row group can have forecasts on some questions, by the least and greatest id in it."""
     if ends is None:
-        return True
+        return False
     least, greatest = ends
     place = bisect_left(questions, least)
     return place < len(questions) and questions[place] <= greatest

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
-from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
+from forecast_ledger.ledger.segments.segment_files import read_columns, read_forecasts, write_table
 from forecast_ledger.ledger.segments.segment_manifest import VERSION, Segment, describe_file
 from tests.support import oracle
 from tests.support.effort import times
@@ -52,7 +52,7 @@ def two_rows_in_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(oracle.logs(), st.booleans())
 @settings(max_examples=times(10), deadline=None)
 def test_every_column_comes_back(commands: list[AnyCommand], differ: bool) -> None:
-    """Also those that have one value or none in all rows, which are not read but known from the statistics."""
+    """Also those that have one value or none in all rows."""
     columns = columns_of(commands)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         patched.setattr(segment_files, "_differ", lambda _: differ)
@@ -86,6 +86,30 @@ def test_columns_of_one_value_and_of_several(said: list[Any], made: set[Any], fo
     assert {*found["form"].to_pylist()} == form
     assert {*found["attestation"].to_pylist()} == {None}
     assert found.to_pylist() == columns.forecasts.to_pylist()
+
+
+def test_statistics_that_lie_change_nothing_that_is_read(tmp_path: Path) -> None:
+    """Forecasts on some questions are found by the ids in the file, not by those that its footer states."""
+    columns = columns_of(
+        [opened("qa"), opened("qb"), *(forecast(q, participant=p) for q in ("qa", "qb") for p in "ab")]
+    )
+    segment = segment_of(tmp_path, columns)
+    path = tmp_path / segment.forecasts.name
+    data = bytearray(path.read_bytes())
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    for question in (b"qa", b"qb"):  # the greatest and the least id of each row group
+        for _ in range(2):
+            at = data.index(b"\x02" + question, footer)
+            data[at + 1 : at + 3] = b"zz"
+    path.write_bytes(data)
+    footer_now = parquet.read_metadata(path)
+    assert [footer_now.row_group(n).column(5).statistics.min for n in range(2)] == ["zz", "zz"]
+    assert read_columns(tmp_path, segment).forecasts.to_pylist() == columns.forecasts.to_pylist()
+    for asked in ("qa", "qb"):
+        found = read_forecasts(tmp_path, segment, [asked])
+        assert found["question"].to_pylist() == [asked, asked]
+        assert found["participant"].to_pylist() == ["a", "b"]
+    assert not len(read_forecasts(tmp_path, segment, ["zz"]))
 
 
 def encodings(folder: Path, said: list[Any]) -> set[str]:
