@@ -10,6 +10,7 @@ from msgspec import UNSET
 from forecast_ledger.ledger.batching.command_index import HashedIds, ReadRows, RecordedCommand
 from forecast_ledger.ledger.batching.forecast_columns import QuickForecasts
 from forecast_ledger.ledger.batching.import_times import fault_of
+from forecast_ledger.ledger.batching.new_ids import check_new_ids
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.batching.requests import Request, Requests
 from forecast_ledger.ledger.batching.writer_state import WriterState, attempt_key
@@ -178,6 +179,7 @@ class Batch:
         """Decide a command; a time of receipt is then the time of its rows. Raises Refused."""
         fault = None if time is None else fault_of(time, self.recorded_at, self._now, in_use=self._in_use)
         try:
+            check_new_ids(command, self.state)
             events = decide(command, self.state)
         except Refused as refused:
             raise first_by_precedence([refused, fault] if fault else [refused]) from None

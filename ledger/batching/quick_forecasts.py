@@ -20,6 +20,7 @@ from msgspec import json, msgpack
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns, QuickForecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.visible import unseen
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
 _PLACES = 9  # of a probability in the log
@@ -206,9 +207,9 @@ def _all_match(texts: Sequence[str], match: Any) -> bool:
 
 
 def _id_text(text: str) -> str:
-    """Return the JSON of an id; empty if it is refused."""
+    """Return the JSON of an id; empty if it is refused, or may be because it cannot be seen."""
     try:
-        return json.encode(values.check_id(text, "id")).decode()
+        return "" if unseen(text) else json.encode(values.check_id(text, "id")).decode()
     except Refused:
         return ""
 

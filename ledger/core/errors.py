@@ -46,6 +46,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "another command with this id is already recorded",
         "retry a command without changes, and give a new command a new id",
     ),
+    "id_not_visible": (
+        "a new id has a character that cannot be seen, so that it may look the same as another id",
+        "leave out the character that the message names",
+    ),
     "ledger_in_use": (
         "the ledger has rows that its own clock has stamped, so that no earlier times of receipt can be imported",
         "import into a new ledger, before anything else is recorded in it",

@@ -97,7 +97,8 @@ _STAMP = _form(
 )
 _ID = _form(
     "Id",
-    f"1 to {values.ID_LENGTH} printable characters in Unicode form NFC, with no space at either end",
+    f"1 to {values.ID_LENGTH} printable characters in Unicode form NFC, with no space at either end; "
+    "those of a new id can all be seen",
     minLength=1,
     maxLength=values.ID_LENGTH,
     pattern=f"^{_VISIBLE}({_WITHIN}*{_VISIBLE})?$",

@@ -1,11 +1,13 @@
 """A working paper: the verdict on a log, its contests and their money, and the entries that ask for a second look."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from os import PathLike, fspath
 from pathlib import Path
 from shlex import join
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.redaction import redacted
@@ -18,6 +20,7 @@ from forecast_ledger.replay.audit.checkpoint import CheckpointDifferences, Saved
 from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_checks
 from forecast_ledger.replay.papers.corrections import BOARDS, Move, moves
 from forecast_ledger.replay.papers.evidence import HOUR, Correction, Evidence, Revocation, collect, lateness
+from forecast_ledger.replay.papers.lookalikes import lookalikes, plain_id
 from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch
 from forecast_ledger.replay.reading.version import code_version
@@ -98,7 +101,7 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
         corrected = evidence.corrections[:MOST_CORRECTIONS]
         effects = [*zip(corrected, moves(log, name, corrected, watch), strict=True)]
         sections += [_checkpoint(season, name), *_contests(season.projections), _trial_balance(season)]
-        sections += [_late(evidence), _revocations(evidence, effects), _exclusions(evidence)]
+        sections += [_late(evidence), _revocations(evidence, effects), _exclusions(evidence), _alike(season)]
     sections += [_unchecked(verification), _signature()]
     title = f"Working paper: {shown}" + f", ledger {name}" * (name != "main")
     return Audit(Paper(title, verdict(verification), sections, join(command)), verification)
@@ -328,6 +331,23 @@ def _exclusions(evidence: Evidence) -> Section:
 def _exclusion(recorded: Recorded) -> events.ParticipantExcluded:
     assert isinstance(recorded.event, events.ParticipantExcluded)  # noqa: S101 - it was collected as one
     return recorded.event
+
+
+def _alike(season: Replay) -> Section:
+    """Return the ids that look alike: of contests, and in each contest of participants, questions and outcomes."""
+    facts = season.projections.facts
+    people = facts.participant_codes.labels
+    asked_of, made_by = facts.forecasts.question, facts.forecasts.participant
+    named: list[tuple[str, str, Iterable[str]]] = [("", "contest", facts.contests)]
+    for name, contest in sorted(facts.contests.items()):
+        asked = [facts.questions[code] for code in contest.entries]
+        forecasters = np.unique(made_by[np.isin(asked_of, [*contest.entries])]).tolist()
+        named.append((name, "participant", {*contest.enrolments, *(people[code] for code in forecasters)}))
+        named.append((name, "question", [each.question for each in asked]))
+        named += [(name, f"outcome of {each.question}", each.outcomes) for each in asked]
+    rows = [[name, what, ", ".join(map(plain_id, group))] for name, what, ids in named for group in lookalikes(ids)]
+    words = [] if rows else ["None in the same contest."]
+    return Section("Ids that look alike", words, [], [Sheet("Ids", ["contest", "of a", "ids"], rows)] * bool(rows))
 
 
 def _unchecked(verification: Verification) -> Section:

@@ -350,4 +350,16 @@ SOURCES = (
         "",
         "`drawdown`",
     ),
+    Source(
+        "Unicode 16.0",
+        'The Unicode Consortium, "The Unicode Standard, Version 16.0", DerivedCoreProperties.txt',
+        "https://www.unicode.org/Public/16.0.0/ucd/DerivedCoreProperties.txt",
+        "characters that a new id may not have, because they cannot be seen",
+    ),
+    Source(
+        "Unicode Technical Standard #39",
+        'M. Davis and M. Suignard, "Unicode Security Mechanisms", section 4, Confusable Detection',
+        "https://www.unicode.org/reports/tr39/",
+        "`audit`: ids that look alike",
+    ),
 )

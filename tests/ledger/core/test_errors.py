@@ -112,6 +112,7 @@ EDGE: dict[str, list[tuple[str, AnyCommand]]] = {
     "not_finite": [("c1", numeric(upper="inf"))],
     "out_of_range": [("c1", numeric(bins=0))],
     "command_id_reused": [("c1", opened()), ("c1", opened("snow"))],
+    "id_not_visible": [("c1", opened("rain\ufe0f"))],
 }
 
 

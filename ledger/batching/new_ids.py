@@ -1,0 +1,44 @@
+"""The ids that a command brings into a ledger: every character of them can be seen.
+
+A ledger may already have other ids, from before this rule. They stay in use: only what is new is checked, and only when
+it is recorded, so that an audit decides an old command as it was decided.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.visible import unseen
+from forecast_ledger.ledger.deciding.state import State
+from forecast_ledger.ledger.model import commands
+
+# The fields with which a command of each type can bring an id; any other id in a command is one that the ledger has.
+_BRINGS: dict[type, tuple[str, ...]] = {
+    commands.OpenQuestion: ("question", "outcomes"),
+    commands.ChangeOutcomes: ("add",),
+    commands.OpenContest: ("contest",),
+    commands.SubmitForecast: ("participant",),
+    commands.EnrolParticipant: ("participant",),
+    commands.ExcludeParticipant: ("participant",),
+}
+
+
+def check_new_ids(command: commands.AnyCommand, state: State) -> None:
+    """Refuses: id_not_visible."""
+    for field, text in _brought(command):
+        if (what := unseen(text)) and not (field == "participant" and _takes_part(text, state)):
+            raise Refused("id_not_visible", field, text, f"{what} cannot be seen")
+
+
+def _brought(command: Any) -> Iterator[tuple[str, str]]:
+    for field in _BRINGS.get(type(command), ()):
+        value = getattr(command, field)
+        for text in value if isinstance(value, tuple | list) else (value,):
+            if text is not None:
+                yield field, text
+
+
+def _takes_part(participant: str, state: State) -> bool:
+    """Return whether a participant has made a forecast, has an account, or was excluded; this reads every question."""
+    entered = (who for table in (state.accounts, state.hidden) for _, who in table)
+    return participant in entered or any(participant in state.peek_standing(name) for name in state.standing)
