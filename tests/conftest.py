@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 import tempfile
 import warnings
@@ -30,6 +31,10 @@ MEMORY, ROOM = Path("/dev/shm"), 4 * 2**30  # noqa: S108 - pytest makes folders 
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and disk_usage(MEMORY).free >= ROOM:
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None
+
+# A script's background job ignores interrupts, and so would the processes that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # not threads in each of hundreds of processes
 

@@ -1,10 +1,13 @@
 """The first page of help: commands in groups, each with a summary, of the same width on every terminal."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
+
+from forecast_ledger.replay.console.signals import signal_of
 
 WIDTH = 80  # characters of a line of help, on every terminal
 
@@ -18,13 +21,13 @@ class Menu(click.Group):
     groups: dict[str, tuple[str, ...]]
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """As in click, but with control characters escaped in error messages, and secrets of locations left out."""
-        with _visible_errors():
+        """As in click, but with plain messages: no control characters, no secrets of locations, and signals named."""
+        with _plain_ends():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As in click, but with control characters escaped in error messages, and secrets of locations left out."""
-        with _visible_errors():
+        """As in click, but with plain messages; see `make_context`."""
+        with _plain_ends():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -37,7 +40,7 @@ class Menu(click.Group):
 
 
 @contextmanager
-def _visible_errors() -> Iterator[None]:
+def _plain_ends() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
@@ -46,6 +49,10 @@ def _visible_errors() -> Iterator[None]:
 
         vars(error)["message"] = "\n".join(map(escape, redacted_text(error.message).split("\n")))
         raise
+    except KeyboardInterrupt as stopped:  # before or after the work of a command, which reports its own
+        number = signal_of(stopped)
+        click.echo(f"forecast-ledger: stopped by {number.name}", err=True)
+        sys.exit(128 + number)
 
 
 def summary(command: click.Command) -> str:

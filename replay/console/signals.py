@@ -2,16 +2,56 @@
 
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Timer, current_thread, main_thread
+from threading import Thread, Timer, current_thread, main_thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 _SOON = 0.01  # seconds
+_GRACE = 1.5  # seconds that a command has to end by itself after a signal
+_ENDING = {signal.SIGINT, signal.SIGTERM}
+
+
+def end_in_time() -> None:
+    """From now on, end this process 1.5 s after SIGINT or SIGTERM, or at the next one, if it has not ended by itself.
+
+    A command ends by itself as soon as Python calls the handler, which it does not do while the main thread is inside a
+    library, or waits for a lock that nobody gives back. For a program of its own alone: it ends without clean-up.
+    """
+    told, telling = socket.socketpair()
+    telling.setblocking(False)
+    signal.set_wakeup_fd(telling.detach(), warn_on_full_buffer=False)
+    Thread(target=_end_process, args=(told,), daemon=True).start()
+
+
+def _end_process(told: socket.socket) -> None:
+    """Wait for a signal, then a while or for another one; then end the processes of this one, and this one."""
+    number = _received(told, None)
+    _received(told, _GRACE)
+    if "multiprocessing" in sys.modules:
+        from multiprocessing import active_children
+
+        for child in active_children():
+            child.kill()
+    os.write(2, f"forecast-ledger: stopped by {signal.Signals(number).name}\n".encode())
+    os._exit(128 + number)
+
+
+def _received(told: socket.socket, seconds: float | None) -> int:
+    """Return the number of the next signal that ends a command; 0 if none comes within so many seconds."""
+    told.settimeout(seconds)
+    while True:
+        try:
+            number = told.recv(1)[0]
+        except TimeoutError:
+            return 0
+        if number in _ENDING:
+            return number
 
 
 @contextmanager

@@ -3,8 +3,7 @@
 import pickle
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Future
 from multiprocessing.context import BaseContext
 from typing import Literal
 
@@ -35,28 +34,28 @@ def local(shared: Shared, tasks: Iterable[Task]) -> Iterator[QuestionPart]:
 def processes(
     shared: Shared, tasks: Iterable[Task], count: int = 0, context: BaseContext | None = None
 ) -> Generator[QuestionPart, None, None]:
-    """Score tasks in processes of the standard library's pool, each of which gets what tasks share once.
+    """Score tasks in other processes, each of which gets what tasks share once.
 
     count: of processes; 0 for one for each processor that this process may use. context: see `start`.
 
     Raises RuntimeError (the main module has no guard), Corrupt, Unavailable (also if a process ends before it is done).
     """
     count = count or processors()
-    started = start(count, _begin, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL), context)
-    pool, waiting = started.executor, deque[Future[bytes]]()
+    pool = start(count, _begin, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL), context)
+    waiting = deque[Future[bytes]]()
     try:
-        started.begun.result()  # before any other is started: each would end for the same reason
+        pool.begun.result()  # before any other is started: each would end for the same reason
         for task in tasks:
             waiting.append(pool.submit(_score, task))
             if len(waiting) > 2 * count:  # enough that none has to wait, and few forecasts are in memory
                 yield unpack(waiting.popleft().result())
         while waiting:
             yield unpack(waiting.popleft().result())
-    except BrokenProcessPool:
-        started.check_guard()
+    except BrokenExecutor:
+        pool.check_guard()
         raise Unavailable(_ENDED) from None
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.close()
 
 
 Engine = Literal["local", "processes", "spark"]

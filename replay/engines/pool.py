@@ -1,15 +1,20 @@
-"""Processes of the standard library's pool, which do a part of the work of this one."""
+"""Processes that do a part of the work of this one, and can be ended at any moment."""
 
 import os
+import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
-from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from queue import SimpleQueue
+from threading import Thread, current_thread, main_thread
+from typing import TYPE_CHECKING, Any
+
+from forecast_ledger.ledger.core.errors import LedgerError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.connection import Connection
     from multiprocessing.context import BaseContext
     from multiprocessing.process import BaseProcess
 
@@ -19,6 +24,7 @@ _NEEDS_GUARD = (
     "each process that is started imports the main module of the program, which would start processes again: "
     'put the statements that the program runs under `if __name__ == "__main__":`'
 )
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def processors() -> int:
@@ -26,18 +32,100 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Pool(NamedTuple):
-    """A pool of processes. begun: done as soon as the first one works: its number. children: those started so far."""
+class Pool:
+    """Processes that do tasks. Each has a pipe of its own, which a thread of this process serves.
 
-    executor: "ProcessPoolExecutor"
-    begun: "Future[int]"
-    children: "Sequence[BaseProcess]"
+    The pools of the standard library share locks and pipes among their processes: if one is killed while it writes or
+    waits, they wait for it for ever. Here nothing is shared, so that every process can be killed whatever it does.
+
+    begun: done as soon as the first process works: its number. children: the processes started so far.
+    """
+
+    def __init__(self, count: int, context: "BaseContext", begin: Callable[[Any], None], given: Any) -> None:
+        self._count, self._context = count, context
+        self._first = pickle.dumps((_begin, (begin, given)), pickle.HIGHEST_PROTOCOL)  # what each process does first
+        self._tasks: SimpleQueue[tuple[bytes, Future[Any]] | None] = SimpleQueue()  # None ends a thread
+        self._is_broken, self._submitted = False, 0
+        self.begun: Future[int] = Future()
+        self.children: list[BaseProcess] = []
+        self._start()
+
+    def submit(self, task: Callable[..., Any], /, *given: Any) -> "Future[Any]":
+        """Let a process do a task; one more is started if all have had one. Raises BrokenExecutor."""
+        sent, done = pickle.dumps((task, given), pickle.HIGHEST_PROTOCOL), Future[Any]()
+        if len(self.children) <= self._submitted and len(self.children) < self._count:
+            self._start()
+        self._submitted += 1
+        self._tasks.put((sent, done))
+        if self._is_broken:
+            self._refuse_tasks()
+            raise BrokenExecutor("a process has ended")
+        return done
 
     def check_guard(self) -> None:
-        """Raise RuntimeError if the pool is broken because the main module has no guard; see `check_guard`."""
-        self.executor.shutdown(cancel_futures=True)  # its thread asks for exit codes, too, and must be done with it
-        if any(child.exitcode == _UNGUARDED for child in self.children):
+        """Raise RuntimeError if the first process ended because the main module has no guard; see `check_guard`."""
+        self.children[0].join(1)
+        if self.children[0].exitcode == _UNGUARDED:
             raise RuntimeError(_NEEDS_GUARD) from None
+
+    def close(self) -> None:
+        """End the processes at once, whatever they do."""
+        with without_interrupts():
+            for child in self.children:
+                child.kill()
+                self._tasks.put(None)
+        for child in self.children:
+            child.join()
+
+    def _start(self) -> None:
+        """Start one more process."""
+        ours, theirs = self._context.Pipe()
+        try:
+            with without_interrupts(), theirs:
+                child = self._context.Process(target=_work, args=(theirs,), daemon=True)  # type: ignore[attr-defined]
+                child.start()
+                self.children.append(child)
+                Thread(target=self._serve, args=(ours,), daemon=True).start()
+        except BaseException:  # an interrupt among them
+            self.close()
+            raise
+
+    def _serve(self, pipe: "Connection") -> None:
+        """Send a process one task after the other, and take what each gives; if the process ends, nobody does any."""
+        done: Future[Any] = Future()
+        try:
+            with pipe:
+                self._exchange(pipe, self._first, done)
+                if not self.begun.done():
+                    self.begun.set_result(done.result())
+                while (item := self._tasks.get()) is not None:
+                    sent, done = item
+                    if done.set_running_or_notify_cancel():
+                        self._exchange(pipe, sent, done)
+        except (EOFError, OSError):  # the process has ended
+            pass
+        finally:
+            self._is_broken = True
+            for waiting in (done, self.begun):
+                if not waiting.done():
+                    waiting.set_exception(BrokenExecutor("a process has ended"))
+            self._refuse_tasks()
+
+    @staticmethod
+    def _exchange(pipe: "Connection", sent: bytes, done: "Future[Any]") -> None:
+        pipe.send_bytes(sent)
+        given, error = pickle.loads(pipe.recv_bytes())  # noqa: S301 - from a process that this one started
+        if error is None:
+            done.set_result(given)
+        else:
+            done.set_exception(error)
+
+    def _refuse_tasks(self) -> None:
+        """End the tasks that no process has begun."""
+        while not self._tasks.empty():
+            item = self._tasks.get()
+            if item is not None and item[1].set_running_or_notify_cancel():
+                item[1].set_exception(BrokenExecutor("a process has ended"))
 
 
 def check_guard() -> None:
@@ -58,39 +146,66 @@ def start(count: int, begin: Callable[[Any], None], given: Any, context: "BaseCo
     context: how they are started; by default each is a new interpreter, which imports the main module again, as
     `multiprocessing` explains. An interrupt is for this process alone, and if it is gone, they end.
     """
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - late: it takes a fifth of a start
-    from multiprocessing import active_children, get_context  # noqa: PLC0415 - likewise
+    from multiprocessing import get_context  # noqa: PLC0415 - late: it takes a tenth of a start
 
     check_guard()
-    count, context = min(count, _MOST_PROCESSES), context or get_context("spawn")
-    executor = ProcessPoolExecutor(count, context, _begin, (begin, given))
-    with without_interrupts():
-        begun = executor.submit(os.getpid)
-    return Pool(executor, begun, active_children())
+    return Pool(min(count, _MOST_PROCESSES), context or get_context("spawn"), begin, given)
 
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Hold interrupts back; a process that is started meanwhile never gets one."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Hold interrupts back until the end; a process that is started meanwhile never gets one.
+
+    The system may give a signal to any thread, whatever this one blocks, and Python then calls its handler in the main
+    thread: so the handlers are held back too.
+    """
+    held: list[int] = []
+    handlers = {
+        each: signal.signal(each, lambda number, _: held.append(number))
+        for each in _SIGNALS
+        if current_thread() is main_thread() and callable(signal.getsignal(each))
+    }
+    masks = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if before is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+        for number in held[:1]:
+            signal.raise_signal(number)
 
 
-def _begin(begin: Callable[[Any], None], given: Any) -> None:
-    """Prepare a process of the pool."""
+def _work(pipe: "Connection") -> None:
+    """Do what comes through a pipe, in a process of the pool, until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
     Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        while True:
+            task, given = pickle.loads(pipe.recv_bytes())  # noqa: S301 - from the process that started this one
+            pipe.send_bytes(pickle.dumps(_done(task, given), pickle.HIGHEST_PROTOCOL))
+    except (EOFError, OSError):  # the process that started it has closed the pipe
+        pass
+
+
+def _done(task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[Any, LedgerError | MemoryError | None]:
+    """Return what a task returns, and None; or None, and what it raises."""
+    try:
+        return task(*given), None
+    except (LedgerError, MemoryError) as error:
+        return None, error
+
+
+def _begin(begin: Callable[[Any], None], given: Any) -> int:
+    """Prepare this process. Returns its number."""
     begin(given)
+    return os.getpid()
 
 
 def _end_with_parent() -> None:
-    """End this process if the one that started it is gone; the pool alone would wait for its tasks for ever."""
+    """End this process if the one that started it is gone; a task of which nobody takes the result may be long."""
     from multiprocessing import connection, parent_process  # noqa: PLC0415 - see `start`
 
     parent = parent_process()

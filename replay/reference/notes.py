@@ -346,8 +346,9 @@ UNITS: tuple[tuple[str, str], ...] = (
 )
 EXIT_CODES = _paragraphs("""
 If a signal ends the command, the exit code is 128 plus the number of the signal, as in shells: 130 for Ctrl-C, 143 for
-SIGTERM. A signal is the usual way to end `follow`, which then exits with 0. If the reader of a pipe closes it early,
-that is not an error.
+SIGTERM. One signal ends every command within two seconds, and a second one ends it at once; what was recorded before
+stays recorded. A signal is the usual way to end `follow`, which then exits with 0. If the reader of a pipe closes it
+early, that is not an error.
 """)
 CHECKS = _paragraphs("""
 `verify` reads every row and reports whether each check passes. `--only CHECK` runs that check and those that it

@@ -2,12 +2,11 @@
 
 import logging
 import os
-import signal
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Generic, Protocol, cast
 
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 LONG, WORTH = 8 * 2**20, 40_000
 AHEAD = 2  # blocks that are sent before they are needed: one that is read, and one that waits for it
 Reader = Callable[[bytes], ForecastColumns | None]
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _logger = logging.getLogger(__name__)
 
 
@@ -70,7 +68,7 @@ class ReadAhead(Generic[Block]):
     def _sent(self, pool: Pool, block: Block) -> "Future[bytes | None] | None":
         """Send a block; None if there is nobody to read it."""
         try:
-            return pool.executor.submit(_read, self._blocks.send(block))
+            return pool.submit(_read, self._blocks.send(block))
         except BrokenExecutor:
             self._give_up()
             return None
@@ -112,20 +110,14 @@ class ReadAhead(Generic[Block]):
             return
         try:
             self._pool = start(1, _begin, self._blocks.reader)
-        # a system without locks between processes, or with no room for more; a process that may not have others
-        except (NotImplementedError, OSError, RuntimeError, AssertionError):
+        # a system with no room for more processes; a process that may not have others
+        except (OSError, RuntimeError, AssertionError):
             self._give_up()
 
-    def close(self, *, at_once: bool = False) -> None:
-        """End the other process, and do not wait for one that is still starting. at_once: whatever it does."""
-        if self._pool is None:
-            return
-        executor, begun, _ = self._pool
-        is_begun = begun.done() and begun.exception() is None
-        if at_once and is_begun:
-            with suppress(ProcessLookupError):
-                os.kill(begun.result(), _KILL)
-        executor.shutdown(wait=is_begun, cancel_futures=True)
+    def close(self) -> None:
+        """End the other process, whatever it does: all that is still wanted has been taken."""
+        if self._pool is not None:
+            self._pool.close()
         self._pool = None
 
     def _give_up(self) -> None:
@@ -150,10 +142,8 @@ def reading_ahead(blocks: SentBlocks[Block], size: int | None) -> Iterator[Comma
         if size is not None and size >= LONG:
             ahead.start()
         yield ahead
-    except BaseException:  # an interrupt among them
-        ahead.close(at_once=True)
-        raise
-    ahead.close()
+    finally:
+        ahead.close()
 
 
 def size_of(file: IO[bytes]) -> int | None:

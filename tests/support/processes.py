@@ -118,4 +118,4 @@ def _run(arguments: list[str], environment: dict[str, str], memory: int, pipes: 
     if memory:
         setrlimit(RLIMIT_AS, (memory, memory))
     sys.argv = ["forecast-ledger", *arguments]
-    import_module("forecast_ledger.replay.cli.main").main()
+    import_module("forecast_ledger.__main__").run()

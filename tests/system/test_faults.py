@@ -69,9 +69,7 @@ def start(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Process:
 @pytest.fixture(autouse=True)
 def none_outlives_its_test() -> Iterator[None]:
     """End all processes that the test started, whether it passed or failed."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # else a shell's background job ignores it
     yield
-    signal.signal(signal.SIGINT, before)
     for process in STARTED:
         if process.poll() is None:
             process.kill()

@@ -1,13 +1,22 @@
-"""A program that starts processes, and has no guard, is told so; nothing is started without end."""
+"""Processes do tasks and can be ended at any moment; a program that has no guard is told so."""
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.engines import pool
 from tests.support.given import contest, entry, forecast, opened, resolution
 
 REPLAYED = """
@@ -89,3 +98,92 @@ def test_a_program_with_a_guard_starts_processes(folder: Path, program: str, don
     ended = run(folder, program.format(guard=GUARD))
     assert (ended.returncode, ended.stderr, ended.stdout) == (0, "", done)
     assert len((folder / "runs").read_text().split()) > 1
+
+
+def twice(number: int) -> int:
+    """A task."""
+    return 2 * number
+
+
+def much(_: int) -> bytes:
+    """A task whose result does not go into a pipe at once."""
+    return bytes(10**8)
+
+
+def damaged(_: int) -> None:
+    """A task that finds damage."""
+    raise Corrupt(7, "found")
+
+
+def nothing(_: object) -> None:
+    """How a process begins that needs nothing."""
+
+
+@pytest.fixture
+def two() -> Iterator[pool.Pool]:
+    """Two processes at most."""
+    started = pool.start(2, nothing, None)
+    yield started
+    started.close()
+
+
+def test_tasks_are_done_by_as_many_processes_as_were_asked_for(two: pool.Pool) -> None:
+    """Results and errors are those of each task; a process is started when there is a task for it."""
+    assert two.submit(twice, 0).result() == 0
+    assert len(two.children) == 1
+    results = [two.submit(twice, number) for number in range(1, 9)]
+    assert [result.result() for result in results] == [*range(2, 18, 2)]
+    assert len(two.children) == 2
+    with pytest.raises(Corrupt, match="found"):
+        two.submit(damaged, 0).result()
+    assert two.submit(twice, 4).result() == 8
+
+
+def in_the_middle(two: pool.Pool) -> "Future[bytes]":
+    """A task whose process is writing its result, or will in a moment."""
+    large: Future[bytes] = two.submit(much, 0)
+    two.begun.result()
+    while not large.running():
+        time.sleep(0.001)
+    return large
+
+
+def test_a_process_that_is_killed_in_the_middle_of_a_result_ends_all_tasks(two: pool.Pool) -> None:
+    """Nobody waits for the rest of it, nor for a task that no process is left to do."""
+    large = in_the_middle(two)
+    os.kill(two.begun.result(), signal.SIGKILL)
+    with pytest.raises(BrokenExecutor):
+        large.result(timeout=10)
+    with pytest.raises(BrokenExecutor):
+        two.submit(twice, 1).result(timeout=10)
+
+
+def test_processes_that_are_stopped_are_ended_too(two: pool.Pool) -> None:
+    """Their tasks end with an error, and no process is left."""
+    large = in_the_middle(two)
+    os.kill(two.begun.result(), signal.SIGSTOP)
+    begun = time.monotonic()
+    two.close()
+    assert time.monotonic() - begun < 5
+    with suppress(BrokenExecutor):  # it may have been complete
+        large.result(timeout=10)
+    assert not any(child.is_alive() for child in two.children)
+
+
+def test_interrupts_are_held_back_whichever_thread_the_system_gives_them_to() -> None:
+    """If this thread blocks them, another takes them: the handler is called at the end."""
+    handled: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: handled.append(number))
+    stop = threading.Event()
+    other = threading.Thread(target=stop.wait)
+    other.start()
+    try:
+        with pool.without_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+            assert handled == []
+        assert handled == [signal.SIGINT]
+    finally:
+        stop.set()
+        other.join()
+        signal.signal(signal.SIGINT, before)

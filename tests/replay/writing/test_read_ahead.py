@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -32,12 +32,19 @@ from tests.support.effort import times
 from tests.support.given import DAY, NOW, opened
 
 
-class Here(Executor):
+class Here:
     """A pool whose process is this one: what is sent is pickled; a task is done when its result is wanted."""
 
     def __init__(self, _: int, begin: Callable[[Any], None], given: Any) -> None:
         self._given = begin, pickle.dumps(given)
         self.results: list[bytes | None] = []
+        self.begun = self.submit(os.getpid)
+
+    def check_guard(self) -> None:
+        """The main module has one."""
+
+    def close(self) -> None:
+        """Nothing is to be ended."""
 
     def submit(self, task: Callable[..., Any], /, *sent: Any, **_: Any) -> Future[Any]:
         """Do a task."""
@@ -47,11 +54,6 @@ class Here(Executor):
         done.set_result(task(*sent))
         self.results += [done.result()] * len(sent)
         return done
-
-
-def begun(pool_here: Here) -> Any:
-    """Return a pool as `start` does."""
-    return pool.Pool(cast("ProcessPoolExecutor", pool_here), pool_here.submit(os.getpid), ())
 
 
 @pytest.fixture
@@ -64,9 +66,9 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[Here]:
     monkeypatch.setattr(read_ahead, "WORTH", 1)
     started: list[Here] = []
 
-    def start(*given: Any) -> Any:
+    def start(*given: Any) -> Here:
         started.append(Here(*given))
-        return begun(started[-1])
+        return started[-1]
 
     monkeypatch.setattr(read_ahead, "start", start)
     return started
@@ -181,11 +183,13 @@ def is_held_back() -> bool:
 
 def test_a_process_that_is_starting_gets_no_interrupt() -> None:
     """It would print where it was; this process gets one again as soon as the other is started."""
-    with pool.start(1, nothing, None).executor as started:
+    started = pool.start(1, nothing, None)
+    try:
         with pool.without_interrupts():
-            other = started.submit(is_held_back)
             assert is_held_back()
-        assert (other.result(), is_held_back()) == (True, False)
+        assert (started.submit(is_held_back).result(), is_held_back()) == (True, False)
+    finally:
+        started.close()
 
 
 def killed(_: bytes) -> None:
@@ -194,8 +198,8 @@ def killed(_: bytes) -> None:
 
 
 def no_pool(*_: Any) -> None:
-    """A system that has no locks between processes."""
-    raise NotImplementedError("no semaphores")
+    """A system that has no room for another process."""
+    raise BlockingIOError("resource temporarily unavailable")
 
 
 class Daemon(Here):
@@ -207,7 +211,7 @@ class Daemon(Here):
 
 
 @pytest.mark.usefixtures("pools")
-@pytest.mark.parametrize("how", ["killed", "broken", "no locks", "a daemon"])
+@pytest.mark.parametrize("how", ["killed", "broken", "no room", "a daemon"])
 def test_without_the_other_process_the_rest_is_read_here(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -225,7 +229,7 @@ def test_without_the_other_process_the_rest_is_read_here(
 
         monkeypatch.setattr(Here, "submit", broken)
     else:
-        monkeypatch.setattr(read_ahead, "start", no_pool if how == "no locks" else lambda *given: begun(Daemon(*given)))
+        monkeypatch.setattr(read_ahead, "start", no_pool if how == "no room" else Daemon)
 
     class Waiting(ReadAhead[Any]):
         def take(self, count: int) -> Any:
