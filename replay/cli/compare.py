@@ -8,7 +8,7 @@ import click
 
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.colour import GREEN, RED
-from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
+from forecast_ledger.replay.console.replaying import Location, replay_log, say_season, segments_options
 from forecast_ledger.replay.console.shell import (
     FINDINGS,
     USAGE,
@@ -22,7 +22,6 @@ from forecast_ledger.replay.console.shell import (
     require_name,
     require_projection,
     say,
-    say_as_of,
 )
 from forecast_ledger.replay.console.view import Look, View, table_options
 
@@ -96,7 +95,7 @@ def compare(
     missing = [difference for difference in found if difference.row == "missing"]
     if len(comparison.contests) == 1 and any({*each.key}.isdisjoint(comparison.contests) for each in missing):
         say(f"the file has rows of one contest only; to compare no other: --contest {quote(*comparison.contests)}")
-    say_as_of(season.checkpoint)
+    say_season(season)
     if found:
         sys.exit(FINDINGS)
 

@@ -257,6 +257,7 @@ def _as_json(answer: "Explanation") -> Iterable[str]:
         "parts": answer.parts,
         "others": answer.others,
         "events": answer.events,
+        "since": [*answer.since],
         "as_of": answer.checkpoint._asdict(),
     }
     yield json.format(escape_json(json.encode(plain).decode()), indent=2)
@@ -266,6 +267,10 @@ def _print(answer: "Explanation", view: View) -> None:
     """Print the number, its parts, its rule, the participants it depends on, and the events."""
     print_pairs({name: _mark_position(name, value) for name, value in answer.number.items()}, view)
     print()
+    for words in answer.since:
+        print_pairs({"changed since": words}, view)
+    if answer.since:
+        print()
     parts = [{name: _mark_position(name, value) for name, value in part.items()} for part in answer.parts]
     note = print_table(list(parts[0]), parts, view, _PARTS) if parts else print("no parts")
     print()

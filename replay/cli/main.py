@@ -24,7 +24,7 @@ from forecast_ledger.replay.cli import (
 )
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.menu import WIDTH, Menu
-from forecast_ledger.replay.console.replaying import Location, memory_option, replay_log, segments_options
+from forecast_ledger.replay.console.replaying import Location, memory_option, replay_log, say_season, segments_options
 from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
@@ -112,7 +112,11 @@ def leaderboard(log: Location, contest: str, as_of: str | None, name: str, view:
     emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))
     if trading:
         say("this is the trading board; the scores of forecasts are in the table leaderboard")
-    say_as_of(season.checkpoint)
+    entered = len(season.projections.facts.contests[contest].entries)
+    counted = len(season.projections.scored(contest).questions.answers)
+    if counted < entered:
+        say(f"{counted:,} of the {entered:,} questions of {contest} have an answer that counts")
+    say_season(season, [contest])
 
 
 @main.command(epilog="Example: forecast-ledger table season.db scores --format csv")
@@ -163,7 +167,7 @@ def table(
         if since is not None or until is not None:
             built = built.between("at", first, end)
     emit_table(built, view)
-    say_as_of(season.checkpoint)
+    say_season(season, None if "contest" in names else ())
 
 
 def _portfolios(projections: "Projections", view: View, since: int | None, until: int | None) -> "tuple[Table, View]":
@@ -313,7 +317,7 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
     table = season.projections.table("prizes").only("contest", contest)
     emit_table(table, view, Look(keep=("participant", "prize", "paid")))
     say("already paid; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
-    say_as_of(season.checkpoint)
+    say_season(season, [contest])
     different = [row["participant"] for row in table.rows() if row["prize"] != row["paid"]]
     if different:
         say(f"paid amounts differ from the sealed board for {', '.join(different)}; `verify` names the log positions")

@@ -8,7 +8,7 @@ import click
 
 from forecast_ledger.replay.cli.audit import read_checkpoint_file
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import Location, segments_options
+from forecast_ledger.replay.console.replaying import Location, say_season, segments_options
 from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
@@ -62,7 +62,7 @@ def report(log: Location, out: str, contests: tuple[str, ...], specs: str | None
     with progress("read") as watch:
         season = written(log, out, contests=contests, specs=specs, name=name, as_of=parse_cut(as_of), watch=watch)
     say(f"wrote {out}")
-    say_as_of(season.checkpoint)
+    say_season(season, contests or None)
 
 
 @click.command(epilog="Example: forecast-ledger plot season.db board board.svg --contest plain")

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
+from forecast_ledger.replay.console.replaying import Location, replay_log, say_season, segments_options
 from forecast_ledger.replay.console.shell import (
     FINDINGS,
     FINE,
@@ -22,7 +22,6 @@ from forecast_ledger.replay.console.shell import (
     report_errors,
     require_projection,
     say,
-    say_as_of,
 )
 from forecast_ledger.replay.console.view import Look, View, table_options
 
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
 )
 @click.option("--correlations", is_flag=True, help="With several --rules: print how alike the ranks are, as a table.")
 @click.option(
+    "--unsealed", "unseal", is_flag=True, help="Show --contest as if it were not sealed: with the answers of now."
+)
+@click.option(
     "--contest",
     metavar="CONTEST",
     shell_complete=completion.ids("contest"),
@@ -63,6 +65,7 @@ def what_if(
     show: str | None,
     rule_sets: tuple[str, ...],
     correlations: bool,
+    unseal: bool,
     contest: str | None,
     as_of: str | None,
     name: str,
@@ -72,26 +75,24 @@ def what_if(
     """Show what more commands or other rules would change in a table.
 
     COMMANDS has one JSON object per line. They are decided as by `append`, but on a copy of the log in memory; nothing
-    is written. With --rules, the contest is scored by other rules. Each value that would differ is one line. Refusals
-    are written to stderr as by `append`, and the exit code is then 1.
+    is written. With --rules, the contest is scored by other rules; with --unsealed, a sealed contest by the answers of
+    now. Each value that would differ is one line. Refusals are written to stderr as by `append`, and the exit code is
+    then 1.
 
     With several --rules, the board of the contest is printed instead: rank and score of each participant under its own
     rules and under each of these, and how alike the ranks are. @FILE is a JSON file; `rules` lists the presets.
     """
+    from forecast_ledger.replay.explain.what_if import under_rules, what_is_missing
     from forecast_ledger.replay.reading import lookup
+    from forecast_ledger.replay.reading.changed_answers import unsealed
 
     several = len(rule_sets) > 1
-    if several and show not in {None, "leaderboard"}:
-        fail("several --rules print the leaderboard: leave out --show", USAGE)
-    if correlations and not several:
-        fail("--correlations needs several --rules", USAGE)
-    if show is None and not several:
-        fail("give --show TABLE, or several --rules", USAGE)
+    _check_usage(show, several=several, correlations=correlations)
     show = require_projection(show or "leaderboard")
-    if file is None and not rule_sets:
-        fail("give a file of commands, or --rules, or both", USAGE)
-    if rule_sets and contest is None:
-        fail("--rules needs --contest", USAGE)
+    if file is None and not rule_sets and not unseal:
+        fail("give a file of commands, --rules or --unsealed, or several of them", USAGE)
+    if (rule_sets or unseal) and contest is None:
+        fail(f"{'--rules' if rule_sets else '--unsealed'} needs --contest", USAGE)
     if contest is not None and not rule_sets and not _has_contest_column(show):
         fail(f"the table {show} has no column contest: leave out --contest", USAGE)
     before = replay_log(log, name, as_of)
@@ -100,18 +101,33 @@ def what_if(
         after, refused = _appended(log, file, name, before, errors)
     if contest is not None:
         lookup.find_contest(after.facts, contest)
+        if unseal:
+            after = unsealed(after, contest)
     if several and contest is not None:
         _compare_rules(before.projections, after, contest, rule_sets, correlations, view)
     else:
         if rule_sets and contest is not None:
-            from forecast_ledger.replay.explain.what_if import under_rules
-
             after = under_rules(after, contest, read_rules(rule_sets[0]))
         only = contest if not rule_sets or _has_contest_column(show) else None  # other tables are shown whole
-        _show(_table(before.projections, show, only), _table(after, show, only), view)
+        old, new = _table(before.projections, show, only), _table(after, show, only)
+        _show(old, new, view)
+        if contest is not None and contest in before.projections.facts.contests:
+            own, other = (each.facts.contests[contest].opened.rules for each in (before.projections, after))
+            if note := what_is_missing(own, other, contest, new):
+                say(note)
     say("nothing was written")
-    say_as_of(before.checkpoint)
+    say_season(before, () if contest is None else [contest])
     sys.exit(FINDINGS if refused else FINE)
+
+
+def _check_usage(show: str | None, *, several: bool, correlations: bool) -> None:
+    """Refuse options that do not go with the number of rule sets. several: whether there is more than one."""
+    if several and show not in {None, "leaderboard"}:
+        fail("several --rules print the leaderboard: leave out --show", USAGE)
+    if correlations and not several:
+        fail("--correlations needs several --rules", USAGE)
+    if show is None and not several:
+        fail("give --show TABLE, or several --rules", USAGE)
 
 
 def read_rules(text: str) -> "RuleSet":

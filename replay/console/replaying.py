@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forecast_ledger.replay.console.shell import USAGE, fail, parse_cut, progress, report_errors, say
+from forecast_ledger.replay.console.shell import USAGE, fail, parse_cut, progress, report_errors, say, say_as_of
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.engines.engines import Choice
@@ -104,3 +104,15 @@ def replay_log(
 
     with progress("read") as watch:
         return replay(log, name, parse_cut(as_of), watch, engine=engine, tables=tables, memory=memory)
+
+
+def say_season(season: "Replay", contests: Collection[str] | None = None) -> None:
+    """Say on stderr which answers changed after a board was sealed, and up to which row of the log the season goes.
+
+    contests: those that were printed; by default all.
+    """
+    from forecast_ledger.replay.reading.changed_answers import every_seal_note
+
+    for note in every_seal_note(season.projections, contests):
+        say(note)
+    say_as_of(season.checkpoint)

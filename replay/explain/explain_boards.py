@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.imputation import missing_scores
-from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow
+from forecast_ledger.projections.boards.leaderboard import TAKES, TOO_FEW, BoardRow
 from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
@@ -24,7 +24,8 @@ from forecast_ledger.projections.scores.coverage import mean_kind
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, LogSource, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.descriptions import describe_board, describe_rules, describe_total
+from forecast_ledger.replay.reading.changed_answers import seal_notes
+from forecast_ledger.replay.reading.descriptions import describe_board, describe_rules, describe_total, least_forecasts
 
 NEIGHBOURS = 3  # rows on either side of a rank
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
@@ -91,8 +92,12 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
                 "remainder": nine(Fraction(rest, total)),
                 "one_more": winner.prize // unit - units,
                 "prize": money(winner.prize),
+                "because": "" if winner.prize else why_nothing(opened, places[winner.participant], own),
             }
         )
+    for part in parts if all(part["because"] == "" for part in parts) else ():
+        del part["because"]
+    worth = dict(zip([winner.participant for winner in winners], counted_takes, strict=True)).get(participant, 0)
     mine = next(
         (part for part in parts if part["participant"] == participant), {"prize": "0.00", "share": nine(Fraction(0))}
     )
@@ -101,6 +106,7 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
         **number_key("prize", contest, place),
         "prize": mine["prize"],
         "share": mine["share"],
+        **({} if Fraction(mine["prize"]) else {"because": why_nothing(opened, place, worth)}),
         "pool": money(pool),
         "payable_unit": money(unit),
         "least_prize": money(rules.least_prize),
@@ -112,6 +118,24 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
     words = f"the pool in proportion to takes ({TAKES[rules.take].words})"
     words += ", in payable units by largest remainder, ties by id"
     return explanation(reading, opened, number, parts, words)
+
+
+def why_nothing(contest: Contest, place: BoardRow, counted: int) -> str:
+    """Say why somebody's prize is 0. counted: the take that counts, 0 if it is dropped."""
+    rules, pool, least = contest.opened.rules, contest.opened.pool, money(contest.opened.rules.least_prize)
+    on = f"it has forecasts on {place.forecast_on:,} of the {place.questions:,} questions that count so far"
+    asked = " and ".join(least_forecasts(rules))
+    reasons = {
+        f"the rules {rules.name} have no take": rules.take == "none",
+        "the contest has no pool": pool == 0,
+        f"excluded as {place.excluded}: {on}, and a prize needs {asked}": place.excluded == TOO_FEW,
+        f"excluded as {place.excluded}, so that there is no prize": bool(place.excluded),
+        "the take is 0": place.take is None or not place.take.positive,
+        f"the pool is below the least prize of {least}": pool < rules.least_prize,
+        f"its share of the pool is below the least prize of {least}": counted == 0,
+        f"its share of the pool is below the payable unit of {money(contest.opened.payable_unit)}": True,
+    }
+    return next(reason for reason, holds in reasons.items() if holds)
 
 
 def rank(source: LogSource, contest: str, participant: str) -> Explanation:
@@ -242,9 +266,9 @@ def explanation(
         "enrolled": len(contest.enrolments),
         "excluded": len(contest.levels),
     }
-    return Explanation(
-        number, describe_rules(contest.opened.rules, contest.position, words), parts, others, about, reading.checkpoint
-    )
+    rule = describe_rules(contest.opened.rules, contest.position, words)
+    since = seal_notes(Projections(reading.facts), contest.opened.contest, number["participant"])
+    return Explanation(number, rule, parts, others, about, reading.checkpoint, (*since,))
 
 
 def _by_question(projections: Projections, contest: str, participant: str) -> Iterator[dict[str, Any]]:

@@ -30,6 +30,7 @@ from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
 from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.changed_answers import changed_answers, unsealed
 from forecast_ledger.replay.reading.descriptions import describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_parts, open_store
@@ -54,7 +55,8 @@ class Explanation(NamedTuple):
 
     number: its kind, its key, its value, and amounts that are not in the parts. parts: rows whose `contribution`, or a
     similar column, adds up to it. rule: how it is computed, with the source of the rule. others: the other
-    participants that it depends on. events: the events that it depends on, in log order.
+    participants that it depends on. events: the events that it depends on, in log order. since: answers that it depends
+    on and that changed after the contest was sealed, and what it would be with the answers of now, in words.
     """
 
     number: dict[str, Any]
@@ -63,6 +65,7 @@ class Explanation(NamedTuple):
     others: dict[str, Any]
     events: list[dict[str, Any]]
     checkpoint: Checkpoint
+    since: tuple[str, ...] = ()
 
 
 class LogReading(NamedTuple):
@@ -161,7 +164,20 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
         others=_others(facts, narrowed, facts.forecasts.on(questions.code, questions.as_of), participant),
         events=[reading.summary(event) for event in reading.selected if _concerns(event.event, participant, facts)],
         checkpoint=reading.checkpoint,
+        since=_since(projections, contest, participant, row["score"]),
     )
+
+
+def _since(projections: Projections, contest: str, participant: str, score: str) -> tuple[str, ...]:
+    """Say if the answer changed after the contest was sealed, and what the score would be with the answer of now."""
+    facts = projections.facts
+    changed = changed_answers(facts, facts.contests[contest])
+    if not changed:
+        return ()
+    now = next(unsealed(projections, contest).table("scores").only("participant", participant).rows(), None)
+    told = "there would be no score" if now is None else f"score {now['score']} for {score}"
+    words = f"the answer changed after {contest} was sealed: {changed[0].words(facts)}"
+    return (words, f"with the answer of now, if {contest} were not sealed: {told}")
 
 
 def _outcome(answer: Answer) -> str:

@@ -10,9 +10,12 @@ from forecast_ledger.ledger.deciding.contests import check_rule_set
 from forecast_ledger.ledger.model.commands import malformed_refusal
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.scorability import why_unscorable
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.replay.reading import lookup
+
+_PRIZE = {"take", "prize"}  # columns that are empty without a take
 
 
 def parse_rule_set(text: str) -> RuleSet:
@@ -59,6 +62,21 @@ def under_rules(projections: Projections, contest: str, rules: RuleSet) -> Proje
     _check_scorable(facts, current, rules)
     opened = structs.replace(current.opened, rules=rules)
     return Projections(replace(facts, contests=facts.contests | {contest: replace(current, opened=opened)}))
+
+
+def what_is_missing(before: RuleSet, rules: RuleSet, contest: str, shown: Table) -> str:
+    """Say what a table does not have of a contest under other rules, "" if it lacks nothing.
+
+    before: the contest's own rules. shown: the rows of the contest under the other rules.
+    """
+    table = shown.name
+    asked = table == "prizes" or (before.take != "none" and any(column.name in _PRIZE for column in shown.columns))
+    if rules.take == "none" and asked:
+        with_take = ", ".join(name for name, preset in PRESETS.items() if preset.take != "none")
+        return f"the rules {rules.name} have no take, so nobody has a prize; presets with a take: {with_take}"
+    if len(shown):
+        return ""
+    return f"the table {table} has no rows of {contest} under the rules {rules.name}; it has {CATALOGUE[table].meaning}"
 
 
 def _check_scorable(facts: Facts, contest: Contest, rules: RuleSet) -> None:

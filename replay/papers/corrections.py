@@ -8,10 +8,9 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.papers.evidence import Correction
+from forecast_ledger.replay.reading.changed_answers import BOARDS
 from forecast_ledger.replay.reading.replay import Watch, open_store
 
-# Table -> what a correction can move of a row; the first that differ say that it moved.
-BOARDS = {"leaderboard": ("rank", "prize", "score"), "arena_leaderboard": ("rank", "total")}
 _MOVES = 2  # columns of which one must differ: a score can change without consequence
 Row = dict[str, Any]
 _Boards = dict[tuple[str, str], dict[str, Row]]  # table and contest -> participant -> row

@@ -15,6 +15,7 @@ from forecast_ledger.replay.reading.outcome_names import OutcomeNames
 from forecast_ledger.replay.reading.replay import Watch, open_store
 
 HOUR = 3_600 * 10**6  # µs
+MOST_AFTER_CLOSE = 50  # forecasts after the close that are listed
 WORST = 10  # late entries that are listed
 _ANSWERS = (events.QuestionResolved, events.QuestionAnnulled)
 _FOLLOWS = (events.PositionSettled, events.PositionRefunded, events.TradesVoided, events.SettlementReversed)
@@ -46,15 +47,23 @@ class Correction(NamedTuple):
     questions: tuple[str, ...]
 
 
+class Move(NamedTuple):
+    """An event that moved the times of a question, or closed it early; closed_at: its end before, µs."""
+
+    recorded: Recorded
+    closed_at: int
+
+
 @dataclass(slots=True)
 class Evidence:
     """The events that a working paper lists.
 
     allowed: how late an entry may be, µs. events: how many there are; imported: how many have a time of receipt from
     elsewhere. late: how many were recorded longer after the instant that they claim than is allowed; worst: the
-    latest of them, and of those that claim an instant after their recording (ahead); by_type: both by type of event.
-    after_close: forecasts that were recorded at or after the close of their question, which they claim to precede.
-    exclusions, revocations, corrections: in log order.
+    latest of them, and of those that claim an instant after their recording (ahead), without forecasts after the close;
+    by_type: both by type of event. after_close: how many forecasts were recorded at or after the close of their
+    question, which they claim to precede; last_after_close: those farthest from it, each after the close.
+    exclusions, annulments, moves, revocations, corrections: in log order; moves are of the times of questions.
     """
 
     allowed: int
@@ -63,9 +72,12 @@ class Evidence:
     late: int = 0
     ahead: int = 0
     after_close: int = 0
+    last_after_close: list[tuple[int, Recorded]] = field(default_factory=list)
     by_type: dict[str, Lateness] = field(default_factory=dict)
     worst: list[Recorded] = field(default_factory=list)
     exclusions: list[Recorded] = field(default_factory=list)
+    annulments: list[Recorded] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
     revocations: list[Revocation] = field(default_factory=list)
     corrections: list[Correction] = field(default_factory=list)
     names: OutcomeNames = field(default_factory=OutcomeNames)
@@ -83,13 +95,22 @@ class Evidence:
         self.late += sum(lateness(recorded) > self.allowed for recorded in apart)
         for recorded in apart:
             self._count(recorded)
-        self.worst = nlargest(WORST, [*self.worst, *apart], key=lambda each: (abs(lateness(each)), -each.position))
+        after = [*self.last_after_close]
         for recorded in page:
             self.names.learn(recorded.event)
-            self.after_close += self._is_after_close(recorded)
+            late = self._after_close(recorded)
+            if late is not None:
+                self.after_close += 1
+                after.append((late, recorded))
             self._follow_answers(recorded)
             if isinstance(recorded.event, events.ParticipantExcluded):
                 self.exclusions.append(recorded)
+            elif isinstance(recorded.event, events.QuestionAnnulled):
+                self.annulments.append(recorded)
+        self.last_after_close = nlargest(MOST_AFTER_CLOSE, after, key=lambda each: (each[0], -each[1].position))
+        closed = {each.position for _, each in after}
+        others = [each for each in apart if each.position not in closed]
+        self.worst = nlargest(WORST, [*self.worst, *others], key=lambda each: (abs(lateness(each)), -each.position))
 
     def _count(self, recorded: Recorded) -> None:
         """Count an entry that is late or ahead with those of its type."""
@@ -98,16 +119,26 @@ class Evidence:
         counts.ahead += late < 0
         counts.furthest = max(counts.furthest, late, key=abs)
 
-    def _is_after_close(self, recorded: Recorded) -> bool:
+    def _after_close(self, recorded: Recorded) -> int | None:
+        """Follow the close of each question; return how long after it a forecast was recorded, µs, else None."""
         event = recorded.event
         match event:
-            case events.QuestionOpened() | events.QuestionRescheduled() if event.closes_at is not None:
+            case events.QuestionOpened():
                 self._closes_at[event.question] = event.closes_at
+            case events.QuestionRescheduled():
+                self.moves.append(Move(recorded, self._closes_at[event.question]))
+                if event.closes_at is not None:
+                    self._closes_at[event.question] = event.closes_at
             case events.QuestionClosed():
+                self.moves.append(Move(recorded, self._closes_at[event.question]))
                 self._closes_at[event.question] = event.at
-            case events.ForecastMade():
-                return recorded.recorded_at >= self._closes_at[event.question]
-        return False
+            case events.ForecastMade() if recorded.recorded_at >= self._closes_at[event.question]:
+                return recorded.recorded_at - self._closes_at[event.question]
+        return None
+
+    def answer(self, question: str) -> Recorded | None:
+        """Return the answer or annulment of a question that is not revoked."""
+        return None if question in self._revoked else self._answers.get(question)
 
     def _follow_answers(self, recorded: Recorded) -> None:
         """Keep answers and revocations, and join those that follow each other."""

@@ -1,7 +1,9 @@
 """A working paper: the verdict on a log, its contests and their money, and the entries that ask for a second look."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from operator import itemgetter
 from os import PathLike, fspath
 from pathlib import Path
 from shlex import join
@@ -11,16 +13,17 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.core.values import MONEY, format_fixed, format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.rules import LEVELS, RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.audit.checkpoint import CheckpointDifferences, SavedCheckpoint, compare_with_checkpoint
 from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_checks
-from forecast_ledger.replay.papers.corrections import BOARDS, Move, moves
-from forecast_ledger.replay.papers.evidence import HOUR, Correction, Evidence, Revocation, collect, lateness
+from forecast_ledger.replay.papers.corrections import Move, moves
+from forecast_ledger.replay.papers.evidence import HOUR, WORST, Correction, Evidence, Revocation, collect, lateness
 from forecast_ledger.replay.papers.lookalikes import lookalikes, plain_id
+from forecast_ledger.replay.reading.changed_answers import BOARDS, changed_answers, changed_rows, seal_notes, sentences
 from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch
 from forecast_ledger.replay.reading.version import code_version
@@ -30,8 +33,11 @@ from forecast_ledger.replay.report.sections import contest_facts
 
 MOST_REVOCATIONS = 100  # that are listed
 MOST_CORRECTIONS = 200  # of which it is worked out what they moved
+MOST_LISTED = 100  # annulments, moved times, exclusions
+MOST_CHANGED = 100  # rows of a sealed board that are listed
 MOST_CHANGES = 20  # rows of boards that are listed for a correction
 DIGESTS = ("questions", "scores", "leaderboard", "prizes", "arena_leaderboard", "journal", "trial_balance")
+_ORDER = "those of answers that a sealed board rests on first, then the newest"
 _FINE = (("day", 24 * HOUR), ("hour", HOUR), ("minute", HOUR // 60), ("second", 10**6))
 
 
@@ -94,17 +100,25 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
     command += ["--as-of", str(position)] * (not verification.damage)
     command += ["--late", f"{late // 10**6}s"] * (late != HOUR) + ["--name", name] * (name != "main")
     command += ["--checkpoint", "FILE"] * (checkpoint is not None)
-    sections = [_checks(verification)]
+    sections, says = [_checks(verification)], verdict(verification)
     if not verification.damage:
         facts, evidence = collect(log, name, position, late, watch)
         season = Replay(verification.head, Projections(facts))
-        corrected = evidence.corrections[:MOST_CORRECTIONS]
+        changed = {name: answers for name in sorted(facts.contests)
+                   if (answers := changed_answers(facts, facts.contests[name]))}  # fmt: skip
+        sealed = {answer.first.position for answers in changed.values() for answer in answers}
+        corrected = _followed(evidence.corrections, sealed)
         effects = [*zip(corrected, moves(log, name, corrected, watch), strict=True)]
+        if changed:
+            rest = "board rests" if len(changed) == 1 else "boards rest"
+            says += f" {len(changed):,} sealed {rest} on answers that changed since."
+            sections.append(_changed_since(season.projections, [*changed]))
         sections += [_checkpoint(season, name), *_contests(season.projections), _trial_balance(season)]
-        sections += [_late(evidence), _revocations(evidence, effects), _exclusions(evidence), _alike(season)]
+        sections += [_late(evidence), _revocations(evidence, effects, sealed)]
+        sections += [_annulments(evidence), _moved_times(evidence), _exclusions(evidence), _alike(season)]
     sections += [_unchecked(verification), _signature()]
     title = f"Working paper: {shown}" + f", ledger {name}" * (name != "main")
-    return Audit(Paper(title, verdict(verification), sections, join(command)), verification)
+    return Audit(Paper(title, says, sections, join(command)), verification)
 
 
 def _compared(verification: Verification, found: CheckpointDifferences, position: int) -> Verification:
@@ -134,6 +148,44 @@ def _checks(verification: Verification) -> Section:
     sheet = Sheet("Checks", ["check", "found", "log position", "says"], rows)
     findings = [str(each) for each in (*verification.damage, *verification.differences)]
     return Section("What was checked", findings, [], [sheet])
+
+
+def _changed_since(projections: Projections, names: Sequence[str]) -> Section:
+    """Return what these sealed contests, whose answers changed since, would be now, and the prizes that were paid."""
+    words = ["A sealed board does not change. What is listed here rests on answers that no longer stand."]
+    sheets = []
+    for name in names:
+        words.append(sentences(seal_notes(projections, name)[:1]))
+        moved, paid = changed_rows(projections, name), projections.facts.contests[name].paid
+        rows = [
+            [
+                name,
+                each.participant,
+                *(_moved(row, column) for column in BOARDS["leaderboard"] for row in (each.sealed, each.now)),
+                _money(paid[each.participant].amount if each.participant in paid else 0),
+            ]
+            for each in moved
+        ]
+        if not rows:
+            words.append(f"With the answers of now, every rank, prize and score of {name} would be the same.")
+            continue
+        columns = [f"{column} {when}" for column in BOARDS["leaderboard"] for when in ("sealed", "now")] + ["paid"]
+        caption = f"{name}, sealed and with the answers of now"
+        sheets.append(_cut(Sheet(caption, ["contest", "participant", *columns], rows, frozenset(columns)), name))
+    return Section("Sealed boards whose answers changed", words, [], sheets)
+
+
+def _cut(sheet: Sheet, contest: str) -> Sheet:
+    """Return the first rows of the differences of a board; the caption says how many there are and how to see all."""
+    if len(sheet.rows) <= MOST_CHANGED:
+        return sheet
+    told = f"{sheet.caption}: the first {MOST_CHANGED} of {len(sheet.rows):,} rows"
+    shown = f"`what-if LOG --unsealed --contest {contest} --show leaderboard` prints all"
+    return sheet._replace(caption=f"{told}; {shown}", rows=sheet.rows[:MOST_CHANGED])
+
+
+def _money(amount: int) -> str:
+    return format_fixed(amount, MONEY, least=2)
 
 
 def _checkpoint(season: Replay, name: str) -> Section:
@@ -210,19 +262,15 @@ def _late(evidence: Evidence) -> Section:
     if evidence.after_close:
         told = f"{count(evidence.after_close, 'forecast')}, recorded at or after the close of the question"
         words.append(f"{told}, and {'claims' if evidence.after_close == 1 else 'claim'} to be made before it.")
+    sheets = [_after_close(evidence)] * bool(evidence.after_close)
     columns = ["log position", "type", "claims", "recorded", "late by", "says"]
     rows = [
-        [
-            str(each.position),
-            event_type(each.event),
-            format_instant(each.event.at),
-            format_instant(each.recorded_at),
-            duration(lateness(each)),
-            sentence(each.event, evidence.names.of),
-        ]
+        [str(each.position), event_type(each.event), *_times(each, lateness(each)), _says(each, evidence)]
         for each in evidence.worst
     ]
-    sheets = [Sheet(f"The worst {len(rows)}", columns, rows, frozenset({"late by"}))] * bool(rows)
+    told = f"The worst {len(rows)}" + " besides" * bool(evidence.after_close)
+    told += "; `log LOG` lists every entry with both instants" * (len(rows) == WORST)
+    sheets += [Sheet(told, columns, rows, frozenset({"late by"}))] * bool(rows)
     counts = [
         [name, f"{each.late:,}", f"{each.ahead:,}", duration(each.furthest)]
         for name, each in sorted(evidence.by_type.items())
@@ -230,6 +278,26 @@ def _late(evidence: Evidence) -> Section:
     numbers = ["late", "ahead", "farthest by"]
     sheets += [Sheet("By type of entry", ["type", *numbers], counts, frozenset(numbers))] * bool(counts)
     return Section("Late and back-dated entries", words, [], sheets)
+
+
+def _after_close(evidence: Evidence) -> Sheet:
+    """Return the forecasts that were recorded at or after the close of their question, the latest first."""
+    columns = ["log position", "claims", "recorded", "after the close by", "says"]
+    rows = [
+        [str(each.position), *_times(each, late), _says(each, evidence)] for late, each in evidence.last_after_close
+    ]
+    caption = "Forecasts recorded at or after the close"
+    if len(rows) < evidence.after_close:
+        caption += f": the latest {len(rows)} of {evidence.after_close:,}; `log LOG --type forecast_made` lists all"
+    return Sheet(caption, columns, rows, frozenset(columns[3:4]))
+
+
+def _times(recorded: Recorded, late: int) -> list[str]:
+    return [format_instant(recorded.event.at), format_instant(recorded.recorded_at), duration(late)]
+
+
+def _says(recorded: Recorded, evidence: Evidence) -> str:
+    return sentence(recorded.event, evidence.names.of)
 
 
 def _claimed(number: int) -> str:
@@ -240,13 +308,27 @@ def _entries(number: int) -> str:
     return count(number, "entry", "entries")
 
 
-def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Move]]]) -> Section:
-    """Return the answers that were revoked. effects: corrections, and what each moved on boards."""
+def _followed(corrections: Sequence[Correction], sealed: set[int]) -> list[Correction]:
+    """Return the corrections whose effects are worked out, in log order.
+
+    sealed: log positions of revocations of answers that sealed boards rest on.
+    """
+    matters = {each for each in corrections for position in sealed if each.first <= position <= each.last}
+    chosen = sorted(corrections, key=lambda each: (each not in matters, -each.first))[:MOST_CORRECTIONS]
+    return sorted(chosen)
+
+
+def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Move]]], sealed: set[int]) -> Section:
+    """Return the answers that were revoked. effects: corrections, and what each moved on boards.
+
+    sealed: as in `_followed`.
+    """
     revoked, corrections = evidence.revocations, evidence.corrections
     if not revoked:
         return Section("Answers that were revoked", ["None."], [], [])
     columns = ["log position", "question", "answer", "reason", "next answer"]
-    rows = [_revoked(each, evidence) for each in revoked[:MOST_REVOCATIONS]]
+    ordered = sorted(revoked, key=lambda each: (each.recorded.position not in sealed, -each.recorded.position))
+    rows = [_revoked(each, evidence) for each in ordered[:MOST_REVOCATIONS]]
     sheets = [Sheet("Answers that were revoked", columns, rows)]
     for correction, found in effects:
         sheets += _changes(correction, found)
@@ -258,10 +340,13 @@ def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Mo
         words.append("No rank, prize or total differs.")
     if len(rows) < len(revoked):
         words.append(
-            f"Only the first {len(rows)} of {len(revoked):,} are listed; `log --type resolution_revoked` lists all."
+            f"Only {len(rows)} of {len(revoked):,} are listed: {_ORDER}; `log LOG --type resolution_revoked` lists all."
         )
     if len(effects) < len(corrections):
-        words.append(f"Only the first {len(effects)} of {len(corrections):,} corrections were followed.")
+        words.append(
+            f"Only {len(effects)} of {len(corrections):,} corrections were followed: {_ORDER}; "
+            "`diff LOG @FROM @TO`, from just before a revocation to the new answer, follows any other."
+        )
     return Section("Answers that were revoked, and what they moved", words, [], sheets)
 
 
@@ -315,17 +400,59 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+def _annulments(evidence: Evidence) -> Section:
+    """Return the questions that were annulled, with their reasons."""
+    columns = ["log position", "question", "trades", "reason", "in force"]
+    rows = []
+    for each in evidence.annulments:
+        event: Any = each.event
+        in_force = evidence.answer(event.question) is each
+        rows.append([str(each.position), event.question, event.policy, event.reason, "yes" if in_force else "no"])
+    words = [] if rows else ["No question was annulled."]
+    return Section("Questions that were annulled", words, [], _listed("Annulments", columns, rows, "question_annulled"))
+
+
+def _moved_times(evidence: Evidence) -> Section:
+    """Return the times of questions that were moved, and the questions that were closed early."""
+    columns = ["log position", "at", "recorded", "end before", "says"]
+    rows = [
+        [
+            str(each.position),
+            format_instant(each.event.at),
+            format_instant(each.recorded_at),
+            format_instant(ended),
+            _says(each, evidence) + ", closed early" * isinstance(each.event, events.QuestionClosed),
+        ]
+        for each, ended in evidence.moves
+    ]
+    words = [] if rows else ["No times were moved, and no question was closed early."]
+    sheets = _listed("Moved times", columns, rows, "question_rescheduled", "question_closed")
+    return Section("Moved times", words, [], sheets)
+
+
+def _listed(caption: str, columns: list[str], rows: list[list[str]], *types: str) -> list[Sheet]:
+    """Return rows about events of these types as a table, the newest of many."""
+    if len(rows) > MOST_LISTED:
+        see = " and ".join(f"`log LOG --type {each}`" for each in types)
+        caption += f": the newest {MOST_LISTED} of {len(rows):,}; {see} {'list' if len(types) > 1 else 'lists'} all"
+    return [Sheet(caption, columns, rows[-MOST_LISTED:])] * bool(rows)
+
+
 def _exclusions(evidence: Evidence) -> Section:
     columns = ["log position", "contest", "participant", "level", "reason", "in force"]
     told = [(each.position, event) for each in evidence.exclusions for event in [_exclusion(each)]]
-    last = {(event.contest, event.participant): position for position, event in told}
+    told.sort(key=lambda each: (each[1].contest, LEVELS.index(each[1].level), each[0]))
+    last = {(event.contest, event.participant): position for position, event in sorted(told, key=itemgetter(0))}
     rows = [
         [str(position), event.contest, event.participant, event.level, event.reason,
          "yes" if last[event.contest, event.participant] == position else "replaced"]
         for position, event in told
     ]  # fmt: skip
-    words = [] if rows else ["Nobody was excluded."]
-    return Section("Exclusions", words, [], [Sheet("Exclusions", columns, rows)] * bool(rows))
+    counts = Counter((event.contest, event.level) for position, event in told
+                     if last[event.contest, event.participant] == position)  # fmt: skip
+    words = [f"In force in {contest}: {count:,} as {level}." for (contest, level), count in counts.items()]
+    sheets = _listed("Exclusions", columns, rows, "participant_excluded")
+    return Section("Exclusions", words or ["Nobody was excluded."], [], sheets)
 
 
 def _exclusion(recorded: Recorded) -> events.ParticipantExcluded:

@@ -75,13 +75,19 @@ def describe_board(rules: RuleSet) -> str:
     'total: the sum of weight x score; take: coverage x e^total; ranked by take'
     """
     take = "" if rules.take == "none" else f"; take: {TAKES[rules.take].words}"
-    words = f"total: {describe_total(rules)}{take}; ranked by {rules.rank_by}"
-    if rules.least_questions:
-        words += f", with forecasts on at least {rules.least_questions:,} questions"
-    if rules.least_share_ppm:
-        share = format_fixed(rules.least_share_ppm, 10**4)
-        words += f", {'and ' if rules.least_questions else ''}with forecasts on at least {share}% of the questions"
-    return words
+    least = " and ".join(f"with {words}" for words in least_forecasts(rules))
+    return f"total: {describe_total(rules)}{take}; ranked by {rules.rank_by}" + f", {least}" * bool(least)
+
+
+def least_forecasts(rules: RuleSet) -> list[str]:
+    """Return what a participant needs for a rank and a prize.
+
+    >>> least_forecasts(RuleSet(name="x", least_questions=5, least_share_ppm=950_000))
+    ['forecasts on at least 5 questions', 'forecasts on at least 95% of the questions']
+    """
+    share = f"{format_fixed(rules.least_share_ppm, 10**4)}% of the questions"
+    needed = {f"{rules.least_questions:,} questions": rules.least_questions, share: rules.least_share_ppm}
+    return [f"forecasts on at least {words}" for words, least in needed.items() if least]
 
 
 def describe_total(rules: RuleSet) -> str:

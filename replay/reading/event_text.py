@@ -123,11 +123,19 @@ def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:
     return f"{event.participant} on {event.question}: {forecast}{until}"
 
 
+def answer_text(outcome: int, value: str, payouts: Sequence[int], names: Sequence[str]) -> str:
+    """Return the answer of a resolution in words. names: of the outcomes of its question.
+
+    >>> answer_text(1, "", (), ("yes", "no")), answer_text(2, "3.5", (), ())
+    ('no', '3.5')
+    """
+    paid = f"payouts {_chances(payouts, names)}" if payouts else ""
+    return shorten(value or paid or _outcome(outcome, names), _LONGEST)
+
+
 def _resolution(event: events.QuestionResolved, outcomes: Outcomes) -> str:
-    names = outcomes(event.question)
-    paid = f"payouts {_chances(event.payouts, names)}" if event.payouts else ""
-    answer = event.value or paid or _outcome(event.outcome, names)
-    return f"{event.question}: {shorten(answer, _LONGEST)}, known at {instant_text(event.known_at)}"
+    answer = answer_text(event.outcome, event.value, event.payouts, outcomes(event.question))
+    return f"{event.question}: {answer}, known at {instant_text(event.known_at)}"
 
 
 def _contest(event: events.ContestOpened) -> str:

@@ -12,6 +12,7 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.changed_answers import seal_notes, sentences
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch, replay
 from forecast_ledger.replay.reading.version import code_version
 from forecast_ledger.replay.report.chart_parts import KnownTables, count
@@ -145,6 +146,8 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
     picture = draw(season.projections, chosen)
     if picture is None:
         raise Refused("nothing_standing", "contest", chosen, f"it has nothing to show as {kind}")
+    if notes := seal_notes(season.projections, chosen):
+        picture = picture._replace(note=f"{picture.note} {sentences(notes)}".strip())
     write_file(Path(out), write(picture))
     return picture
 

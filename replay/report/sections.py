@@ -9,6 +9,7 @@ from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.replay.reading.changed_answers import counted_answers, seal_notes, sentences
 from forecast_ledger.replay.reading.descriptions import describe_board, describe_score
 from forecast_ledger.replay.report.account_sections import account_parts, accounts, trading_facts
 from forecast_ledger.replay.report.board_sections import leaderboard_part
@@ -68,6 +69,8 @@ def contest_section(
         parts.append(part)
     if traded and "profit" in pictures:
         findings = [pictures["profit"].title]
+    if notes := seal_notes(projections, name):
+        findings = [sentences(notes[:1]).removesuffix("."), *findings]
     parts += _questions_part(projections, name) + [part for part in others if part is not None]
     figures = [
         Figure(picture.title, picture.note, to_svg(picture), _table(picture.columns, picture.rows))
@@ -102,9 +105,16 @@ def _questions_part(projections: Projections, name: str) -> list[Part]:
     for row in rows:
         is_paid = row["state"] == "resolved" and row["outcome"] is None and row["value"] is None
         row["answer"] = "by payouts" if is_paid else row["value"] or row["outcome"]
-    columns = ("question", *["title"] * any(row["title"] for row in rows), "state", "answer")
-    kinds = kinds_of(projections, "questions") | {"answer": "text"}
-    return [Part("Questions", "", "Questions", short_table(kinds, rows, columns))]
+    columns = ["question", *["title"] * any(row["title"] for row in rows), "state", "answer"]
+    kinds = kinds_of(projections, "questions") | {"answer": "text", "counted": "text"}
+    counted = counted_answers(projections.facts, projections.facts.contests[name])
+    for row in rows:
+        row["counted"] = counted.get(row["question"], "")
+    note = ""
+    if counted:
+        columns.append("counted")
+        note = "“State” and “answer” are of now; “counted” is the answer that the sealed board rests on, if it changed."
+    return [Part("Questions", note, "Questions", short_table(kinds, rows, columns))]
 
 
 def _pictures(projections: Projections, name: str) -> tuple[dict[str, Picture], list[str]]:
@@ -142,6 +152,8 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
         told.append(
             ("Sealed", f"at log position {row['sealed_at']}, when the log had the digest {row['sealed_digest']}")
         )
+    if notes := seal_notes(projections, row["contest"]):
+        told.append(("Changed since", sentences(notes)))
     told.append(("Rules", rules.name))
     if rules.trading is not None:
         told += trading_facts(rules.trading, row["currency"])

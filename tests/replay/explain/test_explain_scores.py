@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Spot
-from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.rules import PRESETS, Level, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_boards as boards
@@ -26,11 +27,13 @@ from tests.support.given import (
     contest,
     day,
     entry,
+    exclusion,
     forecast,
     opened,
     removal,
     resolution,
     withdrawal,
+    won,
 )
 from tests.system.test_stories import ARENA, AUTOCAST, BRIER, DAILY, DATA, FAQ, METACULUS, expected
 
@@ -231,6 +234,54 @@ def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Log
     assert (found.number["prize"], found.number["paid"]) == ("108.00", None)
 
 
+RELATIVE = PRESETS["relative-2022-04"]
+TOO_FEW = (
+    "excluded as too_few_questions: it has forecasts on 1 of the 1 questions that count so far, and a prize needs "
+    "forecasts on at least 2 questions"
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "excluded", "because"),
+    [
+        ({"rules": "baseline"}, None, "the rules baseline have no take"),
+        ({"pool": 0}, None, "the contest has no pool"),
+        ({}, "no_prize", "excluded as no_prize, so that there is no prize"),
+        ({}, "no_rank", "excluded as no_rank, so that there is no prize"),
+        (
+            {"rules": structs.replace(RELATIVE, least_questions=2)},
+            None,
+            TOO_FEW,
+        ),
+        ({"rules": "peer-2024-03"}, None, "the take is 0"),
+        (
+            {"rules": structs.replace(RELATIVE, least_prize=20 * 10**6)},
+            None,
+            "the pool is below the least prize of 20.00",
+        ),
+        (
+            {"rules": structs.replace(RELATIVE, least_prize=4 * 10**6)},
+            None,
+            "its share of the pool is below the least prize of 4.00",
+        ),
+        ({"payable_unit": 10}, None, "its share of the pool is below the payable unit of 10.00"),
+    ],
+)
+def test_a_prize_of_nothing_says_why(
+    tmp_path: Path, fields: dict[str, Any], excluded: Level | None, because: str
+) -> None:
+    """Yes, called at 0.8 and 0.4, is worth 6.67 and 3.33 of a pool of 10; each rule leaves bob without his part."""
+    story = won(chances={"ada": "0.8", "bob": "0.4"}, **fields)
+    if excluded is not None:
+        story.insert(-1, exclusion(participant="bob", level=excluded))
+    with Ledger.open(tmp_path / "log.db") as ledger:
+        assert {type(each).__name__ for each in ledger.handle_many(oracle.with_ids(story))} == {"Receipt"}
+    found = boards.prize(LogSource(tmp_path / "log.db"), "cup", "bob")
+    assert (found.number["prize"], found.number["because"]) == ("0.00", because)
+    parts = {part["participant"]: part.get("because") for part in found.parts}
+    assert parts.get("bob", because) == because
+
+
 def test_a_rank_is_told_with_its_neighbours_and_by_how_much(log: Log) -> None:
     """The differences are of published takes under the older rules, of totals under the newer."""
     found = boards.rank(LogSource(log(METACULUS)), "plain", "A")
@@ -343,7 +394,7 @@ def test_the_command_prints_a_table_or_one_json_object(log: Log) -> None:
     said = json.loads(plain.stdout)
     assert list(said) == [
         "explained", "contest", "question", "participant", "score", "coverage", "attainable", "numerator",
-        "denominator", "outcome", "resolved", "rule", "parts", "others", "events", "as_of",
+        "denominator", "outcome", "resolved", "rule", "parts", "others", "events", "since", "as_of",
     ]  # fmt: skip
     assert "score        -0.330438960" in text.stdout.splitlines()
     assert "resolved     #32" in text.stdout.splitlines()

@@ -300,3 +300,15 @@ def test_the_example_in_the_help_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     example = (main.commands[command].epilog or "").partition("Example: forecast-ledger ")[2]
     result = run(*shlex.split(example))
     assert (result.exit_code, result.stdout != "") == (FINE, True), result.stderr
+
+
+def test_a_rule_set_without_a_take_or_without_rows_says_so(log: str) -> None:
+    """Under `baseline`, which has no take, nobody has a prize, and presets that have one are named."""
+    asked = ("what-if", log, "--contest", "plain", "--rules")
+    for table in ("prizes", "leaderboard"):
+        said = run(*asked, "baseline", "--show", table).stderr
+        assert "the rules baseline have no take, so nobody has a prize" in said
+        assert "peer-2024-03" in said
+    assert "no take" not in run(*asked, "baseline", "--show", "scores").stderr
+    assert "no take" not in run(*asked, "peer-2024-03", "--show", "prizes").stderr
+    assert "the table wis_parts has no rows" in run(*asked, "baseline", "--show", "wis_parts").stderr

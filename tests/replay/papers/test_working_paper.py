@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from forecast_ledger import audit, replay
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, CloseQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, USAGE
+from forecast_ledger.replay.papers import working_paper
 from forecast_ledger.replay.papers.evidence import HOUR
 from forecast_ledger.replay.papers.working_paper import Paper, Section, Sheet
 from forecast_ledger.replay.writing.pay import prizes_from_log
@@ -182,10 +183,10 @@ def test_corrections_of_several_answers_are_told_apart(tmp_path: Path) -> None:
     paper = paper_of(written(tmp_path / "log.db", story))
     listed, *moved = section(paper, "Answers").sheets
     assert [row[1:3] + row[4:] for row in listed.rows] == [
-        ["a", "yes (#14)", "no (#17)"],
-        ["b", "yes (#15)", "no (#19)"],
         ["a", "no (#17)", "annulled (#22)"],
-    ]
+        ["b", "yes (#15)", "no (#19)"],
+        ["a", "yes (#14)", "no (#17)"],
+    ]  # the newest first
     assert [each.caption.partition("from ")[2] for each in moved] == ["log position 15 to 19", "log position 20 to 22"]
 
 
@@ -258,7 +259,7 @@ def test_exclusions_have_their_reasons(tmp_path: Path) -> None:
 
 
 def test_late_entries_are_counted_and_the_worst_are_shown(tmp_path: Path) -> None:
-    """Recorded on March 31; by what they claim, the worst first."""
+    """Recorded on March 31; by what they claim, the worst first, and the forecasts after the close apart."""
     commands = [*won()[:-2], forecast(participant="bob", at="2026-03-11T00:00:00Z")]
     path = written(tmp_path / "log.db", commands)
     with Ledger.open(path) as ledger:
@@ -268,11 +269,14 @@ def test_late_entries_are_counted_and_the_worst_are_shown(tmp_path: Path) -> Non
     assert 0 < earlier < len(claims)
     paper = paper_of(path, late=since)
     assert section(paper, "Late").words[0].startswith(f"{earlier} entries of {len(claims)}, recorded more than 21 days")
-    shown = sheet(paper, "Late")
+    after, shown = sheet(paper, "Late"), sheet(paper, "Late", 1)
+    assert [row[-1].partition(" on ")[0] for row in after] == ["ada", "bob"]
+    assert all(row[3] == "11 days" for row in after)  # the close was on the 20th
     assert len(shown) == earlier
+    assert {row[1] for row in shown} == {"question_opened", "contest_opened", "question_added"}
     assert shown[0][2] == "2026-03-05T00:00:00Z"
     assert sheet(paper_of(path, late=40 * 24 * HOUR), "Checkpoint")
-    assert section(paper_of(path, late=40 * 24 * HOUR), "Late").sheets == []
+    assert [each.rows for each in section(paper_of(path, late=40 * 24 * HOUR), "Late").sheets] == [after]
 
 
 @pytest.mark.parametrize("ending", [".md", ".html"])
@@ -384,3 +388,64 @@ def test_wrong_usage_is_said_in_one_line(tmp_path: Path, arguments: list[str], s
     result = run("audit", path, str(tmp_path / arguments[0]), *arguments[1:])
     assert (result.exit_code, said in result.stderr) == (USAGE, True)
     assert not (tmp_path / arguments[0]).exists()
+
+
+def test_a_revocation_that_a_sealed_board_rests_on_is_listed_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three revocations are listed, and one correction is followed: the sealed board's, then the newest."""
+    story: list[AnyCommand] = [*won(), revocation(), resolution(outcome="no"), contest("open", rules=BRIER)]
+    for name in ("a", "b"):
+        story += [opened(name), entry("open", name), forecast(name), resolution(name), revocation(name)]
+    monkeypatch.setattr(working_paper, "MOST_REVOCATIONS", 2)
+    monkeypatch.setattr(working_paper, "MOST_CORRECTIONS", 1)
+    paper = paper_of(written(tmp_path / "log.db", story))
+    found = section(paper, "Answers")
+    assert [row[1] for row in found.sheets[0].rows] == ["rain", "b"]
+    assert any(each.startswith("Only 2 of 3 are listed: ") and "log LOG --type" in each for each in found.words)
+    assert any(each.startswith("Only 1 of 3 corrections") for each in found.words)
+
+
+def test_annulments_and_moved_times_are_listed(tmp_path: Path) -> None:
+    """Annulments have their reasons, and whether they still stand; moved times have the end scheduled before."""
+    story: list[AnyCommand] = [opened("a"), opened("b"), rescheduling("a", reason="holiday")]
+    story += [CloseQuestion(at=day(15), question="b"), annulment("a"), annulment("b", reason="typo"), revocation("b")]
+    paper = paper_of(written(tmp_path / "log.db", story))
+    assert sheet(paper, "Questions that were annulled") == [
+        ["5", "a", "refund_cost", "no source", "yes"],
+        ["6", "b", "refund_cost", "typo", "no"],
+    ]
+    [moved, early] = sheet(paper, "Moved times")
+    assert (moved[0], moved[3]) == ("3", "2026-03-20T00:00:00Z")
+    assert moved[4] == "a closes 2026-03-23T00:00:00Z: holiday"
+    assert (early[0], early[3], early[4]) == ("4", "2026-03-20T00:00:00Z", "b, closed early")
+    empty = paper_of(written(tmp_path / "empty.db", [opened()]))
+    assert section(empty, "Moved times").words == ["No times were moved, and no question was closed early."]
+    assert section(empty, "Questions that were annulled").words == ["No question was annulled."]
+
+
+def test_long_lists_say_how_many_there_are_and_how_to_see_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three annulments the newest one is listed, and the caption has the count and the command."""
+    monkeypatch.setattr(working_paper, "MOST_LISTED", 1)
+    story: list[AnyCommand] = [command for name in "abc" for command in (opened(name), annulment(name))]
+    [found] = section(paper_of(written(tmp_path / "log.db", story)), "Questions that were annulled").sheets
+    assert [row[1] for row in found.rows] == ["c"]
+    assert found.caption == "Annulments: the newest 1 of 3; `log LOG --type question_annulled` lists all"
+
+
+def test_exclusions_are_listed_by_level(tmp_path: Path) -> None:
+    """By contest and level, the mildest first, with the number of those in force at each level."""
+    story: list[AnyCommand] = [contest()]
+    story += [exclusion(participant=who, level=level) for who, level in
+              (("ada", "hidden"), ("bob", "no_prize"), ("cyd", "no_rank"), ("ada", "no_prize"))]  # fmt: skip
+    paper = paper_of(written(tmp_path / "log.db", story))
+    assert [(row[2], row[3], row[5]) for row in sheet(paper, "Exclusions")] == [
+        ("bob", "no_prize", "yes"),
+        ("ada", "no_prize", "yes"),
+        ("cyd", "no_rank", "yes"),
+        ("ada", "hidden", "replaced"),
+    ]
+    assert section(paper, "Exclusions").words == [
+        "In force in cup: 2 as no_prize.",
+        "In force in cup: 1 as no_rank.",
+    ]

@@ -1,0 +1,172 @@
+"""Answers that changed after the board that rests on them was sealed, and what the board would be without the seal."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.columns import Contest, Facts, Settlement
+from forecast_ledger.replay.reading.event_text import answer_text
+
+# Table -> what a changed answer can move of a row; the first two say that it moved in consequence.
+BOARDS = {"leaderboard": ("rank", "prize", "score"), "arena_leaderboard": ("rank", "total")}
+MOST_SEALED = 2  # contests of which everything is said
+MOST_SAID = 5  # answers, and rows of boards, in a sentence
+Row = dict[str, Any]
+
+
+class ChangedAnswer(NamedTuple):
+    """An answer that a sealed board rests on, and what the log says since.
+
+    counted: the settlement that the board uses. first: the first settlement or revocation since. now: the last one.
+    """
+
+    question: str
+    counted: Settlement
+    first: Settlement
+    now: Settlement
+
+    def words(self, facts: Facts) -> str:
+        """Say which answer counted, what became of it, and what the answer is now, with their log positions."""
+        revoked = f", revoked by #{self.first.position}" * (not self.first.settles)
+        told = f"{self.question}: {answer_words(facts, self.counted)}{revoked}"
+        return told + f", now {answer_words(facts, self.now)}" * (self.now is not self.first or self.first.settles)
+
+
+class ChangedRow(NamedTuple):
+    """A row of a sealed leaderboard, and the same row if it were not sealed; None if it is not on the board."""
+
+    participant: str
+    sealed: Row | None
+    now: Row | None
+
+    def words(self) -> str:
+        """Say what would differ.
+
+        >>> row = {"rank": 2, "prize": "1.00", "score": "3.0"}
+        >>> ChangedRow("ada", row, row | {"rank": 1, "prize": "9.00"}).words()
+        'ada: rank 1 for 2, prize 9.00 for 1.00'
+        """
+        if self.sealed is None or self.now is None:
+            return f"{self.participant}: {'on the board' if self.sealed is None else 'not on the board'}"
+        names = [name for name in BOARDS["leaderboard"] if self.sealed[name] != self.now[name]]
+        told = [f"{name} {_value(self.now[name])} for {_value(self.sealed[name])}" for name in names]
+        return f"{self.participant}: {', '.join(told)}"
+
+
+def changed_answers(facts: Facts, contest: Contest) -> list[ChangedAnswer]:
+    """Return the answers on which a sealed board rests and which changed since, in the order of the changes."""
+    if contest.sealed is None or not facts.settlements or facts.settlements[-1].position <= contest.sealed.position:
+        return []
+    counted: dict[int, Settlement] = {}  # the last up to the seal, by question
+    since: dict[int, list[Settlement]] = {}
+    for each in facts.settlements:
+        if each.question in contest.entries:
+            if each.position <= contest.sealed.position:
+                counted[each.question] = each
+            elif each.question in counted and counted[each.question].settles:
+                since.setdefault(each.question, []).append(each)
+    return [
+        ChangedAnswer(facts.questions[code].question, counted[code], later[0], later[-1])
+        for code, later in since.items()
+    ]
+
+
+def counted_answers(facts: Facts, contest: Contest) -> dict[str, str]:
+    """Return what a sealed board counts of each question whose answer changed or came since, in words, by question."""
+    if contest.sealed is None:
+        return {}
+    known = {each.question: answer_words(facts, each.counted) for each in changed_answers(facts, contest)}
+    new = {facts.questions[each.question].question for each in facts.settlements
+           if each.question in contest.entries and each.position > contest.sealed.position}  # fmt: skip
+    return {question: known.get(question, "not answered yet") for question in sorted(new)}
+
+
+def unsealed(projections: Projections, name: str, *, alone: bool = False) -> Projections:
+    """Return the projections as if a contest were not sealed: with the answers that there are now.
+
+    alone: without the other contests. Accounts stay as they are: positions of a sealed contest are not settled again.
+    """
+    facts = projections.facts
+    others = {} if alone else facts.contests
+    return Projections(replace(facts, contests=others | {name: replace(facts.contests[name], sealed=None)}))
+
+
+def changed_rows(projections: Projections, name: str) -> list[ChangedRow]:
+    """Return the rows of a sealed leaderboard that would differ if it were not sealed, in the order of the board."""
+    old, new = (_rows(each, name) for each in (projections, unsealed(projections, name, alone=True)))
+    both = [ChangedRow(who, old.get(who), new.get(who)) for who in dict.fromkeys([*old, *new])]
+    return [row for row in both if _compared(row.sealed) != _compared(row.now)]
+
+
+def seal_notes(projections: Projections, name: str, participant: str | None = None) -> list[str]:
+    """Say which answers that a sealed board rests on changed since, and what the board would be now; [] if none did.
+
+    participant: only the row of this one.
+    """
+    facts, contest = projections.facts, projections.facts.contests[name]
+    changed = changed_answers(facts, contest)
+    if not changed or contest.sealed is None:
+        return []
+    one = len(changed) == 1
+    which = "an answer that changed since" if one else f"{len(changed):,} answers that changed since"
+    answers = _some([each.words(facts) for each in changed])
+    notes = [f"the board of {name} was sealed at log position {contest.sealed.position} with {which}: {answers}"]
+    rows = [each for each in changed_rows(projections, name) if participant in {None, each.participant}]
+    seen = "" if participant is None else f" for {participant}"
+    words = _some([each.words() for each in rows]) if rows else f"rank, prize and score would be the same{seen}"
+    notes.append(f"with the answers of now, if {name} were not sealed: {words}")
+    if name in projections.traded:
+        notes.append(f"accounts in {name} stay as they were settled")
+    return [*notes, f"to see every difference: what-if LOG --unsealed --contest {name} --show leaderboard"]
+
+
+def every_seal_note(projections: Projections, names: Collection[str] | None = None) -> list[str]:
+    """Say of contests, by default all of them, what `seal_notes` says; of more than a few, only which they are."""
+    contests = projections.facts.contests
+    changed = [
+        name
+        for name in (sorted(contests) if names is None else names)
+        if changed_answers(projections.facts, contests[name])
+    ]
+    if len(changed) <= MOST_SEALED:
+        return [note for name in changed for note in seal_notes(projections, name)]
+    told = f"{len(changed):,} contests were sealed with answers that changed since: {_some(changed, ', ')}"
+    return [told, "to see what changed: leaderboard LOG CONTEST, and of all contests: audit LOG paper.md"]
+
+
+def sentences(notes: Sequence[str]) -> str:
+    """Return notes as sentences.
+
+    >>> sentences(["rain: yes", "more"])
+    'Rain: yes. More.'
+    """
+    return " ".join(f"{note[:1].upper()}{note[1:]}." for note in notes)
+
+
+def answer_words(facts: Facts, answer: Settlement) -> str:
+    """Return an answer in words, with its log position."""
+    words = "annulled" if answer.settles else "no answer"
+    if answer.outcome >= 0 or answer.payouts:
+        names = facts.questions[answer.question].outcomes
+        words = answer_text(answer.outcome, answer.value, answer.payouts, names)
+    return f"{words} (#{answer.position})"
+
+
+def _some(words: Sequence[str], between: str = "; ") -> str:
+    """Return the first of some clauses, and how many there are besides."""
+    more = f"{between}and {len(words) - MOST_SAID:,} more" * (len(words) > MOST_SAID)
+    return between.join(words[:MOST_SAID]) + more
+
+
+def _rows(projections: Projections, name: str) -> dict[str, Row]:
+    rows = projections.table("leaderboard").only("contest", name).rows()
+    return {row["participant"]: row for row in rows}
+
+
+def _compared(row: Row | None) -> list[Any]:
+    return [] if row is None else [row[name] for name in BOARDS["leaderboard"]]
+
+
+def _value(value: Any) -> str:
+    return "none" if value is None else str(value)
