@@ -78,7 +78,6 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.ledger.model import commands, events, rules
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-    from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.core.table import Table
@@ -95,6 +94,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.readmodel.runner import Runner
     from forecast_ledger.replay.report.report import plot, report
     from forecast_ledger.replay.writing.append import append_lines as append
+    from forecast_ledger.replay.writing.pay import Ledger
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
 else:  # so that a type checker reports a name that is not offered
     # name -> the module below this package that defines it, and its name there; empty if it is that module itself
@@ -105,7 +105,7 @@ else:  # so that a type checker reports a name that is not offered
         "Conflict": ("ledger.core.errors", "Conflict"),
         "Corrupt": ("ledger.core.errors", "Corrupt"),
         "ForecastColumns": ("ledger.batching.forecast_columns", "ForecastColumns"),
-        "Ledger": ("ledger.storing.writer", "Ledger"),
+        "Ledger": ("replay.writing.pay", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
         "Projections": ("projections.catalogue.projection", "Projections"),
         "Receipt": ("ledger.batching.receipt", "Receipt"),

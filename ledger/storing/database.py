@@ -1,8 +1,8 @@
 """The interface of a database that keeps the rows of a ledger: read them, and write in turns."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from forecast_ledger.ledger.model.log import NewRows
 
@@ -27,6 +27,16 @@ def grouped(rows: Iterable[NewRow]) -> list[NewRows]:
         else:
             groups.append((position, topic, [row]))
     return [NewRows(*group) for group in groups]
+
+
+def each_name(fetch: Callable[[str, tuple[str]], Sequence[Sequence[Any]]], query: str) -> Iterator[str]:
+    """Return the names of the ledgers of a database, in its own order, without a look at every row.
+
+    query: of the first name after another one.
+    """
+    name = ""
+    while name := fetch(query, (name,))[0][0] or "":
+        yield name
 
 
 class TakenError(Exception):
@@ -76,6 +86,9 @@ class Rows(Protocol):
 
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows."""
+
+    def names(self) -> Iterator[str]:
+        """Return the names of the ledgers of the store, each once."""
 
     def has_unindexed(self, after: int) -> bool:
         """Return whether rows after a log position are in the table but missing from its index."""

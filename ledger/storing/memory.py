@@ -36,6 +36,10 @@ class Memory:
         """Return the last log position; `after` if there are no rows."""
         return self._after + len(self._rows)
 
+    def names(self) -> Iterator[str]:
+        """Return none: they are the rows of one ledger, without a store."""
+        return iter(())
+
     def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
         """Return False: there is no index."""
         return False

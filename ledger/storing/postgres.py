@@ -100,6 +100,10 @@ class Postgres:
         [(newest,)] = self._fetch(_NEWEST, (self._name,))
         return newest or 0
 
+    def names(self) -> Iterator[str]:
+        """See `Rows`."""
+        return database.each_name(self._fetch, f"SELECT min(originator_id) FROM {_TABLE} WHERE originator_id > %s")  # noqa: S608
+
     def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
         """Return False: a server maintains its own indexes."""
         return False

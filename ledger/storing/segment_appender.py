@@ -141,6 +141,10 @@ class _AppendedRows:
         with self._in_use():
             return self._target.end.position
 
+    def names(self) -> Iterator[str]:
+        """See `Rows`."""
+        return iter([self._name])
+
     def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
         """Return False: there is no index."""
         return False

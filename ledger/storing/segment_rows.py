@@ -70,6 +70,10 @@ class SegmentRows:
         """Return the last log position; 0 if there are no rows."""
         return self._ends[-1] if self._ends else 0
 
+    def names(self) -> Iterator[str]:
+        """See `Rows`."""
+        return iter([self.manifest.ledger])
+
     def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
         """Return False: there is no index."""
         return False

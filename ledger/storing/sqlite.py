@@ -111,6 +111,13 @@ class SQLite:
             [newest] = cursor.fetchone()
         return newest or 0
 
+    def names(self) -> Iterator[str]:
+        """See `Rows`."""
+        query = f"SELECT min(originator_id) FROM {_TABLE} WHERE originator_id > ?"  # noqa: S608
+        with self._datastore.transaction(commit=False) as cursor:
+            execute = cursor.sqlite_cursor.execute
+            yield from database.each_name(lambda *asked: execute(*asked).fetchall(), query)
+
     def has_unindexed(self, after: int) -> bool:
         """Return whether one of the last rows in the file is after a position.
 

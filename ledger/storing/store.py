@@ -3,9 +3,11 @@
 Import it late: eventsourcing, which it imports, changes `dataclasses` for the whole process.
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Condition
@@ -48,6 +50,15 @@ __all__ = [
 
 PAGE = 500  # rows; their events still fit into the processor's cache
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
+_SHOWN = 10  # names of ledgers in a message, at most
+# A path that was meant as an address: without it, a typing error would create a file of that name.
+_MISTYPED = re.compile(
+    r"\s*(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode|connect_timeout)\s*=.*"
+    r"|(?:postgres(?:ql)?|sqlite3?|mysql|mariadb|file|memory|https?|s3|gs):(?!//).*|[a-z][a-z0-9+.-]+:/(?!/).*"
+    r"|[\w.-]+:\d+|[^/]*@[^/]*:\d+",
+    re.IGNORECASE | re.DOTALL,
+)
+_ADDRESS = "postgresql://USER@HOST:PORT/DATABASE"
 _COPY = "keep a copy of the file, and import a backup or an export into a new one"
 
 
@@ -77,9 +88,30 @@ class Store:
         """Open a store; a file is created unless read_only. A folder of segments can only be read.
 
         An SQLite file must have no other tables than a ledger's; any other file is left unchanged. A PostgreSQL
-        database may have other tables. Raises Unavailable, Corrupt.
+        database may have other tables. Raises Absent (read_only, and the store has other ledgers, but none of this
+        name), Unavailable, Corrupt.
         """
-        return cls(rows_at(fspath(location), name, read_only=read_only), name)
+        store = cls(rows_at(fspath(location), name, read_only=read_only), name)
+        if read_only:
+            store._check_named()
+        return store
+
+    def _check_named(self) -> None:
+        """Raise Absent if the store has ledgers, but none of this name; an empty store is that of any ledger."""
+        try:
+            with suppress(Corrupt):  # who reads the log says where it is damaged
+                is_empty = not self.newest() and not self.read(0, 1)
+                if is_empty and (others := self.names()) and self.name not in others:
+                    names = ", ".join(map(repr, others[:_SHOWN])) + ", …" * (len(others) > _SHOWN)
+                    raise Absent(f"{self._rows.location}: there is no ledger named {self.name!r}; there is {names}")
+        except BaseException:
+            self.close()
+            raise
+
+    def names(self) -> list[str]:
+        """Return the names of the first ledgers of the store. Raises Unavailable, Corrupt."""
+        with self._in_use(), _translated(self._rows.location):
+            return [*islice(self._rows.names(), _SHOWN + 1)]
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
@@ -295,6 +327,9 @@ def _path(location: str) -> str | None:
     path = path_in(location)
     scheme, separator, rest = location.partition("://")
     if not separator or path != location:
+        if path == location and _MISTYPED.fullmatch(location):
+            remedy = f"write {_ADDRESS}, sqlite:///PATH, or a path; that of a file of this name begins with ./"
+            raise Unavailable(f"{redacted(location)}: an address has another form; {remedy}")
         return path
     if scheme == "sqlite":
         return unquote(rest.removeprefix("/"))  # sqlite:///relative, sqlite:////absolute
@@ -331,7 +366,7 @@ def _address(location: str) -> tuple[str, str, int, str, str]:
         reason = "the URL is malformed; in a user or password, write %40 for @, %2F for /, %3A for :"
         raise Unavailable(f"{redacted(location)}: {reason}") from None
     if url.query or url.fragment or url.path.count("/") != 1:
-        raise Unavailable(f"{redacted(location)}: write only postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+        raise Unavailable(f"{redacted(location)}: write only {_ADDRESS}")
     user, password = unquote(url.username or ""), unquote(url.password or "")
     return unquote(url.path.lstrip("/")), url.hostname or "localhost", port, user, password
 

@@ -45,6 +45,10 @@ class LazyRows:
         """As `Rows` has it."""
         return self._now().newest()
 
+    def names(self) -> Iterator[str]:
+        """As `Rows` has it."""
+        return self._now().names()
+
     def has_unindexed(self, after: int) -> bool:
         """As `Rows` has it."""
         return self._now().has_unindexed(after)

@@ -50,6 +50,10 @@ class OverlayRows:
         """As `Rows` has it."""
         return self._base.newest() if self._fork is None else self._own.newest()
 
+    def names(self) -> Iterator[str]:
+        """As `Rows` has it."""
+        return self._base.names()
+
     def has_unindexed(self, after: int) -> bool:
         """As `Rows` has it."""
         return (self._fork is None or after < self._fork) and self._base.has_unindexed(after)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
+from typing import Self
 
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
@@ -9,17 +10,43 @@ from forecast_ledger.ledger.core.values import Instant
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import PayPrizes
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
-from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.ledger.storing import writer
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 
 
 def prizes_from_log(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
-    """Return each winner's part of a contest's pool, 1e-6, from the pages of a log; the `prizes` of `Ledger.open`.
+    """Return each winner's part of a contest's pool, 1e-6, from the pages of a log; for `Ledger.open`.
 
     Later events do not change the prizes of a sealed board. Raises Corrupt, KeyError (no such contest).
     """
     return {prize.participant: prize.prize for prize in Projections(facts(pages)).prizes(contest) if prize.prize}
+
+
+class Ledger(writer.Ledger):
+    """A ledger in a store, which can also pay prizes. Threads may share it; processes may open the same store.
+
+    >>> from forecast_ledger import Ledger
+    >>> with Ledger.open(":memory:") as ledger:
+    ...     ledger.head().position
+    0
+    """
+
+    @classmethod
+    def open(
+        cls,
+        path_or_url: str | PathLike[str],
+        name: str = "main",
+        *,
+        clock: Callable[[], int] | None = None,
+        prizes: writer.Prizes | None = prizes_from_log,
+        segments: str | PathLike[str] | None = None,
+    ) -> Self:
+        """Open or create a ledger in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
+
+        Its arguments and errors are those of the ledger that it extends; prizes are computed from the log.
+        """
+        return super().open(path_or_url, name, clock=clock, prizes=prizes, segments=segments)
 
 
 def open_ledger(
@@ -29,17 +56,17 @@ def open_ledger(
     clock: Callable[[], int] | None = None,
     segments: str | PathLike[str] | None = None,
 ) -> Ledger:
-    """Open or create a ledger that can also pay prizes: `Ledger.open` with `prizes`, as the command line does.
+    """Open or create a ledger; `Ledger.open` is the same.
 
     >>> from forecast_ledger import open
     >>> with open(":memory:") as ledger:
     ...     list(ledger.read())
     []
     """
-    return Ledger.open(path_or_url, name, clock=clock, prizes=prizes_from_log, segments=segments)
+    return Ledger.open(path_or_url, name, clock=clock, segments=segments)
 
 
-def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:
+def pay(ledger: writer.Ledger, contest: str, at: Instant) -> Receipt | None:
     """Record the prizes of a finalized contest that are not recorded yet; return None if all are.
 
     If a log ends between two prizes, the rest is recorded, although the log has the command's id already. The ledger

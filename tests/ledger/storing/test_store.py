@@ -300,6 +300,50 @@ def unavailable(path: Path | str, *, read_only: bool = False) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "host=127.0.0.1 dbname=x",
+        "dbname = x",
+        "user=ada password=secret",
+        "service=ledgers",
+        "postgres:/x",
+        "postgresql:x",
+        "sqlite:/x.db",
+        "sqlite3:x.db",
+        "file:x.db",
+        "http:/example.org/x.db",
+        "mysql:x",
+        "HOST=h",
+        "127.0.0.1:5432",
+        "app@127.0.0.1:54817",
+    ],
+)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_address_that_is_mistyped_is_no_file(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
+) -> None:
+    """The remedy names the forms that there are, and no file is made. A file of such a name begins with ./"""
+    monkeypatch.chdir(tmp_path)
+    said = unavailable(address, read_only=read_only)
+    assert "write postgresql://USER@HOST:PORT/DATABASE, sqlite:///PATH, or a path" in said
+    assert "secret" not in said
+    assert [*tmp_path.iterdir()] == []
+    if "/" not in address:
+        Ledger.open(f"./{address}").close()
+        assert (tmp_path / address).is_file()
+
+
+@pytest.mark.parametrize(
+    "path", ["a=b.db", "2026-03-01T10:30.db", "hosts.db", "x:y.db", "spring: cup.db", "mail@home.db"]
+)
+def test_a_path_with_such_characters_is_a_file(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is an address of a known kind is refused."""
+    monkeypatch.chdir(tmp_path)
+    Ledger.open(path).close()
+    assert (tmp_path / path).is_file()
+
+
 @pytest.mark.parametrize("url", ["mysql://host/db", "mongodb+srv://x", "://"])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_an_unknown_scheme_is_refused(url: str, read_only: bool) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+import forecast_ledger
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -46,6 +47,7 @@ from tests.support.given import (
     prizes_paid,
     resolution,
     revocation,
+    won,
 )
 
 PAID_AT = day(28)
@@ -785,10 +787,21 @@ def test_a_log_that_is_not_there_is_not_started_to_pay_from(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
+def test_every_ledger_that_the_package_offers_can_pay() -> None:
+    """`Ledger.open` and `open` are one: a contest that one of them opened was paid by the other alone."""
+    for ledger in (forecast_ledger.Ledger.open(":memory:"), forecast_ledger.open(":memory:")):
+        with ledger:
+            receipts = ledger.handle_many(oracle.with_ids([*won(), payment()]))
+            assert type(ledger) is forecast_ledger.Ledger
+            assert all(isinstance(receipt, Receipt) for receipt in receipts)
+            paid = [each.event for page in ledger.read() for each in page if isinstance(each.event, PrizePaid)]
+            assert sum(event.amount for event in paid) == 10 * 10**6
+
+
 def test_a_ledger_of_another_name_has_contests_of_its_own(log: str) -> None:
     """Both ledgers are in one store."""
     result = run("pay", log, "cup", "--name", "other")
-    assert (result.exit_code, "it has: none" in result.stderr) == (USAGE, True)
+    assert (result.exit_code, "no ledger named 'other'; there is 'main'" in result.stderr) == (UNREADABLE, True)
     assert run("pay", log, "cup", "--name", "main").exit_code == FINE
 
 
