@@ -4,11 +4,8 @@ import os
 import stat
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
 
 from forecast_ledger.ledger.core.remote_files import open_remote
-
-_UNPACKED, _PACKED = 2**28, 100  # bytes of a row group; compression ratio allowed above that
 
 
 def open_regular(path: Path, most: int | None = None) -> BufferedReader:
@@ -37,15 +34,3 @@ def open_regular(path: Path, most: int | None = None) -> BufferedReader:
 def _check_regular(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{path}: not a regular file")
-
-
-def check_packed(metadata: Any, file: IO[bytes]) -> None:
-    """Raise ValueError if a small Parquet file would expand to more than memory holds: text compresses less.
-
-    The metadata of a column is not looked at: where it is damaged, pyarrow 26 ends the process.
-    """
-    packed = file.seek(0, os.SEEK_END)
-    for number in range(metadata.num_row_groups):
-        size = metadata.row_group(number).total_byte_size
-        if size > max(_UNPACKED, _PACKED * packed):
-            raise ValueError(f"row group {number + 1}: {size} bytes, uncompressed")

@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.parquet_files import ParquetSizes, TooLargeError, decoded_bytes
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.regular_files import check_packed, open_regular
+from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, labelled, pyarrow, schemas
 from forecast_ledger.ledger.segments.segment_manifest import RESTORE, Segment, SegmentFile
 
@@ -23,15 +24,17 @@ _DELTA, _TEXTS = "DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY"
 _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "command_id": _TEXTS}
 _NUMBERS = "numbers.list.element"
 _LOOK_AT = 1 << 14  # numbers
+_OF_IDS = frozenset({"question", "participant", "form", "type"})  # the columns of `_dictionaries`
 _FOOTERS = 1 << 10  # files whose footers are kept
 Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
 
 
 def write_table(path: Path, table: Any) -> None:
-    """Write a table to a new Parquet file, and synchronise it. Raises OSError."""
-    from pyarrow import parquet  # noqa: PLC0415 - late: optional
+    """Write a table to a new Parquet file, and synchronise it. Raises OSError.
 
+    Readers refuse a file whose rows are far larger than it is, so that a table of such rows is not compressed.
+    """
     names = _dictionaries(table.schema)
     encodings = _ENCODINGS | ({_NUMBERS: _DELTA} if "numbers" in table.schema.names and _differ(table) else {})
     options = {
@@ -40,12 +43,25 @@ def write_table(path: Path, table: Any) -> None:
         "use_dictionary": names,
         "column_encoding": encodings,
     }
-    with path.open("xb") as file:
-        with parquet.ParquetWriter(file, table.schema, **options) as writer:
-            for begin in range(0, len(table), _GROUP) or [0]:
-                writer.write_table(_with_own_labels(table.slice(begin, _GROUP), names))
+    with path.open("xb+") as file:
+        _write(file, table, names, options)
+        try:
+            ParquetSizes(file, _OF_IDS).rows_together(file)
+        except TooLargeError:  # rows that are nearly all the same
+            file.seek(0)
+            file.truncate()
+            _write(file, table, names, {"compression": "none", "use_dictionary": False})
         file.flush()
         os.fsync(file.fileno())
+
+
+def _write(file: IO[bytes], table: Any, names: Sequence[str], options: dict[str, Any]) -> None:
+    """Write a table. names: of its columns of ids; options: of pyarrow's ParquetWriter."""
+    from pyarrow import parquet  # noqa: PLC0415 - late: optional
+
+    with parquet.ParquetWriter(file, table.schema, **options) as writer:
+        for begin in range(0, len(table), _GROUP) or [0]:
+            writer.write_table(_with_own_labels(table.slice(begin, _GROUP), names))
 
 
 def _dictionaries(schema: Any) -> list[str]:
@@ -82,7 +98,7 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
             tables.append(schema.empty_table())
             continue
         with _opened(folder, entry, schema, segment.first) as file:
-            tables.append(_read(file, schema, without, range(file.num_row_groups)))
+            tables.append(_read(file, schema, without, range(file.found.num_row_groups)))
     return SegmentColumns(*tables)
 
 
@@ -106,7 +122,7 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
 
 
 @contextmanager
-def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Iterator[Any]:
+def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "Iterator[_Opened]":
     """Open a file of a segment as Parquet, and check that it has these columns and the rows that the manifest states.
 
     Raises Corrupt at a log position, also for what is wrong while it is open.
@@ -116,13 +132,13 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> Ite
     path = folder / entry.name
     try:
         with open_regular(path) as opened:
-            metadata, names = _metadata(path, entry.sha256, _status(path)), _dictionaries(schema)
+            (metadata, sizes), names = _metadata(path, entry.sha256, _status(path)), _dictionaries(schema)
             with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
                 if file.metadata.num_rows != entry.rows:
                     raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
                 if file.schema_arrow.names != schema.names:
                     raise ValueError(f"its columns are {', '.join(file.schema_arrow.names)}")
-                yield file
+                yield _Opened(file, opened, sizes)
     except _READ_ERRORS as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Corrupt(position, f"{redacted(path)}: {reason}; {RESTORE}", "store") from None
@@ -136,18 +152,24 @@ def _status(path: Path) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
+class _Opened(NamedTuple):
+    """A file of a segment: as pyarrow reads it, its bytes, and what decoding it gives."""
+
+    found: Any
+    bytes: IO[bytes]
+    sizes: ParquetSizes
+
+
 @lru_cache(_FOOTERS)
-def _metadata(path: Path, digest: str, status: tuple[int, ...]) -> Any:  # noqa: ARG001 - parts of the key
-    """Return the metadata of a Parquet file after a check; each of many tasks reads a few rows of the same files.
+def _metadata(path: Path, digest: str, status: tuple[int, ...]) -> tuple[Any, ParquetSizes]:  # noqa: ARG001 - parts of the key
+    """Return the metadata of a Parquet file, and its sizes; each of many tasks reads a few rows of the same files.
 
     digest, status: tell the file from another one in its place.
     """
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
     with open_regular(path) as opened:
-        metadata = parquet.read_metadata(opened)
-        check_packed(metadata, opened)
-    return metadata
+        return parquet.read_metadata(opened), ParquetSizes(opened, _OF_IDS)
 
 
 @lru_cache(_FOOTERS)
@@ -155,21 +177,42 @@ def _questions(path: Path, digest: str, status: tuple[int, ...]) -> list[Ends]:
     """Return the ends of the ids of questions in each row group: of those that it has, not those that it states."""
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
-    metadata, name = _metadata(path, digest, status), "question"
+    (metadata, sizes), name = _metadata(path, digest, status), "question"
     with open_regular(path) as opened, parquet.ParquetFile(opened, metadata=metadata, read_dictionary=[name]) as file:
-        groups = [file.read_row_group(number, [name])[name] for number in range(file.num_row_groups)]
+        found = _Opened(file, opened, sizes)
+        groups = [_decoded(found, [name], [number])[name] for number in range(file.num_row_groups)]
         return [(min(ids), max(ids)) if (ids := labelled(column)[0]) else None for column in groups]
 
 
-def _read(file: Any, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
+def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
     """Return the columns of some row groups, but for those named. What a file states about its values is not used."""
     fields = [field for field in schema if field.name not in without]
-    table = file.read_row_groups(groups, [field.name for field in fields])
-    columns = [table[field.name].cast(field.type) for field in fields]
+    found = _decoded(file, [field.name for field in fields], groups)
+    columns = [found[field.name].cast(field.type) for field in fields]
     for field, column in zip(fields, columns, strict=True):
         if column.null_count and not field.nullable:
             raise ValueError(f"{field.name} is missing in {column.null_count:,} rows")
     return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields)).unify_dictionaries()
+
+
+def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict[str, Any]:
+    """Return columns of row groups, whose bytes are counted before they are decoded, or as they are.
+
+    Raises ValueError: they are too many for the file.
+    """
+    sizes, total = file.sizes, 0
+    few = sizes.rows_together(file.bytes, names, groups)
+    table = file.found.read_row_groups(groups, [name for name in names if name not in few])
+    columns = {name: table[name] for name in table.schema.names}
+    for column in columns.values():
+        sizes.check(total := total + sum(map(decoded_bytes, column.chunks)))
+    for name, count in few.items():
+        chunks = []
+        for batch in file.found.iter_batches(count, row_groups=groups, columns=[name]):
+            sizes.check(total := total + batch.nbytes)
+            chunks.append(batch.column(0))
+        columns[name] = pyarrow().chunked_array(chunks, file.found.schema_arrow.field(name).type)
+    return columns
 
 
 def _may_have(ends: Ends, questions: Sequence[str]) -> bool:

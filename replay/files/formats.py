@@ -8,7 +8,7 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 
-from forecast_ledger.ledger.core.regular_files import check_packed
+from forecast_ledger.ledger.core.parquet_files import read_batches
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.files.export_tables import ExportTable
@@ -97,12 +97,8 @@ def _line_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
 
 def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     pyarrow()
-    from pyarrow import parquet  # noqa: PLC0415
-
-    with parquet.ParquetFile(file) as table:
-        check_packed(table.metadata, file)
-        for batch in table.iter_batches(columns=["row"]):
-            yield from _encode_rows(batch)
+    for batch in read_batches(file, ["row"]):
+        yield from _encode_rows(batch)
 
 
 def _arrow_rows(file: IO[bytes]) -> Generator[bytes, None, None]:

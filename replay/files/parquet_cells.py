@@ -3,17 +3,12 @@
 import csv
 import io
 from collections.abc import Collection, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.regular_files import check_packed
+from forecast_ledger.ledger.core.parquet_files import REMEDY, TooLargeError, read_batches
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord
-
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
-
-BATCH_ROWS = 4_096  # rows that are held at a time
 
 
 def read_parquet(
@@ -24,7 +19,7 @@ def read_parquet(
     columns: those whose cells are read; cells of others are empty, and so is null. delimiter: of the CSV.
     An instant with a time zone ends in Z, one without a time zone has no offset; a decimal has no exponent, a float is
     the shortest number that is read as the same float. All columns are read once before the first row is returned, so
-    that nothing is taken from a damaged file. At most a row group is held, and the texts of `BATCH_ROWS` rows.
+    that nothing is taken from a damaged file. Memory holds a row group, and the texts of some rows.
     Raises, first that applies: Unavailable (no pyarrow), Refused (bad_csv: a pipe, damaged, a column of lists, objects
     or bytes).
     """
@@ -34,42 +29,42 @@ def read_parquet(
     if not file.seekable():
         raise Refused("bad_csv", "", None, "Parquet cannot be read from a pipe", remedy="save it, and name the file")
     try:
-        found = parquet.ParquetFile(file, pre_buffer=False)
-        check_packed(found.metadata, file)
-        header = list(found.schema_arrow.names)
+        schema = parquet.ParquetFile(file, pre_buffer=False).schema_arrow
+        header = list(schema.names)
     except (arrow.ArrowException, ValueError, OSError) as error:
         raise _damaged(error) from None
     read = [name for name in header if name in columns]
     if len({*read}) == len(read):  # the map refuses a column that appears twice
         for name in read:
-            _check_type(name, found.schema_arrow.field(name).type)
-        for _ in _batches(found, read):
+            _check_type(name, schema.field(name).type)
+        for _ in _batches(file, read):
             pass
-    return _records(found, header, read, delimiter if keep else "")
+    return _records(file, header, read, delimiter if keep else "")
 
 
-def _records(found: "ParquetFile", header: list[str], read: list[str], delimiter: str) -> Iterator[SourceRecord]:
+def _records(file: IO[bytes], header: list[str], read: list[str], delimiter: str) -> Iterator[SourceRecord]:
     """Return the records; without a delimiter they have no bytes."""
     yield 1, header, _line(header, delimiter)
     number = 0
-    for texts, count in _batches(found, read):
+    for texts, count in _batches(file, read):
         empty = [""] * count
         for cells in zip(*(texts.get(name, empty) for name in header), strict=True):
             number += 1
             yield number, [cell.strip() for cell in cells], _line(cells, delimiter)
 
 
-def _batches(found: "ParquetFile", read: list[str]) -> Iterator[tuple[dict[str, list[str]], int]]:
+def _batches(file: IO[bytes], read: list[str]) -> Iterator[tuple[dict[str, list[str]], int]]:
     """Return the texts of each column, and their number, some rows at a time. Refuses: bad_csv."""
     try:
-        for batch in found.iter_batches(BATCH_ROWS, columns=read):
+        for batch in read_batches(file, read):
             yield {name: _texts(batch.column(name)) for name in read}, batch.num_rows
     except (pyarrow().ArrowException, ValueError, OSError) as error:
         raise _damaged(error) from None
 
 
 def _damaged(error: Exception) -> Refused:
-    return Refused("bad_csv", "", None, f"not a Parquet file that can be read: {error}")
+    remedy = REMEDY if isinstance(error, TooLargeError) else ""
+    return Refused("bad_csv", "", None, f"not a Parquet file that can be read: {error}", remedy=remedy)
 
 
 def _check_type(name: str, kind: Any) -> None:

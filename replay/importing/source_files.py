@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -64,6 +65,12 @@ class SourceFiles:
                 yield packed
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise Refused("bad_source", name, None, f"the zip is damaged or not supported: {error}") from None
+
+    @contextmanager
+    def open_whole(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a file to be read in any order: one in a zip is unpacked into memory. Raises what `open` raises."""
+        with self.open(name) as file:
+            yield file if self._zip is None else BytesIO(file.read())
 
     def read(self, name: str, most: int) -> bytes:
         """Return the bytes of a file. Refuses: bad_source (it has more than `most`)."""

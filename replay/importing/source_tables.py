@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.regular_files import check_packed
+from forecast_ledger.ledger.core.parquet_files import REMEDY, TooLargeError, read_batches
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.replay.importing.hub_config import MISSING, text_of
 from forecast_ledger.replay.importing.source_files import SourceFiles
@@ -89,8 +89,7 @@ def _parquet(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRo
     from pyarrow import parquet  # noqa: PLC0415 - late: an extra
 
     try:
-        with files.open(name) as file, parquet.ParquetFile(file) as found:
-            check_packed(found.metadata, file)
+        with files.open_whole(name) as file, parquet.ParquetFile(file) as found:
             columns = list(found.schema_arrow.names)
     except (arrow.ArrowException, ValueError, OSError) as error:
         raise Refused("bad_source", name, None, f"not a Parquet file that can be read: {error}") from None
@@ -100,15 +99,14 @@ def _parquet(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRo
 def _parquet_rows(files: SourceFiles, name: str) -> Iterator[TableRow]:
     """Return the rows; the line is that of the row, counted from 1."""
     arrow = pyarrow()
-    from pyarrow import parquet  # noqa: PLC0415
-
     line = 0
     try:
-        with files.open(name) as file, parquet.ParquetFile(file) as found:
-            for batch in found.iter_batches():
+        with files.open_whole(name) as file:
+            for batch in read_batches(file):
                 for cells in zip(*(map(text_of, column.to_pylist()) for column in batch.columns), strict=True):
                     line += 1
                     yield line, cells
     except (arrow.ArrowException, ValueError, OSError) as error:
         detail = f"not readable: {error}; the rows after {line:,} are not read"
-        yield line + 1, Refused("bad_source", name, None, detail)
+        remedy = REMEDY if isinstance(error, TooLargeError) else ""
+        yield line + 1, Refused("bad_source", name, None, detail, remedy=remedy)

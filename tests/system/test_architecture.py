@@ -20,6 +20,8 @@ STORES = {
 # What of the ledger reads a clock, waits, has files, or talks to a store.
 SHELL = {
     "ledger.core.gc_pause",
+    "ledger.core.parquet_files",
+    "ledger.core.parquet_metadata",
     "ledger.core.regular_files",
     "ledger.core.remote_files",
     "ledger.batching",

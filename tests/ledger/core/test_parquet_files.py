@@ -1,0 +1,140 @@
+"""Parquet files from other people: what decoding gives is counted, and honest files are read whole."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from forecast_ledger.ledger.core import parquet_files
+from forecast_ledger.ledger.core.parquet_files import BATCH_ROWS, MOST_RATIO, TooLargeError, read_batches
+
+LONG = "x" * 2**20
+FREE = 2**24  # bytes that any file may give in these tests
+
+
+def written(table: pa.Table, **options: Any) -> BytesIO:
+    """A table as a file, without pyarrow's own schema."""
+    file = BytesIO()
+    parquet.write_table(table, file, compression="zstd", store_schema=False, **options)
+    return file
+
+
+def repeated(value: Any, count: int) -> pa.Table:
+    """A column in which one value is repeated: its dictionary has one entry."""
+    return pa.table(
+        {"c": pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([value]))}
+    )
+
+
+def in_one_list(count: int) -> pa.Table:
+    """A list of one number, repeated."""
+    numbers = pa.repeat(pa.scalar(1, pa.int64()), count)
+    return pa.table({"c": pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), numbers)})
+
+
+def with_prefixes(count: int) -> BytesIO:
+    """Texts of which each is written as the length of its prefix in the text before."""
+    table = pa.table({"c": pa.array([LONG[: 2**16]] * count)})
+    return written(table, use_dictionary=False, column_encoding={"c": "DELTA_BYTE_ARRAY"}, data_page_size=2**30)
+
+
+POOL = pa.proxy_memory_pool(pa.default_memory_pool())  # it outlives all that is read with it
+
+
+@contextmanager
+def counted() -> Iterator[None]:
+    """Let pyarrow take its memory from the pool that counts it."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(POOL)
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+
+
+BOMBS: dict[str, Callable[[], BytesIO]] = {
+    "a long text": lambda: written(repeated(LONG, 2_000)),
+    "texts in lists": lambda: written(pa.table({"c": pa.array([[LONG] * 20])})),
+    "prefixes": lambda: with_prefixes(300),
+    "a number": lambda: written(repeated(1, 5_000_000)),
+    "one list": lambda: written(in_one_list(2_000_000)),
+    "a page of zeros": lambda: written(pa.table({"c": pa.array([bytes(2**20)] * 20)}), use_dictionary=False),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+def test_a_small_file_of_large_rows_is_refused(bomb: Callable[[], BytesIO], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of them before anything is decoded, the others when a part is; memory stays below the limit."""
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", FREE)
+    monkeypatch.setattr(parquet_files, "_BATCH_BYTES", FREE // 4)
+    file = bomb()
+    assert MOST_RATIO * len(file.getvalue()) < FREE
+    with counted(), pytest.raises(TooLargeError, match=r"more than 16,777,216 bytes, and the file has [0-9,]+$"):
+        for _ in read_batches(file):
+            pass
+    assert POOL.max_memory() < FREE
+
+
+def test_rows_without_columns_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that needs no column still goes through the rows: 16 bytes each."""
+    file = written(repeated(1, 1_001))
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", 16_016)
+    monkeypatch.setattr(parquet_files, "MOST_RATIO", 0)
+    assert sum(batch.num_rows for batch in read_batches(file, [])) == 1_001
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", 16_015)
+    with pytest.raises(TooLargeError, match="more than 16,015 bytes"):
+        [*read_batches(file, [])]
+
+
+def test_a_larger_file_may_have_larger_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred times its size, however small it is."""
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", 0)
+    few, many = written(repeated("x" * 100, 50)), written(repeated("x" * 100, 100_000))
+    assert 200 * len(few.getvalue()) > 50 * 104
+    assert sum(batch.num_rows for batch in read_batches(few)) == 50
+    assert 200 * len(many.getvalue()) < 100_000 * 100
+    with pytest.raises(TooLargeError):
+        [*read_batches(many)]
+
+
+def test_a_few_long_texts_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as fit into the bytes of a batch."""
+    monkeypatch.setattr(parquet_files, "_BATCH_BYTES", 10 * 2**20)
+    for file in (written(repeated(LONG, 35)), written(pa.table({"c": pa.array([*"ab", LONG] * 12)}))):
+        assert max(batch.num_rows for batch in read_batches(file)) == 10
+
+
+ENCODINGS: dict[str, dict[str, Any]] = {
+    "dictionaries": {},
+    "plain": {"use_dictionary": False},
+    "lengths": {"use_dictionary": False, "column_encoding": {"c": "DELTA_LENGTH_BYTE_ARRAY"}},
+    "prefixes": {"use_dictionary": False, "column_encoding": {"c": "DELTA_BYTE_ARRAY"}},
+    "dictionaries that are full": {"dictionary_pagesize_limit": 2**12},
+    "small pages": {"data_page_size": 2**10, "data_page_version": "2.0"},
+}
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "lz4", "zstd"])
+@pytest.mark.parametrize("options", ENCODINGS.values(), ids=ENCODINGS)
+def test_an_honest_file_is_read_whole(options: dict[str, Any], codec: str) -> None:
+    """In every encoding and with every codec that pyarrow writes; also where texts have to be counted."""
+    count = 2 * BATCH_ROWS + 1
+    texts = [f"person {number % 3_000} of many" for number in range(count)]
+    labels = pa.array(texts).dictionary_encode()
+    table = pa.table({"c": texts, "labels": labels, "n": range(count), "lists": [[n, 1] for n in range(count)]})
+    file = BytesIO()
+    parquet.write_table(table, file, row_group_size=3_000, compression=codec, **options)
+    assert pa.Table.from_batches(read_batches(file)).cast(table.schema).to_pydict() == table.to_pydict()
+
+
+def test_a_damaged_dictionary_is_an_error() -> None:
+    """Its texts go on after the end of the page."""
+    plain = BytesIO()
+    parquet.write_table(pa.table({"c": ["x" * 20_000, "ab"]}), plain, compression="none")
+    content = plain.getvalue().replace((20_000).to_bytes(4, "little"), (30_000).to_bytes(4, "little"), 1)
+    with pytest.raises(ValueError, match="the dictionary of the column 'c' is damaged"):
+        [*read_batches(BytesIO(content))]
