@@ -8,7 +8,7 @@ from forecast_ledger.ledger.batching.quick_forecasts import read_quick_forecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import canonical_content, with_decimals
+from forecast_ledger.ledger.model.canonical import canonical_content, with_decimals, with_tuples
 from forecast_ledger.ledger.model.commands import AnyCommand
 
 MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its rows has at most MAX_ROW_BYTES
@@ -52,7 +52,7 @@ class Requests:
 
 
 def _read_request(command_id: str, command: AnyCommand) -> Request:
-    command = with_decimals(command)
+    command = with_decimals(with_tuples(command))
     return Request(command_id, command, _fingerprint(command_id, command))
 
 

@@ -6,7 +6,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 import msgspec
-from msgspec import json, structs
+from msgspec import Struct, json, structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
@@ -66,6 +66,22 @@ def canonical_content(command: AnyCommand) -> bytes:
     return _encoder.encode([name, *content])
 
 
+def with_tuples(part: Any) -> Any:
+    """Return a command, or a field of one, with a tuple in place of each list that a caller gave for a tuple.
+
+    >>> from forecast_ledger.ledger.model.commands import ChangeOutcomes
+    >>> with_tuples(ChangeOutcomes(at="2026-03-01T00:00:00Z", question="q1", remove=["a"])).remove
+    ('a',)
+    """
+    if type(part) is list:
+        return tuple(part)
+    if not isinstance(part, Struct):
+        return part
+    fields = ((name, getattr(part, name)) for name in part.__struct_fields__)
+    changed = {name: new for name, value in fields if (new := with_tuples(value)) is not value}
+    return structs.replace(part, **changed) if changed else part
+
+
 def with_decimals(command: AnyCommand) -> AnyCommand:
     """Return the command with the floats and texts of its cdf or quantiles as decimals, so that each is read once.
 
@@ -74,7 +90,7 @@ def with_decimals(command: AnyCommand) -> AnyCommand:
     if type(command) is not SubmitForecast:
         return command
     field, numbers = ("quantiles", command.quantiles) if command.cdf is None else ("cdf", command.cdf)
-    if not numbers or type(numbers) not in _ROWS or type(numbers[0]) not in _READ_AS_DECIMALS:
+    if type(numbers) not in _ROWS or not numbers or type(numbers[0]) not in _READ_AS_DECIMALS:
         return command
     try:
         return structs.replace(command, **{field: tuple(values.read_decimals(numbers, field))})
@@ -132,7 +148,12 @@ def _call(value: Any, name: str) -> dict[str, Any]:
     if type(value) is not ModelCall:
         raise Refused("malformed", name, value, "not a call of a model")
     fields = ((field, part, getattr(value, field)) for field, part in _CALL.items())
-    return {field: part(given, f"{name}.{field}") for field, part, given in fields if given not in (None, (), [], {})}
+    return {field: part(given, f"{name}.{field}") for field, part, given in fields if _is_given(given)}
+
+
+def _is_given(value: Any) -> bool:
+    """Return whether a field of a call has a value; an empty array or object is none."""
+    return value is not None and (type(value) not in {tuple, list, dict} or len(value) > 0)
 
 
 def _id(value: Any, name: str) -> str:

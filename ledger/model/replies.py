@@ -268,7 +268,8 @@ def setting_text(value: Any, name: str) -> str:
 
 def settings_texts(settings: dict[str, Any] | None, name: str) -> dict[str, str]:
     """Return settings as texts, sorted by name. Refuses also: text_too_long (all of them together)."""
-    texts = {values.check_text(key, name): setting_text(value, name) for key, value in sorted((settings or {}).items())}
+    given = {values.check_text(key, name): value for key, value in (settings or {}).items()}
+    texts = {key: setting_text(given[key], name) for key in sorted(given)}
     values.check_text("".join([*texts, *texts.values()]), name)
     return texts
 

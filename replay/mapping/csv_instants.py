@@ -47,6 +47,7 @@ def instant_reader(written: InstantFormat, field: str) -> Callable[[str], str]:
         raise Refused("bad_map", field, form, "end_of_day is of dates; this format has a time of day")
     if form in _UNIX:
         return lambda text: _since_epoch(text, field, form)
+    _check_format(form, field)
     return lambda text: _parsed(text, field, form, offset, end_of_day)
 
 
@@ -74,6 +75,16 @@ def _since_epoch(text: str, field: str, form: str) -> str:
 def _not_written(text: str, field: str, form: str) -> Refused:
     remedy = "correct the cell, or `instant` in the map"
     return Refused("bad_instant", field, text, f"not in the format {form}", remedy=remedy)
+
+
+def _check_format(form: str, field: str) -> None:
+    """Refuses: bad_map (strptime knows no such directive, or takes it only once)."""
+    try:
+        datetime.strptime("", form)
+    except (re.error, ValueError) as error:
+        if not str(error).startswith("time data"):  # which says that the empty text is not in the format
+            detail = f"not a format of strptime: {error}"
+            raise Refused("bad_map", field, form, detail, remedy="write each directive once, as in %d/%m/%Y") from None
 
 
 def _rewritten(text: str, field: str, offset: str, end_of_day: bool) -> str:

@@ -12,7 +12,7 @@ import msgspec
 PrintedRow = dict[str, Any]
 _NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%|E[+-][0-9]+)?")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # control characters
-_CONTROLS_IN_CSV = re.compile(rf"(?!\n|\t|\r\n){_CONTROLS.pattern}")  # a cell of CSV may hold lines and tabs
+_CONTROLS_IN_LINES = re.compile(rf"(?!\n|\t|\r\n){_CONTROLS.pattern}")  # a text may have lines and tabs
 _BREAK = "\r\n"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - a spreadsheet reads wide ones too
 
@@ -120,7 +120,16 @@ def as_terminal_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterato
     a\x1b[2J
     """
     for line in as_csv(names, rows):
-        yield _CONTROLS_IN_CSV.sub(lambda match: escape(match[0]), line)
+        yield escape_controls(line)
+
+
+def escape_controls(text: str) -> str:
+    r"""Return a text of one or more lines with its other control characters, and changes of direction, escaped.
+
+    >>> escape_controls("a\n\x1b[2J\u202e")
+    'a\n\\x1b[2J\\u202e'
+    """
+    return _CONTROLS_IN_LINES.sub(lambda match: escape(match[0]), text)
 
 
 def escape_json(text: str) -> str:

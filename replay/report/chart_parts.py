@@ -5,6 +5,7 @@ from typing import Any
 
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.replay.reading.text_tables import escape_controls
 from forecast_ledger.replay.report.pictures import COLOURS, Row
 
 MOST_ROWS = 40  # of a picture
@@ -61,8 +62,12 @@ def _label(row: Row) -> str:
 
 
 def quoted(names: Sequence[str]) -> str:
-    """Return texts as an array in Vega's language of expressions, in which no text can be anything but a text."""
-    return "[" + ",".join('"' + "".join(f"\\u{ord(unit):04x}" for unit in _units(name)) + '"' for name in names) + "]"
+    """Return texts as an array in Vega's language of expressions, in which no text can be anything but a text.
+
+    A control character is escaped before: a raw NUL would end the process in what draws the picture.
+    """
+    units = (_units(escape_controls(name)) for name in names)
+    return "[" + ",".join('"' + "".join(f"\\u{ord(unit):04x}" for unit in each) + '"' for each in units) + "]"
 
 
 def _units(text: str) -> str:

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.replay.reading.text_tables import escape_controls
 
 VEGA_LITE = "5.21"  # the version of Vega-Lite that specifications are written for
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"  # of the widths by which labels are placed
@@ -59,18 +60,31 @@ def specify(values: list[Row], **parts: Any) -> dict[str, Any]:
     }
 
 
+def visible(part: Any) -> Any:
+    r"""Return a specification, or a part of one, with the control characters of its texts escaped.
+
+    >>> visible({"data": [{"who": "a\x1b"}, 1]})
+    {'data': [{'who': 'a\\x1b'}, 1]}
+    """
+    if isinstance(part, str):
+        return escape_controls(part)
+    if isinstance(part, dict):
+        return {visible(name): visible(each) for name, each in part.items()}
+    return [visible(each) for each in part] if isinstance(part, list | tuple) else part
+
+
 def to_svg(picture: Picture) -> str:
     """Return a picture as SVG. Raises Unavailable: vl-convert is not installed.
 
     Nothing is fetched: the data are in the specification, and no address is allowed.
     """
-    svg: str = _converter().vegalite_to_svg(picture.specification, vl_version=VEGA_LITE, allowed_base_urls=[])
+    svg: str = _converter().vegalite_to_svg(visible(picture.specification), vl_version=VEGA_LITE, allowed_base_urls=[])
     return svg
 
 
 def to_png(picture: Picture) -> bytes:
     """Return a picture as PNG, on white, with two pixels for each of its own. Raises Unavailable, as `to_svg`."""
-    shown = picture.specification | {"background": "white"}
+    shown = visible(picture.specification) | {"background": "white"}
     png: bytes = _converter().vegalite_to_png(shown, vl_version=VEGA_LITE, scale=2, allowed_base_urls=[])
     return png
 

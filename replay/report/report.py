@@ -14,11 +14,12 @@ from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_int
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.changed_answers import seal_notes, sentences
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch, replay
+from forecast_ledger.replay.reading.text_tables import escape_controls
 from forecast_ledger.replay.reading.version import code_version
 from forecast_ledger.replay.report.chart_parts import KnownTables, count
 from forecast_ledger.replay.report.charts import CHARTS
 from forecast_ledger.replay.report.page_parts import Contest
-from forecast_ledger.replay.report.pictures import VEGA_LITE, Picture, to_png, to_svg
+from forecast_ledger.replay.report.pictures import VEGA_LITE, Picture, to_png, to_svg, visible
 from forecast_ledger.replay.report.sections import contest_section
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def specification(picture: Picture) -> bytes:
     """Return the Vega-Lite specification of a picture, with its data, title and note, as JSON."""
     from msgspec import json  # noqa: PLC0415 - late
 
-    whole: Mapping[str, Any] = picture.specification | {"title": picture.title, "description": picture.note}
+    whole: Mapping[str, Any] = visible(picture.specification | {"title": picture.title, "description": picture.note})
     return json.format(json.encode(whole), indent=1) + b"\n"
 
 
@@ -191,4 +192,8 @@ def template_environment(folder: Path) -> "Environment":
             "reports are made by Jinja, which is not installed; install forecast-ledger[report]"
         ) from missing
     loader = FileSystemLoader([folder, Path(__file__).parent])
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+
+    def finalize(value: object) -> object:
+        return escape_controls(value) if type(value) is str else value  # what is marked as safe is a picture
+
+    return Environment(loader=loader, autoescape=True, finalize=finalize, undefined=StrictUndefined, trim_blocks=False)

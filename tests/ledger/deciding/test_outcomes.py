@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.deciding import outcomes
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, ChangeOutcomes
+from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import (
     AFTER,
     BEFORE,
@@ -190,3 +192,13 @@ def test_prices_are_of_outcomes_that_there_are() -> None:
     given(*start).when(quote("colour", at=AFTER, prices={"green": "0.5"})).records(
         events.PricesQuoted(at=micros(25), source="feed", quoted_at=micros(25), quotes=(quoted,))
     )
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_names_may_be_a_list_or_a_tuple(kind: Any) -> None:
+    """Both are the same command, and what is recorded is the same; a command that was read from JSON has tuples."""
+    with Ledger.open(":memory:") as ledger:
+        ledger.handle(choices(), "open")
+        first = ledger.handle(structs.replace(removal("green"), remove=kind(["green"])), "c")
+        again = ledger.handle(removal("green"), "c")
+    assert (again.first, again.duplicate) == (first.first, True)

@@ -3,7 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from tests.replay.cli.test_main import opened, run
 from tests.support.paths import ROOT
 
@@ -211,3 +215,29 @@ def test_what_is_refused_of_a_file_with_old_line_ends_can_be_mended_and_sent(tmp
     assert (code, b"\r" in rest, rest.count(b"\n"), b"b\x9fro" in rest) == (FINDINGS, False, 2, True)
     assert append(tmp_path, map_, rest.replace(b"soon,", b"9/1/11,")) == (FINE, "")
     assert append(tmp_path, map_, letters.replace(b"soon,", b"9/1/11,")) == (FINE, "")
+
+
+CLOSES = """
+[[command]]
+type = "close_question"
+id = "{{question}}"
+[command.fields]
+question = "question"
+at = {{ from = "at", instant = "{}" }}
+"""
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%m", "%d %d", "%Y %", "%Q", "%Y-%m-%d %", "%j%j", "%:"])
+def test_a_format_that_strptime_does_not_have_is_a_fault_of_the_map(form: str) -> None:
+    """It is found when the map is read, and not cell by cell, or as an error of Python."""
+    described = CLOSES.format(form)
+    with pytest.raises(Refused) as refused:
+        parse_map(described.encode())
+    assert (refused.value.code, refused.value.field) == ("bad_map", "at")
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y %H:%M", "%Y-%m-%dT%H:%M:%S%z", "%Y%j", "(%Y) [%m] {%d}"])
+def test_a_format_that_strptime_has_is_taken(form: str) -> None:
+    """Other signs between the directives stand for themselves."""
+    described = CLOSES.format(form)
+    parse_map(described.encode())
