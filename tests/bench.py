@@ -813,7 +813,7 @@ def trades() -> float:
             before = time.process_time()
             with gc_pause.paused():
                 for command in page:
-                    for event in decide(command, state):
+                    for event in decide(command, state, 0):
                         position += 1
                         for table, key, value in evolve(event, state, position):
                             table[key] = value

@@ -5,6 +5,8 @@ A log that passes has only events that the decider records, no matter which prog
 
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import structs
+
 from forecast_ledger.ledger.auditing.command_readings import CommandReading
 from forecast_ledger.ledger.auditing.quick_check import DIGEST, ForecastCheck
 from forecast_ledger.ledger.auditing.rebuild import rebuilt_commands
@@ -148,10 +150,13 @@ class Audit:
             for variant in reading.variants:
                 try:
                     digest = fingerprint(canonical_content(variant))
+                    if digest == command:
+                        return reading, ""
+                    unstamped = structs.replace(variant, at=None)
+                    if fingerprint(canonical_content(unstamped)) == command:
+                        return reading._replace(command=structs.replace(reading.command, at=None)), ""
                 except Refused:
                     break  # `_decided` raises Corrupt for it
-                if digest == command:
-                    return reading, ""
         return readings[-1], digest or "none"
 
     def _decided(
@@ -163,7 +168,7 @@ class Audit:
         self.state.null_lists = getattr(recorded_events[main], "fault", "") != "unreadable"
         try:
             canonical_content(reading.command)
-            return decide(reading.command, self.state)
+            return decide(reading.command, self.state, rows[main].recorded_at)
         except Refused as refused:
             kind = str(reading.command.__struct_config__.tag)
             raise _corrupt(rows[main], mismatch(f"{kind} to be allowed", _reason(refused))) from None

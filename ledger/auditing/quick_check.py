@@ -68,8 +68,7 @@ class ForecastCheck:
             participant = self._participants.get(who) or self._participant(who)
             if not (participant and _is_id(command_id)):
                 break
-            content = b'["submit_forecast",%b,%b,%d,%b]' % (question_id, participant, at, numbers)
-            if fingerprint(content) != recorded.command:
+            if not _is_said(recorded, b'["submit_forecast",%b,%b' % (question_id, participant), numbers):
                 if not DIGEST.fullmatch(recorded.command):
                     break
                 lossy += 1
@@ -101,6 +100,13 @@ class ForecastCheck:
             form = _quantiles(question.range) if question.range.levels else _cdf(question.range)
         self._forms[name] = _encode(name), form
         return self._forms[name]
+
+
+def _is_said(recorded: Recorded, subject: bytes, numbers: bytes) -> bool:
+    """Return whether the digest of a command is that of a forecast with its instant, or stamped at its recording."""
+    at = recorded.event.at
+    is_stamped = at == recorded.recorded_at and fingerprint(b"%b,null,%b]" % (subject, numbers)) == recorded.command
+    return is_stamped or fingerprint(b"%b,%d,%b]" % (subject, at, numbers)) == recorded.command
 
 
 def _is_id(text: str) -> bool:

@@ -75,9 +75,9 @@ class Batch:
             self._older = self.commands.older(self._hashed, self._read)
         outcomes: list[Receipt | Refused] = []
         if self._times is None:
-            quick = requests.quick
-            remaining = zip(self._instants(requests), quick.question, quick.participant, strict=True)
-            while (place := self._record_quick(requests, remaining, outcomes)) is not None:
+            quick = requests.quick.stamped(self.recorded_at)
+            remaining = zip(self._instants(requests.ids, quick.at), quick.question, quick.participant, strict=True)
+            while (place := self._record_quick(requests.ids, quick, remaining, outcomes)) is not None:
                 outcomes.append(self._outcome(requests[place], None))
         else:
             outcomes += [self._outcome(requests[place], time) for place, time in enumerate(self._times)]
@@ -123,9 +123,9 @@ class Batch:
         ids = [command_id for command_id, known_by in known if type(known_by) is str]
         self._older = self.commands.older(ids, self._read)
 
-    def _instants(self, requests: Requests) -> Sequence[int | None]:
+    def _instants(self, ids: Sequence[str], instants: Sequence[int | None]) -> Sequence[int | None]:
         """Return the instant of each quick forecast; None if it is recorded, or another in the batch has its id."""
-        ids, recent, instants = requests.ids, self.commands.recent, requests.quick.at
+        recent = self.commands.recent
         try:
             are_distinct = len({*ids}) == len(ids) if self._hashed is None else self._hashed.are_distinct()
             if are_distinct and recent.keys().isdisjoint(ids) and not self._older:
@@ -180,7 +180,7 @@ class Batch:
         fault = None if time is None else fault_of(time, self.recorded_at, self._now, in_use=self._in_use)
         try:
             check_new_ids(command, self.state)
-            events = decide(command, self.state)
+            events = decide(command, self.state, self.recorded_at if time is None else time)
         except Refused as refused:
             raise first_by_precedence([refused, fault] if fault else [refused]) from None
         if fault is not None:
@@ -207,29 +207,30 @@ class Batch:
         for write in evolve(event, self.state, position):
             self._write(*write)
 
-    def _record_quick(self, requests: Requests, remaining: _Remaining, outcomes: list[Receipt | Refused]) -> int | None:
+    def _record_quick(
+        self, ids: Sequence[str], quick: QuickForecasts, remaining: _Remaining, outcomes: list[Receipt | Refused]
+    ) -> int | None:
         """Record forecasts up to the first request that may be refused or recorded, or is no quick forecast.
 
         remaining: of the requests without an outcome. Return the place of that request; None at the end. It does what
         `_outcome` does; only forecasts are recorded in it, so the questions that take them stay the same.
         """
         begin = len(outcomes)
-        quick = requests.quick
         place = self._accept_quick(quick, remaining, begin)
-        if begin in {place, len(requests)}:
+        if begin in {place, len(ids)}:
             return place
-        ids = requests.ids[begin:place]
+        own = ids[begin:place]
         texts = quick.command[begin:place], quick.event[begin:place]
         rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, *texts)
         span = range(self.position + 1, self.position + len(rows) + 1)
         self.rows.append(NewRows(self.position + 1, _FORECAST, rows))
         self.position, self.digest = self.position + len(rows), digest
-        self._is_whole = len(rows) == len(requests)
+        self._is_whole = len(rows) == len(ids)
         if self._hashed is None or not self._is_whole:
-            self._new += ids
+            self._new += own
             recorded = map(RecordedCommand, quick.fingerprints(begin, place), span, span)
-            self.commands.recent.update(zip(ids, recorded, strict=True))
-        outcomes += map(Receipt, ids, span, span)
+            self.commands.recent.update(zip(own, recorded, strict=True))
+        outcomes += map(Receipt, own, span, span)
         return place
 
     def _accept_quick(self, quick: QuickForecasts, remaining: _Remaining, begin: int) -> int | None:

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
+UNSTAMPED = -(2**63)  # in place of the instant of a command that has none
+_NO_INSTANT = '"at":null,'  # of such a command, in the text of its event
 _COLUMNS = ("id", "at", "question", "participant", "probability")
 
 
@@ -17,11 +19,11 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     """The line of a forecast of a probability: as `SubmitForecast`, of which all other fields are null."""
 
     type: Literal["submit_forecast"]
-    at: str
     question: str
     participant: str
     probability: Any
     id: str = ""
+    at: str | None = None
     probabilities: None = None
     cdf: None = None
     quantiles: None = None
@@ -36,8 +38,8 @@ _columns_of = [attrgetter(name) for name in _COLUMNS]
 class QuickForecasts(NamedTuple):
     """Forecasts as columns, of which those of any other command, or of one that may have a fault, are empty.
 
-    at: µs; None for any other command. command, event: the texts of the row that name the command, and that follow the
-    digest of the row before.
+    at: µs; UNSTAMPED for a command without an instant, None for any other command. command, event: the texts of the row
+    that name the command, and that follow the digest of the row before.
     """
 
     at: Sequence[int | None]
@@ -45,6 +47,18 @@ class QuickForecasts(NamedTuple):
     participant: Sequence[str]
     command: Sequence[str]
     event: Sequence[str]
+
+    def stamped(self, recorded_at: int) -> "QuickForecasts":
+        """Return the forecasts, of which those without an instant have that of their recording, µs."""
+        if UNSTAMPED not in self.at:
+            return self
+        at = [recorded_at if each == UNSTAMPED else each for each in self.at]
+        stamp = f'"at":{recorded_at},'
+        events = [
+            event.replace(_NO_INSTANT, stamp, 1) if each == UNSTAMPED else event
+            for each, event in zip(self.at, self.event, strict=True)
+        ]
+        return self._replace(at=at, event=events)
 
     def fingerprints(self, begin: int = 0, end: int | None = None) -> list[str]:
         """Return the fingerprint of each command's content, with which the text that names it ends."""
@@ -54,7 +68,8 @@ class QuickForecasts(NamedTuple):
 class ForecastColumns(Sequence[SubmitForecast]):
     """Forecasts of a probability as columns; an item is the command.
 
-    id, at, question, participant, probability: the fields of `SubmitForecast`, each of all forecasts.
+    id, at, question, participant, probability: the fields of `SubmitForecast`, each of all forecasts. Without `at`,
+    each is stamped with the instant at which it is recorded.
     Raises ValueError: the columns have different lengths.
 
     >>> from forecast_ledger import ForecastColumns, commands, open
@@ -82,12 +97,13 @@ class ForecastColumns(Sequence[SubmitForecast]):
         self,
         *,
         id: Sequence[Any],  # noqa: A002 - the name of the field
-        at: Sequence[Any],
         question: Sequence[Any],
         participant: Sequence[Any],
         probability: Sequence[Any],
+        at: Sequence[Any] | None = None,
     ) -> None:
-        columns = ([*id], [*at], [*question], [*participant], [*probability])
+        ids = [*id]
+        columns = (ids, [None] * len(ids) if at is None else [*at], [*question], [*participant], [*probability])
         lengths = {name: len(column) for name, column in zip(_COLUMNS, columns, strict=True)}
         if len({*lengths.values()}) > 1:
             raise ValueError(f"the columns have different lengths: {lengths}")
@@ -99,7 +115,7 @@ class ForecastColumns(Sequence[SubmitForecast]):
     @classmethod
     def of_quick(cls, ids: Sequence[str], quick: QuickForecasts, read: "Callable[[], ForecastColumns]") -> Self:
         """Return forecasts without a fault. read: reads them again, with their columns, which are rarely needed."""
-        forecasts = cls(id=(), at=(), question=(), participant=(), probability=())
+        forecasts = cls(id=(), question=(), participant=(), probability=())
         forecasts.ids, forecasts.quick, forecasts._read = ids, quick, read
         return forecasts
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import json, msgpack
 
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns, QuickForecasts
+from forecast_ledger.ledger.batching.forecast_columns import UNSTAMPED, ForecastColumns, QuickForecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.visible import unseen
@@ -111,9 +111,10 @@ def quick_forecasts(
     faults = set[int]()
     ats, (texts, units) = _instants(instants, faults), _probabilities(probabilities, faults)
     commands, asked, by = _ids(ids, faults), _names(questions, faults), _names(participants, faults)
+    texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
     fingerprints = [
         sha256(f'["submit_forecast",{question},{participant},{at},"{text}",null,null]'.encode()).hexdigest()[:32]
-        for question, participant, at, text in zip(asked, by, ats, texts, strict=True)
+        for question, participant, at, text in zip(asked, by, texts_of_at, texts, strict=True)
     ]
     named = [
         f'"command_id":{command},"command":"{fingerprint}"'
@@ -122,7 +123,7 @@ def quick_forecasts(
     events = [
         f'{{"type":"forecast_made.v1","at":{at},"question":{question},"participant":{participant},'
         f'"probabilities":[{number},{values.PROBABILITY - number}]}}'
-        for at, question, participant, number in zip(ats, asked, by, units, strict=True)
+        for at, question, participant, number in zip(texts_of_at, asked, by, units, strict=True)
     ]
     begins: list[int | None] = [*ats]
     for place in faults:
@@ -131,7 +132,9 @@ def quick_forecasts(
 
 
 def _instants(given: Sequence[Any], faults: set[int]) -> list[int]:
-    """Return instants in µs; those that are refused, or are no text, are faults."""
+    """Return instants in µs; UNSTAMPED for each if all are None. Those refused, or not a text, are faults."""
+    if {*map(type, given)} == {NoneType}:
+        return [UNSTAMPED] * len(given)
     texts = _of_type(given, {str}, faults)
     if len(texts) >= _MANY and _all_match(texts, _INSTANTS):
         import numpy as np  # noqa: PLC0415 - short batches do without

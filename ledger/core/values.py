@@ -217,7 +217,7 @@ def is_instant(field: str) -> bool:
     return field in {"at", "until"} or field.endswith("_at")
 
 
-def read_instant(value: Instant, field: str = "at") -> int:
+def read_instant(value: Instant | None, field: str = "at") -> int:
     """Return an RFC 3339 text or an aware datetime in µs since the epoch, UTC; finer fractions round half-even.
 
     Refuses, first that applies: bad_instant, naive_instant.

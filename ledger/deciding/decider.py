@@ -8,6 +8,7 @@ from typing import Any
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.deciding import accounts, contests, decisions, outcomes, questions, schedules
+from forecast_ledger.ledger.deciding.stamps import stamped
 from forecast_ledger.ledger.deciding.state import Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 
@@ -24,8 +25,12 @@ _EVOLVE: dict[type, Evolve] = {kind: evolve for room in _ROOMS for kind, evolve 
 _NEW = {events.QuestionOpened, events.ContestOpened, events.QuestionAdded, events.CashGranted}
 
 
-def decide(command: commands.AnyCommand, state: State) -> tuple[events.AnyEvent, ...]:
-    """Return the events of a command, one or more. Raises Refused."""
+def decide(command: commands.AnyCommand, state: State, recorded_at: int) -> tuple[events.AnyEvent, ...]:
+    """Return the events of a command, one or more. Raises Refused.
+
+    recorded_at: of its rows, µs; see `stamped`.
+    """
+    command = stamped(command, state, recorded_at)
     decided = _DECIDE[type(command)](command, state)
     if isinstance(decided, tuple):
         return decided

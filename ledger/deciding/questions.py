@@ -7,6 +7,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.deciding import distributions, numeric_ranges
 from forecast_ledger.ledger.deciding.numeric_ranges import is_countable, is_possible, numeric_range
+from forecast_ledger.ledger.deciding.stamps import after_forecasts
 from forecast_ledger.ledger.deciding.state import Decide, Evolve, QuestionState, State, Write, instants, to_standing
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.answers import named_outcome
@@ -77,8 +78,7 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
         raise Refused(
             "wrong_order_of_instants", "until", command.until, "a forecast ends after it is made", remedy=remedy
         )
-    last = state.standing_on(command.question).get(command.participant)
-    if at < question.changed_at or (last is not None and at < instants(last)[0]):
+    if at < after_forecasts(command.question, command.participant, state):
         raise Refused("out_of_order", "at", command.at)
     return events.ForecastMade(
         at=at,
@@ -104,9 +104,9 @@ def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> event
     """
     question = state.question(command.question)
     at = _open_at(command, question)
-    last = state.standing_on(command.question).get(command.participant)
-    if at < question.changed_at or (last is not None and at < instants(last)[0]):
+    if at < after_forecasts(command.question, command.participant, state):
         raise Refused("out_of_order", "at", command.at)
+    last = state.standing_on(command.question).get(command.participant)
     if last is None or at >= instants(last)[1]:
         raise Refused("nothing_standing", "participant", command.participant)
     return events.ForecastWithdrawn(at=at, question=command.question, participant=command.participant)

@@ -61,10 +61,14 @@ class _Kind(Struct):
 
 
 class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", gc=False):
-    """The fields of every command."""
+    """The fields of every command.
+
+    A command without `at` claims the instant at which the ledger records it. Its digest has no instant, so that a retry
+    is the same command.
+    """
 
     id: Id = ""
-    at: Instant
+    at: Instant | None = None
 
 
 class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,7 +24,7 @@ Action = Literal["BET", "SELL", "HOLD"]
 
 
 class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """The base of every event. `at` is the instant that the command gave."""
+    """The base of every event. `at` is the instant that the command gave, or that the ledger stamped."""
 
     at: int
 

@@ -303,8 +303,6 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
     Each prize of the sealed board is recorded once; running the command again changes nothing. If only some prizes are
     recorded, because a log was cut short, the others are recorded.
     """
-    from datetime import UTC, datetime
-
     from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.writing.pay import pay as paid
@@ -312,7 +310,7 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
     require_columns(view, [column.name for column in CATALOGUE["prizes"].columns])
     _require_contest(contest, replay_log(log, name, None))  # this does not create a log that does not exist
     with Ledger.open(log, name, prizes=append.board_prizes) as ledger:
-        receipt = paid(ledger, contest, datetime.now(UTC))
+        receipt = paid(ledger, contest)
     season = replay_log(log, name, None)
     table = season.projections.table("prizes").only("contest", contest)
     emit_table(table, view, Look(keep=("participant", "prize", "paid")))

@@ -31,7 +31,7 @@ from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refu
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
-_FORECAST_FIELDS = {"id", "at", "question", "participant", "probability"}
+_FORECAST_FIELDS = {"id", "question", "participant", "probability"}
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
 
@@ -123,7 +123,7 @@ class CommandReader:
     def is_of_forecasts(self) -> bool:
         """Whether every row is a forecast of a probability, which `read_columns` can read."""
         odd = [value for value in self._values.values() if value.columns and value.read_column is None]
-        is_whole = self._is_of_every_row and self._long is None and self._values.keys() == _FORECAST_FIELDS
+        is_whole = self._is_of_every_row and self._long is None and self._values.keys() - {"at"} == _FORECAST_FIELDS
         return self._kind is SubmitForecast and is_whole and not odd
 
     def read_columns(self, table: CsvTable, rows: int) -> ForecastColumns | None:
@@ -156,6 +156,8 @@ class CommandReader:
         try:
             given = {field: part for field, read in self._reads if (part := read(row)) is not None}
             given |= {field: part for field, part in known.items() if part is not None}
+            if "at" in self._values and "at" not in given:  # a row that has lost it is not of now
+                raise Refused("bad_instant", "at", "", "the map has a column for it, and the row has nothing there")
             return msgspec.convert(given, self._kind, strict=False)
         except Refused as refused:
             return refused

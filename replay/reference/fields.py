@@ -6,7 +6,7 @@ from msgspec import Struct
 FIELDS: dict[str, str] = {
     # common fields
     "id": "chosen by the sender; a command that is sent again with the same id is recorded once, so a retry is safe",
-    "at": "the instant that the command claims",
+    "at": "the instant that the command claims; by default the one at which the ledger records it",
     "question": "the id of a question",
     "contest": "the id of a contest",
     "participant": "the id of a participant",

@@ -13,6 +13,9 @@ counts as absent.
 
 Numbers are JSON numbers or decimal text; they are rounded half-even to the unit of their field. Instants are RFC 3339
 with an offset. A command with an unknown field is refused.
+
+`at` is the instant that the command claims. Without it, the ledger stamps the instant at which it records the command,
+or that of an earlier command on the same subject if it claims a later one. The digest of such a command has no instant.
 """)
 EXAMPLES = "Commands of every type. An empty ledger accepts them in this order:"
 EVENTS = _paragraphs("""

@@ -66,11 +66,12 @@ def open_ledger(
     return Ledger.open(path_or_url, name, clock=clock, segments=segments)
 
 
-def pay(ledger: writer.Ledger, contest: str, at: Instant) -> Receipt | None:
+def pay(ledger: writer.Ledger, contest: str, at: Instant | None = None) -> Receipt | None:
     """Record the prizes of a finalized contest that are not recorded yet; return None if all are.
 
     If a log ends between two prizes, the rest is recorded, although the log has the command's id already. The ledger
-    must have been opened with `prizes`. Raises what `Ledger.handle` raises, except prizes_paid.
+    must have been opened with `prizes`. at: by default, the instant at which it is recorded. Raises what
+    `Ledger.handle` raises, except prizes_paid.
     """
     command = PayPrizes(at=at, contest=contest)
     name = first = f"pay {fingerprint(canonical_content(command))}"

@@ -95,17 +95,17 @@ def forecast(question: str = "rain", participant: str = "ada", **fields: Any) ->
     return SubmitForecast(question=question, participant=participant, **(given | fields))
 
 
-def withdrawal(question: str = "rain", participant: str = "ada", at: str = day(13)) -> WithdrawForecast:
+def withdrawal(question: str = "rain", participant: str = "ada", at: str | None = day(13)) -> WithdrawForecast:
     """Takes the standing forecast back."""
     return WithdrawForecast(question=question, participant=participant, at=at)
 
 
-def closing(question: str = "rain", at: str = day(15)) -> CloseQuestion:
+def closing(question: str = "rain", at: str | None = day(15)) -> CloseQuestion:
     """An early close."""
     return CloseQuestion(question=question, at=at)
 
 
-def rescheduling(question: str = "rain", at: str = day(14), **fields: Any) -> RescheduleQuestion:
+def rescheduling(question: str = "rain", at: str | None = day(14), **fields: Any) -> RescheduleQuestion:
     """Other times: a close on LATER, three days later, unless others are given."""
     given = fields if {"opens_at", "closes_at", "reveals_at"} & fields.keys() else {"closes_at": LATER} | fields
     return RescheduleQuestion(question=question, at=at, **given)
@@ -117,7 +117,7 @@ def addition(*outcomes: str, question: str = "colour", **fields: Any) -> ChangeO
     return ChangeOutcomes(question=question, add=outcomes or ("violet",), **(given | fields))
 
 
-def removal(*outcomes: str, question: str = "colour", at: str = day(13)) -> ChangeOutcomes:
+def removal(*outcomes: str, question: str = "colour", at: str | None = day(13)) -> ChangeOutcomes:
     """Outcomes removed; red alone if none are given."""
     return ChangeOutcomes(question=question, at=at, remove=outcomes or ("red",))
 
@@ -129,12 +129,12 @@ def resolution(question: str = "rain", **fields: Any) -> ResolveQuestion:
     return ResolveQuestion(question=question, **(given | fields))
 
 
-def annulment(question: str = "rain", at: str = AFTER, reason: str = "no source") -> AnnulQuestion:
+def annulment(question: str = "rain", at: str | None = AFTER, reason: str = "no source") -> AnnulQuestion:
     """A question that counts nowhere."""
     return AnnulQuestion(question=question, at=at, reason=reason)
 
 
-def revocation(question: str = "rain", at: str = AFTER, reason: str = "misread") -> RevokeResolution:
+def revocation(question: str = "rain", at: str | None = AFTER, reason: str = "misread") -> RevokeResolution:
     """A resolution taken back."""
     return RevokeResolution(question=question, at=at, reason=reason)
 
@@ -160,12 +160,12 @@ def exclusion(contest: str = "cup", participant: str = "ada", **fields: Any) -> 
     return ExcludeParticipant(contest=contest, participant=participant, **(given | fields))
 
 
-def finalization(contest: str = "cup", at: str = AFTER) -> FinalizeContest:
+def finalization(contest: str = "cup", at: str | None = AFTER) -> FinalizeContest:
     """A board frozen."""
     return FinalizeContest(contest=contest, at=at)
 
 
-def payment(contest: str = "cup", at: str = AFTER) -> PayPrizes:
+def payment(contest: str = "cup", at: str | None = AFTER) -> PayPrizes:
     """A payment of the prizes of the sealed board."""
     return PayPrizes(contest=contest, at=at)
 

@@ -178,6 +178,7 @@ OPTIONAL |= {
     ("quote", "prices"),
     ("record_decision", "action"),
     ("record_decision", "reasoning"),
+    *((kind, "at") for kind in LINES),
 }
 
 
@@ -535,7 +536,7 @@ TAKES_TEXT |= {"series", "family", "source"}
 ANYTHING = {"malformed", "id_empty", "id_too_long", "id_not_plain", "text_too_long", "bad_instant", "naive_instant"}
 ANYTHING |= {"bad_number", "not_finite", "out_of_range"}
 NULLABLE = {"attestation", "spot_at", "entrant", "restricted_sources", "decimals", "levels"}
-NULLABLE |= {"newest_source", "model_released", "training_cutoff"}
+NULLABLE |= {"newest_source", "model_released", "training_cutoff", "paid_at"}
 NULLABLE |= {"rules.trading", "starts_at", "series", "family"}
 
 
@@ -688,7 +689,7 @@ WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
     (given.opened, "question", [None, 7, b"q", ["q"], {"q": 1}, ("q",), Odd(), 1.5, True]),
     (given.opened, "kind", ["foo", "", None, 7, b"binary", ["binary"], Odd(), True, LOOP]),
     (given.opened, "title", [None, 7, b"t", ["t"], Odd(), "\ud800"]),
-    (given.opened, "at", [None, 7, 1.5, b"2026", ["2026"], Odd(), True, datetime(2026, 3, 1).date()]),
+    (given.opened, "at", [7, 1.5, b"2026", ["2026"], Odd(), True, datetime(2026, 3, 1).date()]),
     (given.opened, "opens_at", [None, 7, Odd()]),
     (given.opened, "closes_at", [None, 7, Odd()]),
     (given.opened, "reveals_at", [7, "", Odd(), []]),
@@ -815,7 +816,7 @@ WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
     *[(make, "participant", [None, "", "a\n", *NO_TEXT]) for make in (given.deposit, given.cash_out)],
     *[(make, "reason", [None, "x" * 10_001, *NO_TEXT]) for make in (given.deposit, given.cash_out)],
     (paying, "contest", [None, 7, b"done", ["done"], {"done": 10}, ("done",), Odd(), LOOP, "", "d\n", "\ud800"]),
-    (paying, "at", [None, 7, 1.5, b"2026", ["2026"], Odd(), True, datetime(2026, 3, 1).date()]),
+    (paying, "at", [7, 1.5, b"2026", ["2026"], Odd(), True, datetime(2026, 3, 1).date()]),
 ]
 WRONG_FORECASTS = [
     ("colour", {"probabilities": value})

@@ -92,7 +92,7 @@ def code_of(line: str) -> str:
         command = commands.read(line)
         values.check_id(command.id if "id" in plain(line) else "told apart", "id")
         canonical.canonical_content(command)
-        decide(command, State())
+        decide(command, State(), 0)
     except Refused as refused:
         return refused.code if refused.code in WRITTEN else ""
     return ""
@@ -184,10 +184,10 @@ UNSAID: dict[str, Callable[[Any], bool]] = {
     ),
     # bounds of numbers in text; in a range, how its numbers go together
     "out_of_range": lambda value: _number_as_text(value) or value["type"] == "open_question",
-    # a whole number that is written with a point; which fields of a quote, of a decision or of a change of outcomes go
-    # together
+    # a whole number that is written with a point; which fields of a quote, of a decision, of other times or of a
+    # change of outcomes go together
     "malformed": lambda value: (
-        value["type"] in {"quote", "record_decision", "change_outcomes"}
+        value["type"] in {"quote", "record_decision", "change_outcomes", "reschedule_question"}
         or any(isinstance(leaf, Decimal) for leaf in _leaves(value))
     ),
 }
