@@ -177,15 +177,17 @@ class Batch:
 
     def _decide(self, command: AnyCommand, time: int | None) -> Sequence[AnyEvent]:
         """Decide a command; a time of receipt is then the time of its rows. Raises Refused."""
-        fault = None if time is None else fault_of(time, self.recorded_at, self._now, in_use=self._in_use)
+        is_imported = self._times is not None
+        fault = fault_of(time, self.recorded_at, self._now, in_use=self._in_use) if is_imported else None
+        recorded_at = self._now if fault is not None else self.recorded_at if time is None else time
         try:
             check_new_ids(command, self.state)
-            events = decide(command, self.state, self.recorded_at if time is None else time)
+            events = decide(command, self.state, recorded_at)
         except Refused as refused:
             raise first_by_precedence([refused, fault] if fault else [refused]) from None
         if fault is not None:
             raise fault
-        self.recorded_at = self.recorded_at if time is None else time
+        self.recorded_at = recorded_at
         return events
 
     def _record(self, command_id: str, fingerprint: str, event: AnyEvent) -> None:

@@ -217,6 +217,15 @@ def is_instant(field: str) -> bool:
     return field in {"at", "until"} or field.endswith("_at")
 
 
+def is_micros(value: object) -> bool:
+    """Return whether a value is an instant in µs since 1970: an int, and no bool, within the years 1 to 9999.
+
+    >>> is_micros(0), is_micros(0.0), is_micros(True), is_micros(2**63)
+    (True, False, False, False)
+    """
+    return type(value) is int and FIRST_INSTANT <= value <= LAST_INSTANT
+
+
 def read_instant(value: Instant | None, field: str = "at") -> int:
     """Return an RFC 3339 text or an aware datetime in µs since the epoch, UTC; finer fractions round half-even.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model.events import AnyEvent, ContestOpened
 from forecast_ledger.ledger.model.rules import recorded_fields
 
@@ -222,6 +222,22 @@ def event_text(row: str) -> str:
     # In the texts before the event, a quotation mark has a backslash before it.
     begin, end = BEFORE_EVENT.decode(), _BEFORE_DIGEST.decode()
     return row[row.index(begin) + len(begin) : row.rindex(end)]
+
+
+def read_back(groups: Sequence[NewRows]) -> None:
+    """Read the rows that are to be recorded, as any reader will.
+
+    All that were encoded one by one, which are bytes; of a group of texts, which were made of columns that are checked
+    as a whole, the first. Raises Unavailable: this version could not read one of them again.
+    """
+    for group in groups:
+        encoded: list[str | bytes] = [row for row in group.rows if isinstance(row, bytes)]
+        for row in (*group.rows[:1], *encoded):
+            try:
+                _row.decode(row)
+            except UNREADABLE as error:
+                detail = f"a row after log position {group.first - 1} could not be read again, and nothing was recorded"
+                raise Unavailable(f"{detail}: {error}") from None
 
 
 def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:

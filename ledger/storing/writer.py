@@ -17,7 +17,7 @@ from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.batching.requests import Requests
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
-from forecast_ledger.ledger.core.errors import Conflict, Refused
+from forecast_ledger.ledger.core.errors import Conflict, Refused, Unavailable
 from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
@@ -81,7 +81,7 @@ class Ledger:
     ) -> Self:
         """Open or create a ledger in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
 
-        name: one of the ledgers in the store. clock: returns µs since the epoch; the system clock by default.
+        name: one of the ledgers in the store. clock: returns µs since the epoch, an int; the system clock by default.
         prizes: a pure function that computes the prizes of a finalized contest, as `forecast_ledger.open` passes it;
         without it, `pay_prizes` is refused. segments: a folder that has the beginning of the log, which must exist. It
         is read from there now, after a check of the SHA-256 of the files; for a folder that you sealed yourself.
@@ -120,13 +120,16 @@ class Ledger:
         commands: `ForecastColumns` are recorded faster than as many commands.
         recorded_at: for each command, the instant at which it was received, µs, in place of the ledger's clock; its
         rows say that they are imported. `fault_of` says which instants are refused.
-        Raises, first that applies: Conflict, Unavailable, Corrupt (nothing was recorded); Uncertain (the events may or
-        may not be recorded).
+        Raises, first that applies: ValueError (recorded_at is shorter or longer than commands), Conflict, Unavailable,
+        Corrupt (nothing was recorded); Uncertain (the events may or may not be recorded).
         """
         begun = instrumentation.now_ns()
         with gc_pause.paused():
             commands = commands if isinstance(commands, ForecastColumns) else [*commands]
-            outcomes = self._handle(Requests(commands), atomic=atomic, times=recorded_at)
+            times = None if recorded_at is None else [*recorded_at]
+            if times is not None and len(times) != len(commands):
+                raise ValueError(f"recorded_at has {len(times):,} times, for {len(commands):,} commands")
+            outcomes = self._handle(Requests(commands), atomic=atomic, times=times)
         fields = partial(instrumentation.batch_fields, self._store.name, self._known.head.position, outcomes)
         instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
         return outcomes
@@ -254,12 +257,13 @@ class Ledger:
         batch = None
         try:
             with self._turn() as turn:
-                batch = Batch(self._known, turn.read, max(self._clock(), self._known.recorded_at), times)
+                batch = Batch(self._known, turn.read, max(self._now(), self._known.recorded_at), times)
                 self._known.state.prizes = (
                     partial(_board_prizes, self._prizes, prizes, turn, batch) if self._prizes else None
                 )
                 outcomes = batch.decide_all(requests, atomic=atomic)
                 if batch.rows:
+                    log.read_back(batch.rows)
                     turn.append(batch.rows)
         except BaseException:
             if batch is not None:
@@ -268,6 +272,14 @@ class Ledger:
         finally:
             self._known.state.prizes = None
         return batch, outcomes
+
+    def _now(self) -> int:
+        """Return the time by the clock. Raises Unavailable: the clock returned no count of µs, or one of no year."""
+        now = self._clock()
+        if not values.is_micros(now):
+            detail = "a clock returns µs since 1970 as an int, within the years 1 to 9999; nothing was recorded"
+            raise Unavailable(f"the ledger's clock returned {repr(now)[:40]}, a {type(now).__name__}: {detail}")
+        return now
 
     @contextmanager
     def _turn(self) -> Iterator["Turn"]:
