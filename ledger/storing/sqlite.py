@@ -40,10 +40,10 @@ PRAGMAS = {"trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0, "synchrono
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ? AND "  # noqa: S608 - a constant
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")
-# Inserts many rows. ?4: a blob of their bytes, one row after the other. ?5: a JSON array with an integer for each row:
-# the place of its first byte in the blob, from 1 on, times 2^32, plus its size.
+# Inserts many rows. Fourth value: a blob of their bytes, one row after the other. Fifth: a JSON array with an integer
+# for each row: the place of its first byte in the blob, from 1 on, times 2^32, plus its size.
 _INSERT_MANY = (
-    f"INSERT INTO {_TABLE} SELECT ?1, ?2 + key, ?3, substr(?4, value >> 32, value & 4294967295) FROM json_each(?5)"  # noqa: S608
+    f"INSERT INTO {_TABLE} SELECT ?, ? + key, ?, substr(?, value >> 32, value & 4294967295) FROM json_each(?)"  # noqa: S608
 )
 _MANY = 16  # consecutive rows of one type that are inserted by one statement; fewer are inserted one by one
 _AT_ONCE, _BYTES_AT_ONCE = 1_000, 8 * 2**20  # the most rows of such a statement, and the most bytes of several rows

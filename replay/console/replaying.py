@@ -68,7 +68,7 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
     return WithSegments(log)
 
 
-class _Bytes(click.ParamType[int]):
+class _Bytes(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4.0 on
     """A number of bytes with a unit."""
 
     name = "size"
