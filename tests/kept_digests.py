@@ -189,7 +189,9 @@ def _arena() -> Iterator[Batch]:
 
 def _deep() -> Iterator[Batch]:
     """Bets and a sale at quotes with sizes, filled in part, with fees."""
-    deep = TradingRules(depth="partial", fee_rate_ppm=70_000, fee_unit=10_000, fee_rounding="cash", period_days=0)
+    deep = TradingRules(
+        depth="partial", fee_rate_ppm=70_000, fee_unit_micros=10_000, fee_rounding="cash", period_days=0
+    )
     sizes: dict[str, Any] = {"ask_sizes": {"yes": 1_000}, "bid_sizes": {"yes": 300}}
     said: list[AnyCommand] = [
         *given.trading_floor("ada", "bob", rules=RuleSet(name="deep", trading=deep)),

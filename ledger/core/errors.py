@@ -41,6 +41,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "naive_instant": ("the instant has no offset from UTC", "add Z or an offset such as +01:00"),
     "bad_number": ("this is not a decimal number", "write it as 0.25, with only digits, a point and an exponent"),
+    "amount_not_text": (
+        "an amount of a rule set is a number, which earlier versions read as 1e-6 of its unit",
+        'write it as a text in its unit, such as "50"',
+    ),
     "not_finite": ("the number is infinite or NaN", "give a finite number"),
     "command_id_reused": (
         "another command with this id is already recorded",

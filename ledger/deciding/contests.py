@@ -150,7 +150,7 @@ def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple
         raise Refused("enrolled_already", "participant", command.participant)
     if contest.complete():
         raise Refused("contest_complete", "contest", command.contest)
-    cash = contest.rules.trading.starting_cash
+    cash = contest.rules.trading.starting_cash_micros
     return enrolled, events.CashGranted(at=at, contest=command.contest, participant=command.participant, amount=cash)
 
 

@@ -20,7 +20,7 @@ def trade_fee(trading: Trading, shares: int, price: int, change: int) -> int:
 
     Kalshi's price for 100 contracts at 0.25, which is rounded up to a cent:
 
-    >>> kalshi = Trading(fee_rate_ppm=70_000, fee_unit=10_000, fee_rounding="cash")
+    >>> kalshi = Trading(fee_rate_ppm=70_000, fee_unit_micros=10_000, fee_rounding="cash")
     >>> trade_fee(kalshi, 100 * 10**6, PROBABILITY // 4, -25 * 10**6)
     1320000
     """
@@ -29,7 +29,7 @@ def trade_fee(trading: Trading, shares: int, price: int, change: int) -> int:
     curve = (price * (PROBABILITY - price)) ** trading.fee_exponent
     divisor = _MILLION * PROBABILITY ** (2 * trading.fee_exponent)
     rounded = ROUNDINGS[trading.fee_rounding]
-    return rounded(trading.fee_rate_ppm * shares * curve, divisor, trading.fee_unit, change)
+    return rounded(trading.fee_rate_ppm * shares * curve, divisor, trading.fee_unit_micros, change)
 
 
 def _up(numerator: int, divisor: int, unit: int, _: int) -> int:

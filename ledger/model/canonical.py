@@ -45,7 +45,7 @@ def canonical_content(command: AnyCommand) -> bytes:
     They are the same for equal numbers and instants, no matter how these are written.
 
     Refuses, first that applies: malformed, id_empty, id_too_long, id_not_plain, text_too_long, bad_instant,
-    naive_instant, bad_number, not_finite.
+    naive_instant, bad_number, amount_not_text, not_finite, out_of_range (an amount of a rule set in a dict).
 
     >>> from forecast_ledger.ledger.model.commands import CloseQuestion
     >>> first = CloseQuestion(at="2026-03-01T01:00:00+01:00", question="q1")
@@ -116,7 +116,7 @@ def _faults_of(value: Any, field: str, convert: _Convert) -> Iterator[Refused]:
 
 def _parts(value: Any, convert: _Convert) -> list[tuple[_Convert, Any]]:
     """Return the parts of a value, each with the function that checks it; several of them can be faulty."""
-    if type(value) is dict:
+    if type(value) is dict and convert is not _rules:
         return [(convert, {key: item}) for key, item in value.items()]
     if type(value) in {tuple, list}:
         return [(convert, [item]) for item in value] + [part for item in value for part in _parts_of_item(item)]

@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct, json
+from msgspec import Struct, json, structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint
@@ -39,11 +39,12 @@ from forecast_ledger.ledger.model.forms import (
     Withdrawal,
 )
 from forecast_ledger.ledger.model.rules import Level, RuleSet
+from forecast_ledger.ledger.model.written_rules import WrittenRuleSet, as_recorded, read_json
 
 if TYPE_CHECKING:  # the types that a caller may pass
     Rules = str | RuleSet | dict[str, Any]
 else:  # the types that a decoder returns
-    Rules = Preset | RuleSet
+    Rules = Preset | WrittenRuleSet
 
 Bet = forms.Bet
 Sale = forms.Sale
@@ -295,8 +296,8 @@ class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
     prices: dict[Id, Probability] | None = None
     bids: dict[Id, Probability] | None = None
     asks: dict[Id, Probability] | None = None
-    bid_sizes: dict[Id, forms.Number] | None = None
-    ask_sizes: dict[Id, forms.Number] | None = None
+    bid_sizes: dict[Id, forms.Shares] | None = None
+    ask_sizes: dict[Id, forms.Shares] | None = None
     quotes: tuple[Prices, ...] | None = None
     source: Text
     quoted_at: Instant
@@ -311,8 +312,8 @@ class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):
 
     contest: Id
     participant: Id
-    period: int
-    attempt: int = 1
+    period: forms.Period
+    attempt: forms.Attempt = 1
     action: Text | None = None
     bets: tuple[Bet, ...] | None = None
     sells: tuple[Sale, ...] | None = None
@@ -327,7 +328,7 @@ class RecordFailedCall(Command, frozen=True, kw_only=True, tag="record_failed_ca
 
     contest: Id
     participant: Id
-    period: int
+    period: forms.Period
     error: Text
     prompt: LongText | None = None
     call: ModelCall | None = None
@@ -358,14 +359,14 @@ AnyCommand = (
     | WithdrawCash
 )  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
-_rule_sets = json.Decoder(RuleSet)
 _kinds = json.Decoder(_Kind)
 
 
 def read(line: bytes | str) -> AnyCommand:
     """Return the command on one line of JSON.
 
-    Refuses: malformed, with the path of the field.
+    Refuses, with the path of the field: malformed; of an amount in a rule set also bad_number, amount_not_text,
+    not_finite, out_of_range.
 
     >>> read('{"id": "c1", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}').question
     'q1'
@@ -374,13 +375,24 @@ def read(line: bytes | str) -> AnyCommand:
         command: AnyCommand = _decoder.decode(line)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError) as error:
         raise malformed_refusal(error, "", _kind(line)) from None
+    return with_recorded_rules(command)
+
+
+def with_recorded_rules(command: AnyCommand) -> AnyCommand:
+    """Return a command as decoded, its rule set with amounts in 1e-6. Refuses like `as_recorded` of written_rules."""
+    if type(command) is OpenContest and type(command.rules) is WrittenRuleSet:
+        return structs.replace(command, rules=as_recorded(command.rules, "rules"))
     return command
 
 
-def read_rule_set(rules: dict[str, Any], name: str) -> RuleSet:
-    """Return the rule set in a dict, read like a JSON object. Refuses: malformed, with the path of the field."""
+def read_rule_set(rules: dict[str, Any] | str, name: str) -> RuleSet:
+    """Return the rule set in a dict, or in the text of a JSON object; `name` is its field.
+
+    Refuses, first that applies, with the path of the field: malformed, bad_number, amount_not_text, not_finite,
+    out_of_range.
+    """
     try:
-        return _rule_sets.decode(json.encode(rules, order="deterministic"))
+        return read_json(rules if isinstance(rules, str) else json.encode(rules, order="deterministic"), name)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise malformed_refusal(error, name) from None
 

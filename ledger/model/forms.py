@@ -13,8 +13,9 @@ from msgspec import Meta, Struct
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.model import publication_stamps
 from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.ledger.model.trading_rules import CURRENCY
 
-_DECIMAL = {"type": ["number", "string"], "pattern": f"^{values.WRITTEN_NUMBER}$"}
+_DECIMAL: dict[str, Any] = {"type": ["number", "string"], "pattern": f"^{values.WRITTEN_NUMBER}$"}
 _VISIBLE = r"[^\u0000-\u0020\u007f-\u00a0\u00ad]"
 _WITHIN = r"[^\u0000-\u001f\u007f-\u00a0\u00ad]"
 
@@ -22,71 +23,101 @@ _WITHIN = r"[^\u0000-\u001f\u007f-\u00a0\u00ad]"
 FORMS: dict[str, dict[str, Any]] = {}
 
 
-def _form(name: str, description: str, **schema: Any) -> Meta:
-    """Add a form to FORMS and return it as the annotation of a type."""
+def _form(name: str, description: str, said: str = "", **schema: Any) -> Meta:
+    """Add a form to FORMS and return it as the annotation of a type. said: the unit of a number, in words."""
     FORMS[name] = {"title": name, "description": description, **schema}
-    return Meta(extra_json_schema=FORMS[name])
+    return Meta(extra_json_schema=FORMS[name], extra={"unit": said} if said else None)
 
 
-def _decimal(name: str, description: str, unit: int, low: int, high: int) -> Meta:
-    """Add the form of a number from low to high, in 1/unit, after rounding half-even: a tie rounds to an even bound."""
+def _decimal(name: str, description: str, unit: int, within: tuple[int, int], said: str) -> Meta:
+    """Add the form of a number within two bounds, in 1/unit, after rounding half-even: a tie rounds to even."""
+    low, high = within
     least, most = (Decimal(5 * (2 * bound + side)).scaleb(-len(str(unit))) for bound, side in ((low, -1), (high, 1)))
     bounds = {
         "exclusiveMinimum" if low % 2 else "minimum": least,
         "exclusiveMaximum" if high % 2 else "maximum": most,
     }
-    return _form(name, description, **_DECIMAL, **bounds)
+    return _form(name, description, said, **_DECIMAL, **bounds)
 
 
+_SHARE_OF_ONE, _CURRENCY = "a share of 1", CURRENCY["unit"]
 _LARGEST = int(values.LARGEST_NUMBER)
 _NUMBER = _form("Number", "a JSON number, or its decimal text, such as 0.25 or 1e-3", **_DECIMAL)
 _MEASURE = _form(
-    "Measure", "a number within 1e30, with at most 1,000 decimals", **_DECIMAL, minimum=-_LARGEST, maximum=_LARGEST
+    "Measure",
+    "a number within 1e30, with at most 1,000 decimals",
+    "the question's unit",
+    **_DECIMAL,
+    minimum=-_LARGEST,
+    maximum=_LARGEST,
 )
 _QUANTITY = _form(
     "Quantity",
     "a Measure; of a date question a date, an instant, or seconds since 1970",
+    "the question's unit; of a date question seconds since 1970",
     **(_DECIMAL | {"pattern": f"^({values.WRITTEN_NUMBER}|{values.WRITTEN_DATE})$|{values.WRITTEN_INSTANT}"}),
     minimum=-_LARGEST,
     maximum=_LARGEST,
 )
 _PROBABILITY = _decimal(
-    "Probability", "a number from 0 to 1, rounded to 9 decimals", values.PROBABILITY, 0, values.PROBABILITY
+    "Probability",
+    "a number from 0 to 1, rounded to 9 decimals",
+    values.PROBABILITY,
+    (0, values.PROBABILITY),
+    _SHARE_OF_ONE,
 )
 _CUMULATIVE = _decimal(
-    "Cumulative", "a number from 0 to 1, rounded to 10 decimals", values.CUMULATIVE, 0, values.CUMULATIVE
+    "Cumulative",
+    "a number from 0 to 1, rounded to 10 decimals",
+    values.CUMULATIVE,
+    (0, values.CUMULATIVE),
+    _SHARE_OF_ONE,
 )
 _QUANTILE_LEVEL = _decimal(
     "QuantileLevel",
     "a number above 0 and below 1, rounded to 9 decimals",
     values.PROBABILITY,
-    1,
-    values.PROBABILITY - 1,
+    (1, values.PROBABILITY - 1),
+    _SHARE_OF_ONE,
 )
 _POOL = _decimal(
-    "Pool", "money from 0 to 1,000,000,000,000, rounded to 6 decimals", values.MONEY, 0, values.LARGEST_POOL
+    "Pool",
+    "money from 0 to 1,000,000,000,000, rounded to 6 decimals",
+    values.MONEY,
+    (0, values.LARGEST_POOL),
+    _CURRENCY,
 )
 _PAYABLE_UNIT = _decimal(
     "PayableUnit",
     "money from 0.000001 to 1,000,000,000,000, rounded to 6 decimals",
     values.MONEY,
-    1,
-    values.LARGEST_POOL,
+    (1, values.LARGEST_POOL),
+    _CURRENCY,
 )
 _DEPOSIT = _decimal(
-    "Deposit", "money from 0.000001 to 1,000,000,000, rounded to 6 decimals", values.MONEY, 1, values.LARGEST_CASH
+    "Deposit",
+    "money from 0.000001 to 1,000,000,000, rounded to 6 decimals",
+    values.MONEY,
+    (1, values.LARGEST_CASH),
+    _CURRENCY,
 )
 _WITHDRAWAL = _decimal(
     "Withdrawal",
     "money from 0.000001 to 1,000,000,000,000, rounded to 6 decimals",
     values.MONEY,
-    1,
-    values.LARGEST_HOLDING,
+    (1, values.LARGEST_HOLDING),
+    _CURRENCY,
 )
 _WEIGHT = _decimal(
-    "Weight", "a number from 0 to 1,000,000, rounded to 6 decimals", values.WEIGHT, 0, values.LARGEST_WEIGHT
+    "Weight",
+    "a number from 0 to 1,000,000, rounded to 6 decimals",
+    values.WEIGHT,
+    (0, values.LARGEST_WEIGHT),
+    "a factor",
 )
-_SHARE = _decimal("Share", "a number from 0 to 1, rounded to 6 decimals", values.WEIGHT, 0, values.WEIGHT)
+_SHARE = _decimal(
+    "Share", "a number from 0 to 1, rounded to 6 decimals", values.WEIGHT, (0, values.WEIGHT), _SHARE_OF_ONE
+)
 _INSTANT = _form(
     "Instant", "an RFC 3339 instant with an offset, such as 2026-03-01T09:30:00Z", pattern=values.WRITTEN_INSTANT
 )
@@ -105,17 +136,22 @@ _ID = _form(
 )
 _TEXT = _form("Text", f"at most {values.TEXT_LENGTH:,} characters", maxLength=values.TEXT_LENGTH)
 _LONG_TEXT = _form("LongText", f"at most {values.LONG_TEXT_LENGTH:,} characters", maxLength=values.LONG_TEXT_LENGTH)
-_BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", minimum=1, maximum=values.MOST_BINS)
+_BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", "bins", minimum=1, maximum=values.MOST_BINS)
 _SPOT_WEIGHT = _form(
-    "SpotWeight", f"1 to {values.LARGEST_SPOT_WEIGHT:,}", minimum=1, maximum=values.LARGEST_SPOT_WEIGHT
+    "SpotWeight", f"1 to {values.LARGEST_SPOT_WEIGHT:,}", "a factor", minimum=1, maximum=values.LARGEST_SPOT_WEIGHT
 )
-_DECIMALS = _form("Decimals", f"0 to {values.MOST_DECIMALS}", minimum=0, maximum=values.MOST_DECIMALS)
+_DECIMALS = _form("Decimals", f"0 to {values.MOST_DECIMALS}", "decimals", minimum=0, maximum=values.MOST_DECIMALS)
 _COUNT = _form("Count", "0 to 1,000,000,000,000", minimum=0, maximum=10**12)
-_SETTING = _form("Setting", "a text, a number, true or false", type=["string", "number", "boolean"])
+_SETTING = _form(
+    "Setting", "a text, a number, true or false", "as the model takes it", type=["string", "number", "boolean"]
+)
 _PRESET = _form("Preset", "the name of a preset", enum=list(PRESETS))
 
 if TYPE_CHECKING:  # the types that a caller may pass
     Number = values.Number
+    Money = values.Number
+    Shares = values.Number
+    Percentage = values.Number
     Instant = values.Instant
     Measure = Number
     Quantity = Number
@@ -136,10 +172,17 @@ if TYPE_CHECKING:  # the types that a caller may pass
     Bins = int
     Decimals = int
     SpotWeight = int
-    Count = int
+    Tokens = int
+    Milliseconds = int
+    Period = int
+    Attempt = int
+    PositionNumber = int
     Setting = Any
 else:  # the types that a decoder returns
     Number = Annotated[values.Number, _NUMBER]
+    Money = Annotated[values.Number, _NUMBER, Meta(extra=CURRENCY)]
+    Shares = Annotated[values.Number, _NUMBER, Meta(extra={"unit": "shares"})]
+    Percentage = Annotated[values.Number, _NUMBER, Meta(extra={"unit": "percent"})]
     Measure = Annotated[values.Number, _MEASURE]
     Quantity = Annotated[values.Number, _QUANTITY]
     Probability = Annotated[values.Number, _PROBABILITY]
@@ -160,17 +203,21 @@ else:  # the types that a decoder returns
     Bins = Annotated[int, _BINS]
     Decimals = Annotated[int, _DECIMALS]
     SpotWeight = Annotated[int, _SPOT_WEIGHT]
-    Count = Annotated[int, _COUNT]
+    Tokens = Annotated[int, _COUNT, Meta(extra={"unit": "tokens"})]
+    Milliseconds = Annotated[int, _COUNT, Meta(extra={"unit": "milliseconds"})]
+    Period = Annotated[int, Meta(extra={"unit": "the number of a period"})]
+    Attempt = Annotated[int, Meta(extra={"unit": "the number of an attempt"})]
+    PositionNumber = Annotated[int, Meta(extra={"unit": "the number of a position"})]
     Setting = Annotated[Any, _SETTING]
 
 
 class ModelCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A call of a model. Give one or more fields."""
 
-    input_tokens: Count | None = None
-    output_tokens: Count | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
     cost: Pool | None = None
-    latency_ms: Count | None = None
+    latency_ms: Milliseconds | None = None
     settings: dict[Text, Setting] | None = None
     shown: tuple[Id, ...] | None = None
 
@@ -189,8 +236,8 @@ class Attestation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """A sale of shares of an open position."""
 
-    position_id: Text | int
-    percentage: Number
+    position_id: Text | PositionNumber
+    percentage: Percentage
 
 
 class Spot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -205,7 +252,7 @@ class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
     market_id: Text
     side: Text
-    amount: Number
+    amount: Money
 
 
 class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -215,8 +262,8 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     prices: dict[Id, Probability] | None = None
     bids: dict[Id, Probability] | None = None
     asks: dict[Id, Probability] | None = None
-    bid_sizes: dict[Id, Number] | None = None
-    ask_sizes: dict[Id, Number] | None = None
+    bid_sizes: dict[Id, Shares] | None = None
+    ask_sizes: dict[Id, Shares] | None = None
 
 
 class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -104,9 +104,9 @@ def first_difference(expected: Struct, found: Struct, quantum: int = 1) -> str:
 def _differing_part(path: str, left: Any, right: Any) -> tuple[str, Any, Any]:
     """Return the path of the first difference, and the values there."""
     if isinstance(left, Struct) and type(left) is type(right):
-        for name in left.__struct_fields__:
-            if getattr(left, name) != getattr(right, name):
-                return _differing_part(f"{path}.{name}" if path else name, getattr(left, name), getattr(right, name))
+        for field, name in zip(left.__struct_fields__, left.__struct_encode_fields__, strict=True):
+            if getattr(left, field) != getattr(right, field):
+                return _differing_part(f"{path}.{name}" if path else name, getattr(left, field), getattr(right, field))
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
         place = next(place for place in range(len(left)) if left[place] != right[place])
         return _differing_part(f"{path}[{place}]", left[place], right[place])

@@ -204,11 +204,11 @@ _WRONG: dict[str, Callable[[Reply, Trading, int], bool]] = {
         )
     ),
     "bad_amount": lambda reply, _, __: any(bet.amount == _NOT_A_NUMBER for bet in reply.bets),
-    "below_least_bet": lambda reply, trading, _: any(bet.amount < trading.least_bet for bet in reply.bets),
+    "below_least_bet": lambda reply, trading, _: any(bet.amount < trading.least_bet_micros for bet in reply.bets),
     "above_cap": lambda reply, _, most: any(bet.amount > most for bet in reply.bets),
     "above_sum_cap": lambda reply, trading, most: trading.sum_capped and sum(bet.amount for bet in reply.bets) > most,
     "bad_percentage": lambda reply, trading, _: (
-        not all(trading.least_percentage <= sale.percentage <= WHOLE for sale in reply.sells)
+        not all(trading.least_percentage_micros <= sale.percentage <= WHOLE for sale in reply.sells)
     ),
 }
 

@@ -11,7 +11,15 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, structs
 
-from forecast_ledger.ledger.model.trading_rules import Trading, broken_trading_rules, recorded_trading
+from forecast_ledger.ledger.core.values import LARGEST_POOL
+from forecast_ledger.ledger.model.trading_rules import (
+    CURRENCY,
+    Trading,
+    broken_trading_rules,
+    encoded_fields,
+    encoded_name,
+    recorded_trading,
+)
 
 Level = Literal["no_prize", "no_rank", "hidden"]  # of exclusion; each has the effects of those before it
 Logarithm = Literal["ln", "log2"]
@@ -37,10 +45,15 @@ ReferenceRow = Literal["consensus", "always_half", "uniform", "market"]
 ImputationName = Literal["none", "worst", ReferenceRow]
 TakeName = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 
-Ppm = Annotated[int, Meta(ge=0, le=500_000)]
-OpenEndPpm = Annotated[int, Meta(ge=0, le=499_999)]  # two open ends leave probability to the bins between them
-GreatestPpm = Annotated[int, Meta(ge=500_000, le=1_000_000)]
-GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12)]
+PPM = {"unit": "1e-6 of a probability"}
+DENSITY_PPM = {"unit": "1e-6 of the uniform density"}
+QUESTIONS = {"unit": "questions"}
+Ppm = Annotated[int, Meta(ge=0, le=500_000, extra=PPM)]
+OpenEndPpm = Annotated[
+    int, Meta(ge=0, le=499_999, extra=PPM)
+]  # two open ends leave probability to the bins between them
+GreatestPpm = Annotated[int, Meta(ge=500_000, le=1_000_000, extra=PPM)]
+GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12, extra=DENSITY_PPM)]
 LEVELS: tuple[Level, ...] = get_args(Level)
 REFERENCE_ROWS: tuple[ReferenceRow, ...] = get_args(ReferenceRow)
 LOGARITHMS: tuple[str, ...] = get_args(Logarithm)
@@ -54,10 +67,11 @@ ABSOLUTES: tuple[str, ...] = get_args(Absolute)
 KIND_TOTALS: tuple[str, ...] = get_args(KindTotal)
 
 
-class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=encoded_name):
     """The rules of one contest, all recorded when it opens, so that no later change of a preset changes the contest.
 
-    `forecast-ledger help rules` says what each field means, and each of its values.
+    `forecast-ledger help rules` says what each field means, and each of its values. In JSON, an amount is a decimal in
+    the currency; the fields of this class hold it in 1e-6, as the log does, and their names end in `_micros`.
 
     >>> from forecast_ledger import RuleSet, commands, open
     >>> mine = RuleSet(name="mine", kernel="brier", period="covered", total="mean")
@@ -75,15 +89,15 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     consensus: AverageName = "median"
     consensus_weights: Weights = "equal"
     sampling: SamplingName = "time"
-    day_minutes: Annotated[int, Meta(ge=-1_440, le=1_440)] = 0
+    day_minutes: Annotated[int, Meta(ge=-1_440, le=1_440, extra={"unit": "minutes"})] = 0
     period: Period = "scheduled"
     clock: Clock = "claimed"
     scale: ScaleName = "plain"
     total: TotalName = "sum"
-    least_coverage: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    least_coverage: Annotated[int, Meta(ge=0, le=1_000_000, extra=QUESTIONS)] = 0
     take: TakeName = "none"
     rank_by: Literal["take", "total"] = "total"
-    least_prize: Annotated[int, Meta(ge=0, le=10**18)] = 0
+    least_prize_micros: Annotated[int, Meta(ge=0, le=LARGEST_POOL, extra=CURRENCY)] = 0
     bots: Literal["members", "scored_only"] = "members"
     scored_only_levels: tuple[Level, ...] = ()
     scored_only_factor: Literal["members", "one"] = "one"
@@ -92,7 +106,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     attested: bool = False
     early_forecasts: bool = True
     least_probability_ppm: Ppm = 1_000
-    least_density_ppm: Ppm = 10_000
+    least_density_ppm: Annotated[int, Meta(ge=0, le=500_000, extra=DENSITY_PPM)] = 10_000
     open_end_ppm: OpenEndPpm = 50_000
     consensus_of: Literal["all", "others"] = "all"
     least_prize_passes: Literal["many", "one", "one_by_one"] = "many"
@@ -102,13 +116,13 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trading: Trading | None = None
     coverage_period: CoveragePeriod = "scheduled"
     day_edges: DayEdges = "both"
-    least_questions: Annotated[int, Meta(ge=0, le=10**9)] = 0
-    least_share_ppm: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    least_questions: Annotated[int, Meta(ge=0, le=10**9, extra=QUESTIONS)] = 0
+    least_share_ppm: Annotated[int, Meta(ge=0, le=1_000_000, extra={"unit": "1e-6 of the questions"})] = 0
     bot_level: Literal["none", Level] = "none"
     reference_rows: tuple[ReferenceRow, ...] = ()
     payouts: Literal["unscored", "scored"] = "unscored"
-    replicates: Annotated[int, Meta(ge=19, le=3_999)] = 1_999
-    level_ppm: Annotated[int, Meta(ge=500_000, le=999_000)] = 950_000
+    replicates: Annotated[int, Meta(ge=19, le=3_999, extra={"unit": "replicates"})] = 1_999
+    level_ppm: Annotated[int, Meta(ge=500_000, le=999_000, extra={"unit": "1e-6 of the replicates"})] = 950_000
     transform: TransformName = "none"
     imputation: ImputationName = "none"
 
@@ -134,7 +148,7 @@ LATER_FIELDS = (
     "transform",
     "imputation",
 )
-_DEFAULTS = structs.asdict(RuleSet(name="-"))
+_DEFAULTS = encoded_fields(RuleSet(name="-"))
 
 
 def recorded_fields(rules: RuleSet) -> dict[str, object]:
@@ -143,7 +157,7 @@ def recorded_fields(rules: RuleSet) -> dict[str, object]:
     >>> list(recorded_fields(RuleSet(name="x", consensus_of="others")))[-2:]
     ['open_end_ppm', 'consensus_of']
     """
-    fields = structs.asdict(rules)
+    fields = encoded_fields(rules)
     if isinstance(rules.trading, Trading):
         fields["trading"] = recorded_trading(rules.trading)
     return {field: value for field, value in fields.items() if field not in LATER_FIELDS or value != _DEFAULTS[field]}
@@ -238,9 +252,9 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
         "reference_rows need a kernel": bool(rules.reference_rows) and not kernels_of(rules),
         "least_questions and least_share_ppm need a kernel": bool(rules.least_questions or rules.least_share_ppm)
         and not kernels_of(rules),
-        "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",
+        "least_prize needs a take": rules.least_prize_micros > 0 and rules.take == "none",
         "least_prize_passes one and one_by_one need a least_prize": rules.least_prize_passes != "many"
-        and not rules.least_prize,
+        and not rules.least_prize_micros,
         "replicates and level_ppm must fit: (replicates + 1) x (1,000,000 - level_ppm) / 2,000,000 is a whole number": (
             (rules.replicates + 1) * (10**6 - rules.level_ppm) % (2 * 10**6) != 0
         ),
@@ -300,7 +314,7 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
     (_PEER, _PEERS),
     # The same with a least prize of 50: smaller prizes go to the other participants, from the bottom up.
     (
-        structs.replace(_PEER, name="peer-2025-06", least_prize=_LEAST_PRIZE),
+        structs.replace(_PEER, name="peer-2025-06", least_prize_micros=_LEAST_PRIZE),
         f"{_PEERS}; the least prize of June 2025",
     ),
     # Both score one instant: the reveal of the community forecast, or else the close.
@@ -365,7 +379,7 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
         structs.replace(
             _ARENA,
             name="arena-v1-kalshi",
-            trading=Trading(fee_rate_ppm=70_000, fee_unit=10_000, fee_rounding="cash"),
+            trading=Trading(fee_rate_ppm=70_000, fee_unit_micros=10_000, fee_rounding="cash"),
         ),
         'Kalshi, Fee Schedule, "General Trading Fees", and API documentation, "Fee Rounding"',
     ),
@@ -373,7 +387,7 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
         structs.replace(
             _ARENA,
             name="arena-v1-polymarket",
-            trading=Trading(fee_rate_ppm=50_000, fee_unit=10, fee_rounding="down"),
+            trading=Trading(fee_rate_ppm=50_000, fee_unit_micros=10, fee_rounding="down"),
         ),
         'Polymarket, documentation, "Fees", "Fee Structure" and "Fee Precision"',
     ),

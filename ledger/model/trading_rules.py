@@ -6,6 +6,7 @@ from msgspec import Meta, Struct, structs
 
 from forecast_ledger.ledger.core.values import DAY, LARGEST_CASH
 
+MICROS = "_micros"  # the end of the name of an amount in 1e-6
 PERCENT = 10**6  # units in a percent
 WHOLE = 100 * PERCENT
 _SECOND = 10**6  # µs
@@ -46,13 +47,28 @@ LEG_CODES = {
     "sibling_refused": "another leg was refused, and the rules carry out all legs or none",
 }
 
-Seconds = Annotated[int, Meta(ge=0, le=10**9)]
+CURRENCY = {"unit": "the contest's currency"}
+Seconds = Annotated[int, Meta(ge=0, le=10**9, extra={"unit": "seconds"})]
 Replies = Literal["strict", "lenient"]
 MarkRule = Literal["price", "bid"]
 FeeRounding = Literal["up", "half_even", "down", "cash"]
 
 
-class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+def encoded_name(field: str) -> str:
+    """Return the name of a field in JSON: that of an amount has no `_micros`; in an event its unit is 1e-6.
+
+    >>> encoded_name("least_bet_micros"), encoded_name("attempts")
+    ('least_bet', 'attempts')
+    """
+    return field.removesuffix(MICROS)
+
+
+def encoded_fields(rules: Struct) -> dict[str, object]:
+    """Return the values of the fields of a rule set, or of trading rules, by their names in JSON."""
+    return dict(zip(rules.__struct_encode_fields__, structs.astuple(rules), strict=True))
+
+
+class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=encoded_name):
     """The trading rules of a contest. The defaults are those of Forecaster Arena's first methodology.
 
     `forecast-ledger help trading` says what each field means, and each of its values.
@@ -60,25 +76,25 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Methodology"; it does not say how old a price may be.
     """
 
-    starting_cash: Annotated[int, Meta(ge=0, le=LARGEST_CASH)] = 10_000 * 10**6
-    least_bet: Annotated[int, Meta(ge=1, le=LARGEST_CASH)] = 50 * 10**6
-    cap_divisor: Annotated[int, Meta(ge=1, le=1_000)] = 4
-    least_percentage: Annotated[int, Meta(ge=1, le=WHOLE)] = PERCENT
+    starting_cash_micros: Annotated[int, Meta(ge=0, le=LARGEST_CASH, extra=CURRENCY)] = 10_000 * 10**6
+    least_bet_micros: Annotated[int, Meta(ge=1, le=LARGEST_CASH, extra=CURRENCY)] = 50 * 10**6
+    cap_divisor: Annotated[int, Meta(ge=1, le=1_000, extra={"unit": "a divisor of cash"})] = 4
+    least_percentage_micros: Annotated[int, Meta(ge=1, le=WHOLE, extra={"unit": "percent"})] = PERCENT
     legs: Literal["independent", "all_or_nothing"] = "independent"
     sum_capped: bool = False
-    attempts: Annotated[int, Meta(ge=1, le=100)] = 2
+    attempts: Annotated[int, Meta(ge=1, le=100, extra={"unit": "attempts"})] = 2
     stale_after_seconds: Seconds = 3_600
-    snapshot_seconds: Annotated[int, Meta(ge=60, le=10**9)] = 600
-    period_days: Annotated[int, Meta(ge=0, le=36_525)] = 7
+    snapshot_seconds: Annotated[int, Meta(ge=60, le=10**9, extra={"unit": "seconds"})] = 600
+    period_days: Annotated[int, Meta(ge=0, le=36_525, extra={"unit": "days"})] = 7
     cohorts: Literal["weekly", "none"] = "weekly"
-    deciding_cohorts: Annotated[int, Meta(ge=0, le=1_000)] = 0
+    deciding_cohorts: Annotated[int, Meta(ge=0, le=1_000, extra={"unit": "contests"})] = 0
     recapitalisation: bool = False
     closed_marks: Literal["prior", "last"] = "prior"
     replies: Replies = "strict"
     completed_by: Literal["all", "shown"] = "all"
-    fee_rate_ppm: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    fee_exponent: Annotated[int, Meta(ge=1, le=4)] = 1
-    fee_unit: Annotated[int, Meta(ge=1, le=10**9)] = 1
+    fee_rate_ppm: Annotated[int, Meta(ge=0, le=1_000_000, extra={"unit": "1e-6"})] = 0
+    fee_exponent: Annotated[int, Meta(ge=1, le=4, extra={"unit": "an exponent"})] = 1
+    fee_unit_micros: Annotated[int, Meta(ge=1, le=10**9, extra=CURRENCY)] = 1
     fee_rounding: FeeRounding = "up"
     fills: Literal["price", "bid_ask"] = "price"
     marks: MarkRule = "price"
@@ -97,7 +113,7 @@ LATER_TRADING_FIELDS = (
     "marks",
     "depth",
 )
-_DEFAULTS = structs.asdict(Trading())
+_DEFAULTS = encoded_fields(Trading())
 
 
 def recorded_trading(trading: Trading) -> dict[str, object]:
@@ -106,7 +122,7 @@ def recorded_trading(trading: Trading) -> dict[str, object]:
     >>> list(recorded_trading(Trading(replies="lenient")))[-2:]
     ['closed_marks', 'replies']
     """
-    fields = structs.asdict(trading)
+    fields = encoded_fields(trading)
     return {
         field: value
         for field, value in fields.items()
@@ -152,7 +168,7 @@ def is_stale(trading: Trading, quoted_at: int, at: int) -> bool:
 
 def broken_trading_rules(trading: Trading) -> dict[str, bool]:
     """Return the rules about trading, each with whether it is broken."""
-    fee = (trading.fee_exponent, trading.fee_unit, trading.fee_rounding)
+    fee = (trading.fee_exponent, trading.fee_unit_micros, trading.fee_rounding)
     return {
         "fee_exponent, fee_unit and fee_rounding need fee_rate_ppm above 0": not trading.fee_rate_ppm
         and fee != (1, 1, "up"),

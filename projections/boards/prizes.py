@@ -57,7 +57,7 @@ def divide(contest: Contest, takes: list[Number]) -> tuple[list[Number], list[in
     takes: in order of id. May raise InDoubt if they are bounds.
     """
     unit, pool, rules = contest.opened.payable_unit, contest.opened.pool, contest.opened.rules
-    takes = _plain_if_equal(PASSES[rules.least_prize_passes](takes, pool, rules.least_prize))
+    takes = _plain_if_equal(PASSES[rules.least_prize_passes](takes, pool, rules.least_prize_micros))
     return takes, [count * unit for count in apportion(pool // unit, takes)]
 
 

@@ -137,7 +137,7 @@ def account_state(trading: Trading, account: Account) -> str:
     if account.cash < 0:
         return "debt"
     waits = any(holding.is_open() for holding in account.holdings.values())
-    return "active" if waits or bet_cap(trading, account.cash) >= trading.least_bet else "ruined"
+    return "active" if waits or bet_cap(trading, account.cash) >= trading.least_bet_micros else "ruined"
 
 
 def trading_records(facts: Facts, marks: Marks, drawdowns: dict[AccountKey, int]) -> dict[str, list[TradingRecord]]:
@@ -158,7 +158,7 @@ def trading_records(facts: Facts, marks: Marks, drawdowns: dict[AccountKey, int]
             account=account,
             profit=(account.cash - account.deposits) * FINE_PER_MICRO + open_value(facts, marks, key),
             stakes=resolved_stakes(facts, own_trades),
-            turnover=Fraction(turned, trading.starting_cash or 1),
+            turnover=Fraction(turned, trading.starting_cash_micros or 1),
             drawdown=drawdowns.get(key, 0),  # an account has no tick before its cash is granted
             defaulted=defaulted[key],
             state=account_state(trading, account),

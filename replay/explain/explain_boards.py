@@ -78,7 +78,7 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
     winners = projections.prizes(contest)
     rules, unit, pool = opened.opened.rules, opened.opened.payable_unit, opened.opened.pool
     takes = [take for winner in winners if (take := places[winner.participant].take)]
-    counted_takes = PASSES[rules.least_prize_passes](magnitudes_to_integers(takes), pool, rules.least_prize)
+    counted_takes = PASSES[rules.least_prize_passes](magnitudes_to_integers(takes), pool, rules.least_prize_micros)
     total, parts = sum(counted_takes) or 1, []
     divided = [divmod(pool // unit * own, total) for own in counted_takes]
     for winner, own, (units, rest) in zip(winners, counted_takes, divided, strict=True):
@@ -109,7 +109,7 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
         **({} if Fraction(mine["prize"]) else {"because": why_nothing(opened, place, worth)}),
         "pool": money(pool),
         "payable_unit": money(unit),
-        "least_prize": money(rules.least_prize),
+        "least_prize": money(rules.least_prize_micros),
         "sum_of_units": pool // unit,
         "left_over": pool // unit - sum(units for units, _ in divided),
         "paid": None if payment is None else money(payment.amount),
@@ -122,7 +122,7 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
 
 def why_nothing(contest: Contest, place: BoardRow, counted: int) -> str:
     """Say why somebody's prize is 0. counted: the take that counts, 0 if it is dropped."""
-    rules, pool, least = contest.opened.rules, contest.opened.pool, money(contest.opened.rules.least_prize)
+    rules, pool, least = contest.opened.rules, contest.opened.pool, money(contest.opened.rules.least_prize_micros)
     on = f"it has forecasts on {place.forecast_on:,} of the {place.questions:,} questions that count so far"
     asked = " and ".join(least_forecasts(rules))
     reasons = {
@@ -131,7 +131,7 @@ def why_nothing(contest: Contest, place: BoardRow, counted: int) -> str:
         f"excluded as {place.excluded}: {on}, and a prize needs {asked}": place.excluded == TOO_FEW,
         f"excluded as {place.excluded}, so that there is no prize": bool(place.excluded),
         "the take is 0": place.take is None or not place.take.positive,
-        f"the pool is below the least prize of {least}": pool < rules.least_prize,
+        f"the pool is below the least prize of {least}": pool < rules.least_prize_micros,
         f"its share of the pool is below the least prize of {least}": counted == 0,
         f"its share of the pool is below the payable unit of {money(contest.opened.payable_unit)}": True,
     }

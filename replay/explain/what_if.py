@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import msgspec
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.contests import check_rule_set
-from forecast_ledger.ledger.model.commands import malformed_refusal
+from forecast_ledger.ledger.model.commands import read_rule_set
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
@@ -21,17 +20,15 @@ _PRIZE = {"take", "prize"}  # columns that are empty without a take
 def parse_rule_set(text: str) -> RuleSet:
     """Read a rule set: the name of a preset, or a whole rule set as a JSON object.
 
-    Refuses, first that applies: malformed, unknown_rules, rules_not_consistent.
+    Refuses, first that applies: malformed, bad_number, amount_not_text, not_finite, out_of_range,
+    unknown_rules, rules_not_consistent.
 
     >>> parse_rule_set("baseline").kernel, parse_rule_set('{"name": "mine", "kernel": "ln"}').kernel
     ('ln', 'ln')
     """
     rules = PRESETS.get(text)
     if text.lstrip().startswith("{"):
-        try:
-            rules = msgspec.json.decode(text, type=RuleSet)
-        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise malformed_refusal(error, "rules") from None
+        rules = read_rule_set(text, "rules")
     return check_rule_set(rules, text)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant, read_instant
-from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, malformed_refusal
+from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, malformed_refusal, with_recorded_rules
 from forecast_ledger.replay.mapping.csv_cells import (
     ROW_NUMBER,
     CellFormat,
@@ -158,7 +158,7 @@ class CommandReader:
             given |= {field: part for field, part in known.items() if part is not None}
             if "at" in self._values and "at" not in given:  # a row that has lost it is not of now
                 raise Refused("bad_instant", "at", "", "the map has a column for it, and the row has nothing there")
-            return msgspec.convert(given, self._kind, strict=False)
+            return with_recorded_rules(msgspec.convert(given, self._kind, strict=False))
         except Refused as refused:
             return refused
         except msgspec.ValidationError as error:

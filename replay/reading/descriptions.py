@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from msgspec import structs
-
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
-from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.model.written_rules import own_fields
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.references.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS
@@ -38,7 +36,7 @@ def describe_rules(rules: RuleSet, position: int, words: str, kernel: str = "non
     return {
         "name": rules.name,
         "words": words,
-        "fields": _changed_fields(rules),
+        "fields": own_fields(rules),
         "log_position": position,
         "source": source,
     }
@@ -101,15 +99,3 @@ def describe_total(rules: RuleSet) -> str:
         return words
     label = "worst score" if rules.imputation == "worst" else f"score of [{rules.imputation.replace('_', '-')}]"
     return f"{words} (without a forecast, the {label})"
-
-
-def _changed_fields(rules: RuleSet) -> dict[str, Any]:
-    """Return the fields that differ from their defaults, without the name."""
-    defaults = RuleSet(name=rules.name)
-    fields = {name: value for name, value in structs.asdict(rules).items() if value != getattr(defaults, name)}
-    trading = fields.pop("trading", None)
-    if isinstance(trading, Trading):
-        fields["trading"] = {
-            name: value for name, value in structs.asdict(trading).items() if value != getattr(Trading(), name)
-        }
-    return fields

@@ -313,6 +313,12 @@ At the edge, decimals and floats are accepted (a float as the shortest decimal t
 their unit, and refused if they are not finite or out of range. The same log gives the same digest of every table on any
 machine, in any batch size, and with any division of the work.
 """)
+WRITTEN_NUMBERS = _paragraphs("""
+An amount of money is a decimal in the currency, wherever it is written. In a rule set an amount is a text, such as
+`"least_prize": "50"`, because earlier versions read a number there as 1e-6 of its unit: `50000000` was 50. A number is
+refused (`amount_not_text`), so that no rule set of an earlier version is read wrongly. The log still holds 1e-6; in
+Python, the fields of `RuleSet` and `Trading` hold it too, and their names end in `_micros`.
+""")
 UNITS: tuple[tuple[str, str], ...] = (
     (
         "instant",

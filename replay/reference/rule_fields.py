@@ -22,8 +22,8 @@ RULES: dict[str, str] = {
     "take": "the number that prizes are proportional to; without a take nobody is paid",
     "rank_by": "the number that the board is sorted by",
     "least_prize": (
-        "the least prize that is paid; 1e-6 of the currency, so that 50000000 is 50. A participant who would get "
-        "less is dropped, and the others share the money"
+        "the least prize that is paid, in the currency; in an event 1e-6 of it. A participant who would get less is "
+        "dropped, and the others share the money"
     ),
     "bots": "whether the forecasts of bots count among the peers and in the consensus",
     "scored_only_levels": "the levels of exclusion at which forecasts are scored without counting among the members",
@@ -88,13 +88,13 @@ RULES: dict[str, str] = {
         "yes; only with the kernels `brier`, `brier_sum`, `brier_mean` and `ordered_brier`"
     ),
     # Trading
-    "starting_cash": "the cash that a participant is granted, once; 1e-6 of the currency",
-    "least_bet": "the least bet; a reply with a smaller one is malformed; 1e-6 of the currency",
+    "starting_cash": "the cash that a participant is granted, once, in the currency; in an event 1e-6 of it",
+    "least_bet": "the least bet, in the currency; a reply with a smaller one is malformed; in an event 1e-6 of it",
     "cap_divisor": (
         "the largest bet is cash / cap_divisor, rounded down. A reply is checked with the cash at its start, each "
         "leg with the cash after the legs before it"
     ),
-    "least_percentage": "the least part of a position that one sale may sell; 1e-6 of a percent",
+    "least_percentage": "the least part of a position that one sale may sell, in percent; in an event 1e-6 of it",
     "legs": "whether one refused bet refuses all bets of a decision",
     "sum_capped": "whether all bets of a decision together may not exceed the largest bet either",
     "attempts": "the number of malformed replies after which the decision is HOLD by default",
@@ -111,7 +111,7 @@ RULES: dict[str, str] = {
         "power of `fee_exponent`. A purchase costs it on top of the amount, a sale brings it less"
     ),
     "fee_exponent": "the exponent of price x (1 - price) in the fee",
-    "fee_unit": "the unit to which a fee is rounded; 1e-6 of the currency, so that 10000 is a cent",
+    "fee_unit": "the unit to which a fee is rounded, in the currency; in an event 1e-6 of it",
     "fee_rounding": "how a fee is rounded",
     "fills": "the price at which shares are bought and sold",
     "marks": "the price at which open positions are valued",

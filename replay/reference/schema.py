@@ -23,6 +23,7 @@ from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.model.written_rules import WrittenRuleSet, WrittenTrading
 from forecast_ledger.replay.reference.fields import meaning
 from forecast_ledger.replay.reference.rule_fields import RULES
 
@@ -40,13 +41,16 @@ _EVENT_PARTS = (
     Recorded,
 )
 _RULES = (RuleSet, Trading)
+_WRITTEN_RULES = (WrittenRuleSet, WrittenTrading)
 _TEXT: Schema = {"type": "string"}
 _POSITION: Schema = {"type": "integer", "minimum": 1}
 _encoder = msgspec.json.Encoder(order="sorted", decimal_format="number")
 
 
 def _commands(where: str) -> tuple[Schema, dict[str, Schema]]:
-    return _made(commands.AnyCommand, (*get_args(commands.AnyCommand), *_PARTS, events.Attestation, *_RULES), where)
+    return _made(
+        commands.AnyCommand, (*get_args(commands.AnyCommand), *_PARTS, events.Attestation, *_WRITTEN_RULES), where
+    )
 
 
 def _events(where: str) -> tuple[Schema, dict[str, Schema]]:
@@ -57,7 +61,7 @@ def _events(where: str) -> tuple[Schema, dict[str, Schema]]:
 
 
 def _rules(where: str) -> tuple[Schema, dict[str, Schema]]:
-    return _made(RuleSet, _RULES, where)
+    return _made(WrittenRuleSet, _WRITTEN_RULES, where)
 
 
 def _errors(where: str) -> tuple[Schema, dict[str, Schema]]:
@@ -178,13 +182,17 @@ def _described(part: Schema, kind: type[Struct]) -> Schema:
         for name, field in part["properties"].items()
     }
     return part | {
-        "description": paragraphs[0] if kind in _RULES else "\n\n".join(paragraphs),
+        "description": paragraphs[0] if _is_rules(kind) else "\n\n".join(paragraphs),
         "properties": properties,
     }
 
 
 def _meaning(kind: type[Struct], field: str) -> str:
-    return RULES[field] if kind in _RULES else meaning(kind, field)
+    return RULES[field] if _is_rules(kind) else meaning(kind, field)
+
+
+def _is_rules(kind: type[Struct]) -> bool:
+    return kind in {*_RULES, *_WRITTEN_RULES}
 
 
 def prose(kind: type) -> list[str]:

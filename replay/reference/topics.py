@@ -1,6 +1,7 @@
 """The reference, by topic: pages made from the tables that the code itself uses."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import cache
 from typing import Any, get_args
 
@@ -15,7 +16,8 @@ from forecast_ledger.ledger.model import events as event_types
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
-from forecast_ledger.ledger.model.trading_rules import LEG_CODES, REPLY_FAULTS, Trading
+from forecast_ledger.ledger.model.trading_rules import LEG_CODES, MICROS, REPLY_FAULTS, Trading
+from forecast_ledger.ledger.model.written_rules import limits, own_fields
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import KINDS
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
@@ -25,9 +27,9 @@ from forecast_ledger.replay.reference import examples, glossary, notes
 from forecast_ledger.replay.reference.fields import meaning, name
 from forecast_ledger.replay.reference.pages import Block, Code, Entry, Heading, Page, Table, entries_of, names
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, value_meaning
-from forecast_ledger.replay.reference.rule_sets import own_fields
 from forecast_ledger.replay.reference.schema import Schema, prose, schema
 from forecast_ledger.replay.reference.sources import SOURCES
+from forecast_ledger.replay.reference.written_numbers import OTHERS, written_numbers
 
 
 def commands() -> tuple[Block, ...]:
@@ -153,7 +155,13 @@ def kinds() -> tuple[Block, ...]:
 
 def numbers() -> tuple[Block, ...]:
     """The units."""
-    return *notes.NUMBERS, Table(("quantity", "inside"), notes.UNITS)
+    return (
+        *notes.NUMBERS,
+        Table(("quantity", "inside"), notes.UNITS),
+        Heading("Numbers that people write"),
+        *notes.WRITTEN_NUMBERS,
+        Table(("where", "field", "unit"), (*written_numbers(), *OTHERS)),
+    )
 
 
 def exit_codes() -> tuple[Block, ...]:
@@ -277,13 +285,24 @@ def _written(part: Schema) -> str:
 def _fields(kind: type[RuleSet | Trading], sort: str) -> list[Entry]:
     """Return the entry of each field of a rule set or of trading rules: its values or range, and its default."""
     made = schema("rules")["$defs"][kind.__name__]["properties"]
-    return [_field(field.name, made[field.name], sort) for field in msgspec.structs.fields(kind)]
+    return [
+        _field(field.encode_name, made[field.encode_name], sort, _limits(kind, field.name))
+        for field in msgspec.structs.fields(kind)
+    ]
 
 
-def _field(field: str, part: Schema, sort: str) -> Entry:
+def _limits(kind: type[RuleSet | Trading], field: str) -> str:
+    """Return the range of a number and its unit, in words; empty for another field."""
+    meta = limits(kind, field)
+    if meta is None or meta.extra is None:
+        return ""
+    scale = -6 if field.endswith(MICROS) else 0
+    low, high = (format(Decimal(int(bound or 0)).scaleb(scale).normalize(), ",f") for bound in (meta.ge, meta.le))
+    return f" From {low} to {high} ({meta.extra['unit']})."
+
+
+def _field(field: str, part: Schema, sort: str, limits: str) -> Entry:
     default = f" Default: `{_json(part['default'])}`." if "default" in part else ""
-    bounds = [f"{part[bound]:,}" for bound in ("minimum", "maximum") if bound in part]
-    limits = f" From {bounds[0]} to {bounds[1]}." if bounds else ""
     values = part.get("enum") or part.get("items", {}).get("enum", ())
     meanings = {value: value_meaning(field, value) for value in values}
     rows = tuple((f"`{value}`", meanings[value]) for value in sorted(values, key=_order(meanings)))

@@ -113,9 +113,9 @@ def _rules(project: str) -> dict[str, Any]:
     """Stakes without limits, beside the survey's Brier scores and that of its mean."""
     trading: dict[str, Any] = {
         "cap_divisor": 1,
-        "least_bet": 1,
-        "least_percentage": 1,
-        "starting_cash": int(GRANTED * 10**6),
+        "least_bet": "0.000001",
+        "least_percentage": "0.000001",
+        "starting_cash": str(GRANTED),
     }
     trading |= {"cohorts": "none", "period_days": 0, "attempts": 1, "recapitalisation": True}
     trading |= {"stale_after_seconds": 86_400, "snapshot_seconds": 86_400}

@@ -936,7 +936,7 @@ def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:
     first. Together, the largest stay if the pool is not below the least prize.
     """
     takes = {place.participant: place.take for place in places if not place.excluded and place.take is not None}
-    least, every = contest.rules.least_prize, sum(takes.values(), Fraction(0))
+    least, every = contest.rules.least_prize_micros, sum(takes.values(), Fraction(0))
     if contest.rules.least_prize_passes == "one":
         takes = {who: take if contest.pool * take >= least * every else Fraction(0) for who, take in takes.items()}
     else:

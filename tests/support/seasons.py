@@ -40,7 +40,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "least_coverage": (0, 1, 2),
     "take": ("none", "coverage_exp", "coverage_exp2", "positive_square"),
     "rank_by": ("take", "total"),
-    "least_prize": (0, 0, 10 * 10**6, 30 * 10**6, 60 * 10**6),
+    "least_prize_micros": (0, 0, 10 * 10**6, 30 * 10**6, 60 * 10**6),
     "bots": ("members", "scored_only"),
     "scored_only_levels": ((), (), ("hidden",), ("no_rank", "no_prize")),
     "scored_only_factor": ("members", "one"),
@@ -161,7 +161,7 @@ def _without_effect_left_out(rules: RuleSet) -> RuleSet:
         unused.append("density_floor")
     if rules.sampling != "day":
         unused.append("day_edges")
-    if not rules.least_prize:
+    if not rules.least_prize_micros:
         unused.append("least_prize_passes")
     plain = RuleSet(name="plain")
     return msgspec.structs.replace(rules, **{field: getattr(plain, field) for field in unused})

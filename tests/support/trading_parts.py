@@ -110,6 +110,19 @@ def micros(value: Any, unit: int) -> int:
     return half_even(number * unit)
 
 
+AMOUNTS = ("starting_cash", "least_bet", "least_percentage", "fee_unit")  # in 1e-6 here, in a command a decimal
+
+
+def written_trading(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Trading rules as a command gives them."""
+    return {name: f"{Decimal(rule).scaleb(-6):f}" if name in AMOUNTS else rule for name, rule in rules.items()}
+
+
+def read_trading(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Trading rules of a command, in the units of the model."""
+    return {name: int(Decimal(rule).scaleb(6)) if name in AMOUNTS else rule for name, rule in rules.items()}
+
+
 def fee_of(rules: Mapping[str, Any], shares: int, price: int, change: int) -> int:
     """The fee of a trade, in 1e-6: the rate of shares times (p (1 - p))^e, in whole units.
 

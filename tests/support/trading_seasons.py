@@ -20,7 +20,9 @@ from tests.support.trading_parts import (
     Outcome,
     Position,
     Refusal,
+    read_trading,
     units,
+    written_trading,
 )
 
 Told = dict[str, Any]  # one command, as a line of JSON holds it
@@ -135,7 +137,8 @@ def _open_contest(book: Book, fields: Told) -> Outcome:
         "arena-v2": {"legs": "all_or_nothing", "sum_capped": True, "deciding_cohorts": 5},
         "brier-daily": None,
     }
-    return book.open_contest(trading=presets[rules] if isinstance(rules, str) else rules["trading"], **fields)
+    trading = presets[rules] if isinstance(rules, str) else read_trading(rules["trading"])
+    return book.open_contest(trading=trading, **fields)
 
 
 def _quote(book: Book, fields: Told) -> Outcome:
@@ -301,7 +304,7 @@ class Season:
         if self.sides:
             drawn |= Random(f"sides {drawn}").choice(FILLS)
             drawn["depth"] = Random(f"depth {drawn}").choice(["unlimited", "refuse", "partial", "partial"])
-        return {"name": "drawn", **SCORED, "trading": drawn}
+        return {"name": "drawn", **SCORED, "trading": written_trading(drawn)}
 
     def _contest(self, name: str, rules: str | Told) -> None:
         random, staked = self.random, rules != "brier-daily"

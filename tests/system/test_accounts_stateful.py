@@ -44,7 +44,7 @@ from tests.support.given import (
     sale,
 )
 
-FREE = Trading(period_days=0, cohorts="none", recapitalisation=True, stale_after_seconds=10**9, least_bet=1)
+FREE = Trading(period_days=0, cohorts="none", recapitalisation=True, stale_after_seconds=10**9, least_bet_micros=1)
 RULES = {"v1": FREE, "v2": structs.replace(FREE, legs="all_or_nothing", sum_capped=True, attempts=1)}
 SETTING = [
     market(),

@@ -12,6 +12,7 @@ from msgspec import structs
 from forecast_ledger.ledger.model.events import TAGS, Event, QuestionOpened
 from forecast_ledger.ledger.model.log import START, unseal
 from forecast_ledger.ledger.model.rules import BRIERS, PRESETS, RuleSet
+from forecast_ledger.ledger.model.trading_rules import encoded_fields
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.facts.columns import Facts
@@ -186,7 +187,7 @@ def test_every_preset_and_every_value_that_a_season_of_trading_can_draw_has_trad
     ]
     assert {rules.name for rules in rule_sets} - {"drawn"} == {name for name, each in PRESETS.items() if each.trading}
     for field, values in trading_seasons.CHOICES.items():
-        assert {getattr(rules.trading, field) for rules in rule_sets} >= {*values}, field
+        assert {encoded_fields(rules.trading)[field] for rules in rule_sets if rules.trading} >= {*values}, field
 
 
 def events(name: str) -> Iterator[Event]:

@@ -286,7 +286,7 @@ OTHER_READINGS: list[dict[str, Any]] = [
     {"reference": "consensus", "consensus_of": "others", "sampling": "day", "density_floor": "added"},
     {"reference": "consensus", "consensus": "community", "greatest_probability_ppm": 600_000},
     {"reference": "peers", "density_floor": "added", "least_density_ppm": 400_000, "greatest_density_ppm": 1_500_000},
-    {"reference": "peers", "take": "positive_square", "least_prize": 20_000_000, "least_prize_passes": "one"},
+    {"reference": "peers", "take": "positive_square", "least_prize_micros": 20_000_000, "least_prize_passes": "one"},
 ]
 
 

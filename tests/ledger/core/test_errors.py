@@ -109,6 +109,7 @@ EDGE: dict[str, list[tuple[str, AnyCommand]]] = {
     "bad_instant": [("c1", opened(at="today"))],
     "naive_instant": [("c1", opened(at="2026-03-01T00:00:00"))],
     "bad_number": [("c1", numeric(lower="low"))],
+    "amount_not_text": [("c1", commands.OpenContest(at=OPENS, contest="cup", rules={"name": "x", "least_prize": 50}))],
     "not_finite": [("c1", numeric(upper="inf"))],
     "out_of_range": [("c1", numeric(bins=0))],
     "command_id_reused": [("c1", opened()), ("c1", opened("snow"))],

@@ -43,7 +43,7 @@ def test_kalshis_table_of_fees(cents: int, one: int, hundred: int) -> None:
 @pytest.mark.parametrize(("cents", "fee"), POLYMARKET)
 def test_polymarkets_table_of_fees(cents: int, fee: int) -> None:
     """C feeRate p (1 - p); the table has cents."""
-    rules = Trading(fee_rate_ppm=70_000, fee_unit=10, fee_rounding="down")
+    rules = Trading(fee_rate_ppm=70_000, fee_unit_micros=10, fee_rounding="down")
     paid = trade_fee(rules, 100 * SHARES, cents * ONE // 100, -cents * MONEY)
     assert round(Fraction(paid, 10_000)) == fee
 
@@ -89,7 +89,7 @@ def test_a_fee_is_the_exact_one_rounded_once(data: Any, shares: int, price: int,
     """Every rounding, rate and exponent agrees with arithmetic in fractions."""
     rate, exponent = data.draw(st.integers(1, 10**6)), data.draw(st.integers(1, 4))
     change = data.draw(st.integers(-(10**18), 10**18))
-    rules = Trading(fee_rate_ppm=rate, fee_exponent=exponent, fee_unit=unit, fee_rounding=rounding)
+    rules = Trading(fee_rate_ppm=rate, fee_exponent=exponent, fee_unit_micros=unit, fee_rounding=rounding)
     fee, exact = trade_fee(rules, shares, price, change), exact_fee(rules, shares, price)
     expected = {
         "up": ceil(exact / unit) * unit,

@@ -42,7 +42,7 @@ from tests.support.given import (
 
 MONEY = SHARES = 10**6
 ONE = 10**9  # a price or confidence of 1
-FREE = Trading(least_bet=1, cap_divisor=1, least_percentage=1, period_days=0, stale_after_seconds=10**9)
+FREE = Trading(least_bet_micros=1, cap_divisor=1, least_percentage_micros=1, period_days=0, stale_after_seconds=10**9)
 TRADED = trading_floor("ada", "bob")
 NOON = day(2, 12)
 
@@ -110,7 +110,7 @@ CONFIDENCES += [(8_000, 2_000, 100), (8_000, 500, 25), (200, 50, 100)]
 @pytest.mark.parametrize(("cash", "amount", "percent"), CONFIDENCES)
 def test_confidence_is_the_stake_over_the_largest_that_the_cash_allows(cash: int, amount: int, percent: int) -> None:
     """The values are those of the document's table."""
-    rules = RuleSet(name="own", trading=Trading(starting_cash=cash * MONEY))
+    rules = RuleSet(name="own", trading=Trading(starting_cash_micros=cash * MONEY))
     [bought] = carried_out(trading_floor(rules=rules), bet(amount))
     assert Fraction(bought.confidence, ONE) == Fraction(percent, 100)
 
@@ -326,7 +326,7 @@ CENT = "0.000000001"
 
 # Fees of whole thousands: 2,000 for 2,000 and for 2,500, and 1,000 for 400; a cash of 100 is left.
 COSTLY = [
-    *free(quote(prices={"yes": "0.4"}), fee_rate_ppm=10**6, fee_unit=10**9),
+    *free(quote(prices={"yes": "0.4"}), fee_rate_ppm=10**6, fee_unit_micros=10**9),
     decision(bet(2_000), bet(2_500), bet(400)),
 ]
 # Each code of a bet: the history, the bet, other fields of the decision.
@@ -644,6 +644,6 @@ def test_what_a_refused_leg_did_not_take_is_left() -> None:
 
 def test_a_fee_is_that_of_the_shares_that_were_filled() -> None:
     """Kalshi's of 1,000 shares at 0.40, not of 1,250: 0.07 x 1,000 x 0.24 = 16.80."""
-    kalshi = {"fee_rate_ppm": 70_000, "fee_unit": 10_000, "fee_rounding": "cash"}
+    kalshi = {"fee_rate_ppm": 70_000, "fee_unit_micros": 10_000, "fee_rounding": "cash"}
     [bought] = carried_out(deep("partial", **kalshi), bet(500))
     assert (bought.amount, bought.fee) == (400 * MONEY, millionths("16.8"))

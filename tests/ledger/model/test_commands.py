@@ -21,6 +21,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet, recorded_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.model.written_rules import written_fields
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import given
@@ -496,7 +497,7 @@ PLACES: dict[str, tuple[bytes, list[bytes]]] = {
             line("open_contest", rules={"name": "x", "kernel": "ln", field: "@"}).replace(b'"@"', b"@"),
             [],
         )
-        for field in RuleSet.__struct_fields__
+        for field in RuleSet.__struct_encode_fields__
     },
 }
 # A valid value for each place, so that only the hostile value can be the reason of a refusal.
@@ -523,7 +524,7 @@ GOOD: dict[str, bytes] = {
     "prices": b'{"yes": 0.5}',
     "quotes": b'[{"question": "rain", "prices": {"yes": 0.5}}]',
     **dict.fromkeys(["deposit", "taken out"], b"0.000001"),
-    **{f"rules.{field}": msgspec.json.encode(getattr(OWN, field)) for field in RuleSet.__struct_fields__},
+    **{f"rules.{field}": msgspec.json.encode(value) for field, value in written_fields(OWN).items()},
 }
 HUGE = [b"9" * 400, b"1e999999999", b"-1e999999999", b"1e400", b"-" + b"9" * 100_000, b"0." + b"3" * 100_000 + b"e400"]
 BARE = [b"NaN", b"-Infinity", b"0x1", b"+1", b"007", b".5", b"", b"@", b"'1'", b"\x00"]
@@ -534,7 +535,7 @@ QUOTED = [b'"' + number + b'"' for number in [*HUGE, b"NaN", b"-Infinity", b"sNa
 TAKES_TEXT = {"note", "restricted_list", "entrant", "rules.name"}  # in these, a number in quotes is a valid text
 TAKES_TEXT |= {"series", "family", "source"}
 ANYTHING = {"malformed", "id_empty", "id_too_long", "id_not_plain", "text_too_long", "bad_instant", "naive_instant"}
-ANYTHING |= {"bad_number", "not_finite", "out_of_range"}
+ANYTHING |= {"bad_number", "amount_not_text", "not_finite", "out_of_range"}
 NULLABLE = {"attestation", "spot_at", "entrant", "restricted_sources", "decimals", "levels"}
 NULLABLE |= {"newest_source", "model_released", "training_cutoff", "paid_at"}
 NULLABLE |= {"rules.trading", "starts_at", "series", "family"}

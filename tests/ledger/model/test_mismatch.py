@@ -84,7 +84,7 @@ def carried_out(log: list[AnyEvent], leg: events.Event, **fields: Any) -> list[A
 # Ada has 10,000. Quotes: at 8 rain, yes 0.40; at 9 colours. Later events start at log position 10.
 FLOOR, COLOUR = happened(*trading_floor()), "colour"
 FREE = RuleSet(name="free", trading=Trading(recapitalisation=True))
-TINY = RuleSet(name="tiny", trading=Trading(least_bet=1))
+TINY = RuleSet(name="tiny", trading=Trading(least_bet_micros=1))
 BET = [*trading_floor(), decision(bet(500))]  # 10: the decision; 11: 1,250 shares
 NEXT = [*BET, quote(at=day(9))]  # 12
 BOUGHT, SOLD = happened(*BET), happened(*NEXT, decision(sale(50), period=2, at=day(9)))  # 13, 14: 625 shares at 0.40

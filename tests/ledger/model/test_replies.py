@@ -578,7 +578,7 @@ def test_a_number_of_a_leg_is_the_nearest_unit(bets: list[Bet], sells: list[Sale
 
 def test_rules_of_their_own_have_limits_of_their_own() -> None:
     """A rule set may have another least bet, cap and least percentage than the arena's presets."""
-    rules = Trading(least_bet=10**6, cap_divisor=1, least_percentage=50 * 10**6)
+    rules = Trading(least_bet_micros=10**6, cap_divisor=1, least_percentage_micros=50 * 10**6)
     assert [first_fault(read_reply(betting(amount)), rules, CASH) for amount in (0.99, 1, 10_000, 10_001)] == [
         *["below_least_bet", "", "", "above_cap"],
     ]

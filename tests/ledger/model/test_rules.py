@@ -19,6 +19,8 @@ from forecast_ledger.ledger.model.trading_rules import (
     LATER_TRADING_FIELDS,
     Trading,
     broken_trading_rules,
+    encoded_fields,
+    encoded_name,
     recorded_trading,
 )
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -59,7 +61,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "relative-faq": {"kernel": "log2", "reference": "consensus", "take": "coverage_exp", "rank_by": "take"},
     "baseline": {"kernel": "ln", "reference": "uniform", "scale": "baseline", "take": "none"},
     "peer-2024-03": {"kernel": "ln", "reference": "peers", "scale": "peer", "take": "positive_square"},
-    "peer-2025-06": {"reference": "peers", "take": "positive_square", "least_prize": 50_000_000},
+    "peer-2025-06": {"reference": "peers", "take": "positive_square", "least_prize_micros": 50_000_000},
     "spot-peer": {"reference": "peers", "scale": "peer", "sampling": "spot", "take": "positive_square"},
     "spot-baseline": {"reference": "uniform", "scale": "baseline", "sampling": "spot", "take": "positive_square"},
     "peer-average": {"reference": "peers", "total": "per_coverage", "least_coverage": 30, "take": "none"},
@@ -89,11 +91,11 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     },
     "arena-v1-kalshi": {
         "kernel": "brier",
-        "trading": Trading(fee_rate_ppm=70_000, fee_exponent=1, fee_unit=10_000, fee_rounding="cash"),
+        "trading": Trading(fee_rate_ppm=70_000, fee_exponent=1, fee_unit_micros=10_000, fee_rounding="cash"),
     },
     "arena-v1-polymarket": {
         "kernel": "brier",
-        "trading": Trading(fee_rate_ppm=50_000, fee_exponent=1, fee_unit=10, fee_rounding="down"),
+        "trading": Trading(fee_rate_ppm=50_000, fee_exponent=1, fee_unit_micros=10, fee_rounding="down"),
     },
     "forecastbench": {
         "kernel": "brier",
@@ -151,7 +153,7 @@ def test_the_relative_scores_see_every_forecast_and_the_peer_scores_no_bot() -> 
 
 def test_a_rule_set_is_described_field_by_field() -> None:
     """The table of fields has a meaning for exactly these fields."""
-    assert RULES.keys() >= {*RuleSet.__struct_fields__}
+    assert RULES.keys() >= {*RuleSet.__struct_encode_fields__}
 
 
 LOSS = {"kernel": "brier", "period": "covered", "total": "mean"}  # consistent
@@ -159,7 +161,7 @@ POINTS = {"quantile_kernel": "absolute", "period": "covered", "total": "mean"}
 SPHERICAL = {"kernel": "spherical"}
 OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
 # The message, the fields that contradict each other, and the field whose change corrects it.
-FEES: list[dict[str, Any]] = [{"fee_exponent": 2}, {"fee_unit": 100}, {"fee_rounding": "down"}]
+FEES: list[dict[str, Any]] = [{"fee_exponent": 2}, {"fee_unit_micros": 100}, {"fee_rounding": "down"}]
 CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("the rule set has no kernel", {}, {"kernel": "ln"}),
     ("the rule set has no kernel", {"reference": "peers"}, {"quantile_kernel": "pinball"}),
@@ -171,7 +173,11 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         for floor in ("least_probability_ppm", "least_density_ppm", "open_end_ppm")
     ],
     *[
-        ("fee_exponent, fee_unit and", LOSS | {"trading": Trading(**fee)}, {"trading": Trading(fee_rate_ppm=1, **fee)})
+        (
+            "fee_exponent, fee_unit and",
+            LOSS | {"trading": Trading(**fee)},
+            {"trading": Trading(fee_rate_ppm=1, **fee)},
+        )
         for fee in FEES
     ],
     ("kernels must agree", LOSS | {"cdf_kernel": "ln"}, {"cdf_kernel": "crps"}),
@@ -242,8 +248,8 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"kernel": "ln", "level_ppm": 998_000, "replicates": 99},
         {"replicates": 999},
     ),
-    ("least_prize needs", {"kernel": "ln", "least_prize": 1}, {"take": "positive_square"}),
-    ("least_prize needs", LOSS | {"least_prize": 50_000_000}, {"least_prize": 0}),
+    ("least_prize needs", {"kernel": "ln", "least_prize_micros": 1}, {"take": "positive_square"}),
+    ("least_prize needs", LOSS | {"least_prize_micros": 50_000_000}, {"least_prize_micros": 0}),
     ("rank_by take needs", {"kernel": "ln", "rank_by": "take"}, {"take": "coverage_exp"}),
     ("rank_by take needs", LOSS | {"rank_by": "take"}, {"rank_by": "total"}),
     ("the totals of kind means, and imputation worst", {"kernel": "ln", "imputation": "worst"}, {"imputation": "none"}),
@@ -314,7 +320,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         (
             "least_prize_passes one and",
             {"kernel": "ln", "take": "positive_square", "least_prize_passes": passes},
-            {"least_prize": 1},
+            {"least_prize_micros": 1},
         )
         for passes in ("one", "one_by_one")
     ],
@@ -380,7 +386,7 @@ def test_consistent_rules_are_accepted(fields: dict[str, Any]) -> None:
 LIMITS: dict[str, tuple[int, int]] = {
     "day_minutes": (-1_440, 1_440),
     "least_coverage": (0, 10**6),
-    "least_prize": (0, 10**18),
+    "least_prize_micros": (0, 10**18),
     "least_questions": (0, 10**9),
     "least_share_ppm": (0, 10**6),
     "replicates": (19, 3_999),
@@ -394,7 +400,7 @@ LIMITS: dict[str, tuple[int, int]] = {
 
 
 def read(**fields: Any) -> RuleSet:
-    """Return a rule set as read from a line of JSON."""
+    """Return a rule set as read from an event."""
     return msgspec.json.decode(msgspec.json.encode({"name": "x"} | fields), type=RuleSet)
 
 
@@ -402,11 +408,12 @@ def read(**fields: Any) -> RuleSet:
 def test_a_number_of_a_rule_set_keeps_within_its_limits(field: str, limits: tuple[int, int]) -> None:
     """Both limits are allowed, and values beyond them are not."""
     least, most = limits
-    assert [getattr(read(**{field: number}), field) for number in limits] == [least, most]
+    name = encoded_name(field)
+    assert [getattr(read(**{name: number}), field) for number in limits] == [least, most]
     wrong: list[Any] = [least - 1, most + 1, 10**18 + 1, -(10**18), 0.5, "1", None, True, []]
     for number in wrong:
-        with pytest.raises(msgspec.ValidationError, match=field):
-            read(**{field: number})
+        with pytest.raises(msgspec.ValidationError, match=name):
+            read(**{name: number})
 
 
 FLAGS = [field for field, hint in get_type_hints(RuleSet).items() if hint is bool]
@@ -458,7 +465,7 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     """A field added later is written only if it differs from its default; the first fields are always written."""
     plain = read(kernel="ln")
     assert (
-        set(RuleSet.__struct_fields__) - set(LATER_FIELDS)
+        set(RuleSet.__struct_encode_fields__) - set(LATER_FIELDS)
         == set(recorded_fields(plain))
         == set(recorded_fields(PRESETS["peer-2025-06"]))
     )
@@ -472,9 +479,9 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     assert set(LATER_FIELDS) == {*later, *limits, *rows, "trading"}
     given = read(**later, **limits, **rows)
     assert recorded_fields(given) | later | limits | rows == recorded_fields(given)
-    first = {*Trading.__struct_fields__} - {*LATER_TRADING_FIELDS}
+    first = {*Trading.__struct_encode_fields__} - {*LATER_TRADING_FIELDS}
     trading = recorded_fields(PRESETS["arena-v1"])["trading"]
-    assert trading == {field: value for field, value in msgspec.structs.asdict(Trading()).items() if field in first}
+    assert trading == {field: value for field, value in encoded_fields(Trading()).items() if field in first}
     assert recorded_trading(Trading(replies="lenient")) == trading | {"replies": "lenient"}
     assert read(**recorded_fields(plain)) == plain
 

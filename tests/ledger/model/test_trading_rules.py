@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model.trading_rules import (
     REPLY_FAULTS,
     Trading,
     bet_cap,
+    encoded_name,
     is_stale,
     latest_sunday,
     period_number,
@@ -27,10 +28,10 @@ INSTANTS = st.integers(-6 * 10**16, 2 * 10**17)  # about 7,000 years
 # Forecaster Arena, Methodology v1, "Starting Capital and Constraints", "Schedule", "Decision Protocol", "Snapshot
 # Methodology"; no document says how old a price may be, or what a closed question is worth.
 PUBLISHED: dict[str, Any] = {
-    "starting_cash": 10_000 * MONEY,
-    "least_bet": 50 * MONEY,
+    "starting_cash_micros": 10_000 * MONEY,
+    "least_bet_micros": 50 * MONEY,
     "cap_divisor": 4,
-    "least_percentage": 1 * MONEY,
+    "least_percentage_micros": 1 * MONEY,
     "legs": "independent",
     "sum_capped": False,
     "attempts": 2,
@@ -45,17 +46,17 @@ PUBLISHED: dict[str, Any] = {
     "completed_by": "all",
     "fee_rate_ppm": 0,
     "fee_exponent": 1,
-    "fee_unit": 1,
+    "fee_unit_micros": 1,
     "fee_rounding": "up",
     "fills": "price",
     "marks": "price",
     "depth": "unlimited",
 }
 LIMITS: dict[str, tuple[int, int]] = {
-    "starting_cash": (0, 10**15),
-    "least_bet": (1, 10**15),
+    "starting_cash_micros": (0, 10**15),
+    "least_bet_micros": (1, 10**15),
     "cap_divisor": (1, 1_000),
-    "least_percentage": (1, 10**8),
+    "least_percentage_micros": (1, 10**8),
     "attempts": (1, 100),
     "stale_after_seconds": (0, 10**9),
     "snapshot_seconds": (60, 10**9),
@@ -63,7 +64,7 @@ LIMITS: dict[str, tuple[int, int]] = {
     "deciding_cohorts": (0, 1_000),
     "fee_rate_ppm": (0, 10**6),
     "fee_exponent": (1, 4),
-    "fee_unit": (1, 10**9),
+    "fee_unit_micros": (1, 10**9),
 }
 HINTS = get_type_hints(Trading)
 CHOSEN = {field: get_args(hint) for field, hint in HINTS.items() if get_origin(hint) is Literal}
@@ -71,7 +72,7 @@ FLAGS = [field for field, hint in HINTS.items() if hint is bool]
 
 
 def read(**fields: Any) -> Trading:
-    """Return trading rules as read from a line of JSON."""
+    """Return trading rules as read from an event."""
     return msgspec.json.decode(msgspec.json.encode(fields), type=Trading)
 
 
@@ -84,18 +85,19 @@ def test_the_rules_that_are_not_given_are_those_of_the_first_methodology() -> No
 def test_those_are_all_the_fields_and_each_is_described() -> None:
     """A field is a number with limits, a choice, or a truth value, and has a meaning in the table of fields."""
     assert {*LIMITS, *CHOSEN, *FLAGS} == set(Trading.__struct_fields__)
-    assert RULES.keys() >= {*Trading.__struct_fields__}
+    assert RULES.keys() >= {*Trading.__struct_encode_fields__}
 
 
 @pytest.mark.parametrize(("field", "limits"), LIMITS.items())
 def test_a_number_of_the_rules_keeps_within_its_limits(field: str, limits: tuple[int, int]) -> None:
     """Both limits are allowed, and values beyond them are not."""
     least, most = limits
-    assert [getattr(read(**{field: number}), field) for number in limits] == [least, most]
+    name = encoded_name(field)
+    assert [getattr(read(**{name: number}), field) for number in limits] == [least, most]
     wrong: list[Any] = [least - 1, most + 1, -(10**18), 10**18, 0.5, "1", None, True, []]
     for number in wrong:
-        with pytest.raises(msgspec.ValidationError, match=field):
-            read(**{field: number})
+        with pytest.raises(msgspec.ValidationError, match=name):
+            read(**{name: number})
 
 
 @pytest.mark.parametrize("field", CHOSEN)

@@ -43,7 +43,7 @@ BOARDS = st.lists(st.tuples(SCORES, COVERAGES), max_size=12)
 
 def cup(pool: int, unit: int = CENT, least: int = 0, passes: str = "many") -> Contest:
     """Return a contest with a pool and a least prize, in 1e-6."""
-    rules = structs.replace(PRESETS["relative-2022-04"], least_prize=least, least_prize_passes=passes)
+    rules = structs.replace(PRESETS["relative-2022-04"], least_prize_micros=least, least_prize_passes=passes)
     return Contest(events.ContestOpened(at=0, contest="cup", rules=rules, pool=pool, payable_unit=unit))
 
 
@@ -324,8 +324,8 @@ def test_the_presets_since_june_2025_pay_fifty_at_least() -> None:
     """Metaculus, Scores FAQ has no least prize; Metaculus's published code has it from
     2025-06-01 on.
     """
-    assert PRESETS["peer-2025-06"].least_prize == FIFTY
-    assert PRESETS["peer-2024-03"].least_prize == 0
+    assert PRESETS["peer-2025-06"].least_prize_micros == FIFTY
+    assert PRESETS["peer-2024-03"].least_prize_micros == 0
 
 
 def test_a_contest_without_takes_has_no_prizes() -> None:

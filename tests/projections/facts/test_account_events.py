@@ -150,8 +150,8 @@ ONE_REFUSED = decision(bet(2_500), bet(2_500))
         pytest.param(TWO_BETS, {"sum_capped": True}, id="sum_capped"),
         pytest.param(ONE_REFUSED, {"legs": "all_or_nothing"}, id="all_or_nothing"),
         pytest.param(ONE_REFUSED, {"cap_divisor": 5}, id="above_cap"),
-        pytest.param(decision(bet(100)), {"least_bet": 100_000_001}, id="below_least_bet"),
-        pytest.param(decision(sale(1, position_id="7")), {"least_percentage": 1_000_001}, id="bad_percentage"),
+        pytest.param(decision(bet(100)), {"least_bet_micros": 100_000_001}, id="below_least_bet"),
+        pytest.param(decision(sale(1, position_id="7")), {"least_percentage_micros": 1_000_001}, id="bad_percentage"),
     ],
 )
 def test_a_decision_beyond_its_rules_is_found(command: AnyCommand, rules: dict[str, Any]) -> None:

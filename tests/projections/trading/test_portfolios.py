@@ -562,7 +562,7 @@ def test_the_sum_of_many_positions_does_not_wrap() -> None:
     """140 outcomes at 1, 134.217727 shares of each: 2^27 - 1 in 1e-6, the largest part added before a carry."""
     names = tuple(f"o{number:03}" for number in range(140))
     many = choices("many", names, at=day(1), opens_at=day(1), closes_at=day(29))
-    rich = cohort(rules=rules(starting_cash=10**14, cap_divisor=1))
+    rich = cohort(rules=rules(starting_cash_micros=10**14, cap_divisor=1))
     opening = [many, rich, entry("week", "many", at=day(1)), enrolment("week", "ada", at=day(1))]
     legs = [Bet(market_id="many", side=name, amount="134.217727") for name in names]
     priced = quote("many", prices=dict.fromkeys(names, 1))

@@ -49,7 +49,7 @@ BRIER: dict[str, Any] = {"kernel": "brier", "period": "covered", "least_probabil
 RULES: dict[str, RuleSet] = {
     "sum": PRESETS["baseline"],
     "squares": structs.replace(PRESETS["peer-2024-03"], rank_by="take"),
-    "least prize": structs.replace(PRESETS["peer-2024-03"], least_prize=20 * 10**6),
+    "least prize": structs.replace(PRESETS["peer-2024-03"], least_prize_micros=20 * 10**6),
     "powers": PRESETS["relative-2022-04"],
     "mean": RuleSet(name="mean", total="mean", **BRIER),
     "per_coverage": structs.replace(PRESETS["peer-average"], least_coverage=2),

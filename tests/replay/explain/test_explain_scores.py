@@ -255,12 +255,12 @@ TOO_FEW = (
         ),
         ({"rules": "peer-2024-03"}, None, "the take is 0"),
         (
-            {"rules": structs.replace(RELATIVE, least_prize=20 * 10**6)},
+            {"rules": structs.replace(RELATIVE, least_prize_micros=20 * 10**6)},
             None,
             "the pool is below the least prize of 20.00",
         ),
         (
-            {"rules": structs.replace(RELATIVE, least_prize=4 * 10**6)},
+            {"rules": structs.replace(RELATIVE, least_prize_micros=4 * 10**6)},
             None,
             "its share of the pool is below the least prize of 4.00",
         ),

@@ -148,7 +148,7 @@ def test_rules_lists_the_presets_and_the_fields_of_one(tmp_path: Path) -> None:
     assert [row["preset"] for row in rows] == [*PRESETS]
     assert all(row["source"] for row in rows)
     fields = {row["field"]: row for row in json.loads(run("rules", "arena-v1", "--format", "json").stdout)}
-    assert {*fields} >= {*RuleSet.__struct_fields__} - {"trading"}
+    assert {*fields} >= {*RuleSet.__struct_encode_fields__} - {"trading"}
     assert fields["trading.period_days"]["value"].isdecimal()
     assert all(row["meaning"] for row in fields.values())
     mine = tmp_path / "mine.json"

@@ -330,7 +330,7 @@ def test_rules_are_explained_field_by_field(tmp_path: Path) -> None:
     fields = {row[0]: row[1] for row in sheet(paper_of(path), "cup")}
     assert fields == {"name": "plain-brier", "kernel": "brier", "period": "covered", "total": "mean"}
     traded = {row[0]: row[1] for row in sheet(paper_of(path), "week")}
-    assert traded["trading.starting_cash"] == "10000000000"  # 10,000, in 1e-6
+    assert traded["trading.starting_cash"] == "10000"
 
 
 def test_a_text_cannot_turn_around_what_follows_it(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, recorded_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.model.written_rules import written_fields
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.replay.cli import main, reference
 from forecast_ledger.replay.reference import examples, schema
@@ -118,9 +119,10 @@ def test_every_row_of_the_stories_logs_is_accepted(story: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("rules", PRESETS.values(), ids=PRESETS)
 def test_every_preset_is_accepted(rules: RuleSet) -> None:
-    """The schema accepts it as the log stores it, and with every field."""
-    assert accepted(plain(msgspec.json.encode(recorded_fields(rules))), "rules")
-    assert accepted(plain(msgspec.json.encode(rules)), "rules")
+    """The schema accepts every field of it as it is printed; an event's amounts are integers."""
+    assert accepted(plain(msgspec.json.encode(written_fields(rules))), "rules")
+    held = SCHEMAS["events"]["$defs"]["RuleSet"]
+    assert list(faults(plain(msgspec.json.encode(recorded_fields(rules))), held, SCHEMAS["events"])) == []
 
 
 @pytest.mark.parametrize(
@@ -438,7 +440,8 @@ def test_every_field_has_a_meaning_and_every_meaning_a_field() -> None:
             used.add(own if own in FIELDS else field.name)
     assert used == FIELDS.keys()
     fields = [field for kind in (RuleSet, Trading) for field in msgspec.structs.fields(kind)]
-    assert [field.name for field in fields] == sorted(RULES, key=[field.name for field in fields].index)
+    names = [field.encode_name for field in fields]
+    assert names == sorted(RULES, key=names.index)
     said = {
         f"{field.name.removeprefix('cdf_').removeprefix('quantile_')}.{value}"
         for field in fields

@@ -182,13 +182,13 @@ def test_payouts_are_whole_payable_units_of_which_somebody_may_get_none() -> Non
 
 def test_who_is_worth_less_than_the_least_prize_leaves_it_to_the_others() -> None:
     """Cyd's 10 are less than 12. 1.6, 1 and 1 of 3.6: 44.444…, 27.777…, 27.777…."""
-    least = structs.replace(RELATIVE, least_prize=12_000_000)
+    least = structs.replace(RELATIVE, least_prize_micros=12_000_000)
     assert cents(*sealed(rules=least)) == {"ada": 2778, "bob": 4444, "dan": 2778}
 
 
 def test_equals_below_the_least_prize_are_paid_together_or_one_by_one() -> None:
     """Three times 33.33 are less than 40; nobody else is left, so all stay. One by one, the last by id goes: 50, 50."""
-    least = structs.replace(RELATIVE, least_prize=40_000_000)
+    least = structs.replace(RELATIVE, least_prize_micros=40_000_000)
     equal = dict.fromkeys(("cyd", "bob", "ada"), "0.6")
     assert cents(*sealed(chances=equal, rules=least)) == {"ada": 3334, "bob": 3333, "cyd": 3333}
     former = structs.replace(least, least_prize_passes="one_by_one")
@@ -420,7 +420,7 @@ def test_a_contest_that_is_not_finalized_is_not_paid() -> None:
     "nobody",
     [
         sealed(pool=0),
-        sealed(rules=structs.replace(RELATIVE, least_prize=100_000_001)),
+        sealed(rules=structs.replace(RELATIVE, least_prize_micros=100_000_001)),
         sealed(chances={}),
         sealed(chances={"ada": "0.7"}, rules="peer-2024-03"),
         sealed(rules="baseline"),
@@ -438,7 +438,7 @@ def test_a_board_on_which_nobody_wins_pays_nobody(nobody: list[AnyCommand]) -> N
 
 def test_a_pool_of_just_the_least_prize_goes_to_the_best() -> None:
     """A unit more, and nobody would have won."""
-    least = structs.replace(RELATIVE, least_prize=100_000_000)
+    least = structs.replace(RELATIVE, least_prize_micros=100_000_000)
     assert cents(*sealed(rules=least)) == {"bob": 10_000}
 
 
