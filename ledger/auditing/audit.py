@@ -4,6 +4,7 @@ A log that passes has only events that the decider records, no matter which prog
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from msgspec import structs
 
@@ -13,11 +14,15 @@ from forecast_ledger.ledger.auditing.rebuild import rebuilt_commands
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import check_id
 from forecast_ledger.ledger.deciding.decider import decide, evolve
+from forecast_ledger.ledger.deciding.normal_forms import command_digest
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model.canonical import canonical_content
+from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid, TextKept
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.model.mismatch import first_difference, mismatch, money_text, short_repr, shorten
+
+MOST_LISTED = 10  # commands whose digest cannot be rebuilt
 
 
 class Audit:
@@ -26,13 +31,15 @@ class Audit:
     text: returns the text_kept event at a log position, when a later command has the same text again. If it is left
     out, the audit keeps all texts in memory. state: of the rows before the first one, if they are not audited.
     is_cut: whether the log ends within its last command, which is allowed if `pages` has cut.
-    lossy_commands: the number of commands whose digest cannot be rebuilt, because their events do not record all of
-    their content.
+    first_forms: the number of commands that have a digest of the first form, and the last log position of one of them.
+    lossy_commands: the number of those whose digest cannot be rebuilt, because their events do not record all of their
+    content; lossy_positions: of the first of them.
     """
 
     def __init__(self, text: Callable[[int], TextKept] | None = None, state: State | None = None) -> None:
         self.state = State() if state is None else state
         self.lossy_commands = 0
+        self.lossy_positions: list[int] = []
         self.is_cut = False  # whether the log ends within its last command
         self._texts: dict[int, TextKept] = {}  # by log position
         self._text = text or self._texts.__getitem__
@@ -65,8 +72,7 @@ class Audit:
             self._command(pending, page[start])
         rest = start
         while rest < end:
-            done, lossy = self._forecasts.accept(page, rest, self._commands)
-            rest, self.lossy_commands = rest + done, self.lossy_commands + lossy
+            rest += self._forecasts.accept(page, rest, self._commands, self._note_lossy)
             after = _until_another(page, rest + 1, page[rest].command_id)
             if after == end:
                 break
@@ -112,21 +118,34 @@ class Audit:
         if not readings:
             what = mismatch("the first event of a command", "an event that only follows another one")
             raise _corrupt(rows[main], what)
-        reading, digest = self._choose(readings, rows[0].command)
+        is_normal = rows[0].normal is True
+        reading, digest = self._choose(readings, rows[0].command, is_normal=is_normal)
         decided = self._decided(reading, rows, recorded_events, main)
         self._compare(decided, rows, after, cut=cut)
         self.is_cut |= cut and self._is_unpaid(recorded_events[main:])
-        if digest and not reading.lossy:
+        if digest and (is_normal or not reading.lossy):
             expected = f"the command digest {digest}, computed from the event"
             raise _corrupt(rows[0], mismatch(expected, short_repr(rows[0].command)))
         if digest and not DIGEST.fullmatch(rows[0].command):
             raise _corrupt(
                 rows[0], mismatch("a digest of 32 hexadecimal digits as command", short_repr(rows[0].command))
             )
-        self.lossy_commands += bool(digest)
+        if digest:
+            self._note_lossy(rows[0].position)
+
+    def _note_lossy(self, position: int) -> None:
+        """Count a command whose digest cannot be rebuilt."""
+        self.lossy_commands += 1
+        if len(self.lossy_positions) < MOST_LISTED:
+            self.lossy_positions.append(position)
+
+    @property
+    def first_forms(self) -> tuple[int, int]:
+        """The number of commands with a digest of the first form, and the last log position of one of them."""
+        return self._forecasts.first_forms
 
     def _check_envelope(self, rows: Sequence[Recorded]) -> None:
-        """Check that a command's rows share `recorded_at`, `imported` and `command`; its id must be valid and new."""
+        """Check that the rows of a command share its fields, that its id is valid and new, and its digest's form."""
         first = rows[0]
         try:
             check_id(first.command_id, "id")
@@ -136,24 +155,29 @@ class Audit:
             expected = "a command id that is not in use"
             raise _corrupt(first, mismatch(expected, f"{short_repr(first.command_id)}, as at log position {before}"))
         self._commands[first.command_id] = first.position
+        if not self._forecasts.note_form(first):
+            expected = "a digest of the normal form, as in the commands before"
+            raise _corrupt(first, mismatch(expected, "one of the first form"))
         for recorded in rows:
-            for name in ("recorded_at", "imported", "command"):
+            for name in ("recorded_at", "imported", "normal", "command"):
                 expected, actual = getattr(first, name), getattr(recorded, name)
                 if expected != actual:
                     shared = f"{name} {short_repr(expected)}, as in the command's first event"
                     raise _corrupt(recorded, mismatch(shared, short_repr(actual)))
 
-    def _choose(self, readings: Sequence[CommandReading], command: str) -> tuple[CommandReading, str]:
+    def _choose(
+        self, readings: Sequence[CommandReading], command: str, *, is_normal: bool
+    ) -> tuple[CommandReading, str]:
         """Return the reading with the command's digest, and ""; if there is none, the last reading and its digest."""
         digest = ""
+        digest_of = partial(command_digest, state=self.state) if is_normal else _first_digest
         for reading in readings:
             for variant in reading.variants:
                 try:
-                    digest = fingerprint(canonical_content(variant))
+                    digest = digest_of(variant)
                     if digest == command:
                         return reading, ""
-                    unstamped = structs.replace(variant, at=None)
-                    if fingerprint(canonical_content(unstamped)) == command:
+                    if digest_of(structs.replace(variant, at=None)) == command:
                         return reading._replace(command=structs.replace(reading.command, at=None)), ""
                 except Refused:
                     break  # `_decided` raises Corrupt for it
@@ -230,6 +254,11 @@ class Audit:
         if digest in texts:
             return texts[digest].text
         return self._text(self.state.texts[digest]).text if digest in self.state.texts else None
+
+
+def _first_digest(command: AnyCommand) -> str:
+    """Return the digest of a command's content, as rows had it before its normal form. Raises Refused."""
+    return fingerprint(canonical_content(command))
 
 
 def _until_another(rows: Sequence[Recorded], start: int, command_id: str) -> int:

@@ -22,12 +22,14 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import QuestionState, StandingOf, State
-from forecast_ledger.ledger.model.canonical import shortest_text
+from forecast_ledger.ledger.model.canonical import NORMAL, shortest_text
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 
 DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
-_Form = Callable[[ForecastMade], bytes | None]  # -> canonical bytes of a forecast's numbers; None if not accepted
+# A forecast, and whether in normal form -> canonical bytes of its numbers; None if not accepted.
+_Form = Callable[[ForecastMade, bool], bytes | None]
+_FIRST_START, _NORMAL_START = b'["submit_forecast",', b'[%d,"submit_forecast",' % NORMAL
 _Taking = tuple[
     int, StandingOf, bytes, _Form
 ]  # when a question closes, µs; what stands on it; its canonical id; its form
@@ -41,15 +43,31 @@ class ForecastCheck:
         self._state = state
         self._forms: dict[str, tuple[bytes, _Form]] = {}  # question -> its canonical id, its form
         self._participants: dict[str, bytes] = {}  # valid id -> its canonical bytes
+        self._is_normal = False  # whether a command is known by its normal form, as all after it must be
+        self.first_forms = 0, 0  # how many are known by the first form, and the log position of the last one
 
-    def accept(self, rows: Sequence[Recorded], begin: int, commands: dict[str, int]) -> tuple[int, int]:
+    def note_form(self, recorded: Recorded) -> bool:
+        """Note the form of the digest of a command; return False if it is the first form, and one before is normal."""
+        if recorded.normal is True:
+            self._is_normal = True
+        elif self._is_normal:
+            return False
+        else:
+            count, _ = self.first_forms
+            self.first_forms = count + 1, recorded.position
+        return True
+
+    def accept(
+        self, rows: Sequence[Recorded], begin: int, commands: dict[str, int], note_lossy: Callable[[int], None]
+    ) -> int:
         """Apply forecasts from a row on, as long as the decider certainly records them, each alone in its command.
 
         The last row is never applied, because its command may go on. commands: log positions by id; theirs are added.
-        Return how many were applied, and how many of them have a command digest that cannot be rebuilt.
+        note_lossy: called with the position of one whose digest, of the first form, cannot be rebuilt. Return how many
+        were applied.
         """
         taking: dict[str, _Taking | None] = {}  # only forecasts are applied: a question stays as it is
-        number, lossy = begin, 0
+        number = begin
         for number in range(begin, len(rows) - 1):
             recorded = rows[number]
             event, command_id = recorded.event, recorded.command_id
@@ -60,7 +78,8 @@ class ForecastCheck:
             if known is None or event.attestation is not None or event.until is not None:
                 break
             closed_at, standing, question_id, form = known
-            last, numbers = standing.get(who), form(event)
+            is_normal = recorded.normal is True
+            last, numbers = standing.get(who), form(event, is_normal)
             if numbers is None or not FIRST_INSTANT <= at < closed_at:
                 break
             if last is not None and at < (last if isinstance(last, int) else last[0]):
@@ -68,15 +87,18 @@ class ForecastCheck:
             participant = self._participants.get(who) or self._participant(who)
             if not (participant and _is_id(command_id)):
                 break
-            if not _is_said(recorded, b'["submit_forecast",%b,%b' % (question_id, participant), numbers):
-                if not DIGEST.fullmatch(recorded.command):
+            start = _NORMAL_START if is_normal else _FIRST_START
+            if not _is_said(recorded, b"%b%b,%b" % (start, question_id, participant), numbers):
+                if is_normal or self._is_normal or not DIGEST.fullmatch(recorded.command):
                     break
-                lossy += 1
+                note_lossy(recorded.position)
+            if not self.note_form(recorded):
+                break
             commands[command_id] = recorded.position
             standing[who] = at
         else:
             number = max(len(rows) - 1, begin)
-        return number - begin, lossy
+        return number - begin
 
     def _taking(self, name: str) -> "_Taking | None":
         """Return a question that takes forecasts; None if it may not."""
@@ -129,14 +151,14 @@ def _shortest_bytes(units: int, places: int) -> bytes:
     return b'"%b"' % shortest_text(Decimal(units).scaleb(-places, WIDE)).encode()
 
 
-def _binary(event: ForecastMade) -> bytes | None:
+def _binary(event: ForecastMade, is_normal: bool) -> bytes | None:
     chances = event.probabilities
     if event.cdf or event.quantiles or len(chances) != 2:
         return None
     yes, no = chances
     if not 0 <= yes <= PROBABILITY or yes + no != PROBABILITY:
         return None
-    return b"%b,null,null" % _number_bytes(yes, 9)
+    return b"%d" % yes if is_normal else b"%b,null,null" % _number_bytes(yes, 9)
 
 
 def _probabilities(outcomes: tuple[str, ...]) -> _Form:
@@ -144,12 +166,14 @@ def _probabilities(outcomes: tuple[str, ...]) -> _Form:
     order = [*json.decode(json.encode({name: i for i, name in enumerate(outcomes)}, order="deterministic")).items()]
     names = [(_encode(name), index) for name, index in order]
 
-    def canonical_numbers(event: ForecastMade) -> bytes | None:
+    def canonical_numbers(event: ForecastMade, is_normal: bool) -> bytes | None:
         chances = event.probabilities
         if event.cdf or event.quantiles or len(chances) != len(names):
             return None
         if min(chances) < 0 or sum(chances) != PROBABILITY:
             return None
+        if is_normal:
+            return b"null,{%b}" % b",".join([b"%b:%d" % (name, chances[index]) for name, index in names])
         return b"null,{%b},null" % b",".join(
             [b"%b:%b" % (name, _number_bytes(chances[index], 9)) for name, index in names]
         )
@@ -161,12 +185,14 @@ def _cdf(span: NumericRange) -> _Form:
     lowest = CUMULATIVE if span.open_lower else 0
     highest = 0 if span.open_upper else CUMULATIVE
 
-    def canonical_numbers(event: ForecastMade) -> bytes | None:
+    def canonical_numbers(event: ForecastMade, is_normal: bool) -> bytes | None:
         heights = event.cdf
         if event.probabilities or event.quantiles or len(heights) != span.bins + 1:
             return None
         if not 0 <= heights[0] <= lowest or not highest <= heights[-1] <= CUMULATIVE or sorted(heights) != [*heights]:
             return None
+        if is_normal:
+            return b"null,null,[%b]" % ",".join(map(str, heights)).encode()
         return b"null,null,[%b]" % b",".join([_number_bytes(height, 10) for height in heights])
 
     return canonical_numbers
@@ -180,7 +206,7 @@ def _quantiles(span: NumericRange) -> _Form:
     lowest = -LARGEST_MEASURE if span.open_lower else lower + (Decimal(lower).scaleb(-places) < Decimal(span.lower))
     highest = LARGEST_MEASURE if span.open_upper else upper - (Decimal(upper).scaleb(-places) > Decimal(span.upper))
 
-    def canonical_numbers(event: ForecastMade) -> bytes | None:
+    def canonical_numbers(event: ForecastMade, _: bool) -> bytes | None:
         quantiles = event.quantiles
         if event.probabilities or event.cdf or len(quantiles) != len(span.levels):
             return None

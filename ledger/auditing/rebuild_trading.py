@@ -20,6 +20,7 @@ from forecast_ledger.ledger.auditing.command_readings import (
 )
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY
+from forecast_ledger.ledger.deciding.normal_forms import without_fields
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -179,7 +180,7 @@ def _malformed_decision(event: events.DecisionMalformed, state: State, texts: Te
         faulty = fields_with_fault(event.fault, contest.rules.trading, account.cash)
         if faulty:
             command = commands.RecordDecision(**attempt, **faulty, response=response)
-            yield CommandReading(command, (command,), lossy=True)
+            yield CommandReading(command, (command, without_fields(command)), lossy=True)
 
 
 TRADING_REBUILDERS: dict[type, Rebuilder] = {

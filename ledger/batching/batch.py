@@ -17,11 +17,13 @@ from forecast_ledger.ledger.batching.writer_state import WriterState, attempt_ke
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.core.values import FIRST_INSTANT
 from forecast_ledger.ledger.deciding.decider import decide, evolve
+from forecast_ledger.ledger.deciding.normal_forms import command_digest, needs_question, without_fields
 from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import Standing, StandingOf, Write
 from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
-from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastMade
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, ForecastMade
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 
 _FORECAST = TAGS[ForecastMade]
@@ -144,15 +146,17 @@ class Batch:
         earlier = self._earlier_outcome(request)
         if earlier is not None:
             return earlier
-        command_id, command, fingerprint = request
+        command_id, command, _ = request
         first = self.position + 1
         try:
             events = self._decide(command, time)
         except Refused as refused:
             return refused
+        is_malformed = any(type(event) is DecisionMalformed for event in events)
+        digest = self._digest(request) if not is_malformed else command_digest(without_fields(command), self.state)
         for event in events:
-            self._record(command_id, str(fingerprint), event)
-        self.commands.recent[command_id] = RecordedCommand(str(fingerprint), first, self.position)
+            self._record(command_id, digest, event)
+        self.commands.recent[command_id] = RecordedCommand(digest, first, self.position)
         self._new.append(command_id)
         if type(command) is RecordDecision:
             self._write(self.attempts, attempt_key(command), command_id)
@@ -160,20 +164,36 @@ class Batch:
 
     def _earlier_outcome(self, request: Request) -> Receipt | Refused | None:
         """Return the outcome of a command that has a fault or is recorded; None if it is still to be decided."""
-        command_id, command, fingerprint = request
-        if isinstance(fingerprint, Refused):
-            return fingerprint
+        command_id, command, known_by = request
+        if isinstance(known_by, Refused):
+            return known_by
         if (recorded := self._recorded(command_id)) is not None:
-            if recorded.fingerprint != fingerprint:
+            if not self._is_same(recorded, request):
                 return Refused("command_id_reused", "id", command_id)
             return Receipt(command_id, recorded.first, recorded.last, duplicate=True)
         if type(command) is not RecordDecision or (earlier := self.attempts.get(attempt_key(command))) is None:
             return None
         recorded = self.commands.recent.get(earlier) or self.commands.older([earlier], self._read)[earlier]
-        if recorded.fingerprint != fingerprint:
+        if not self._is_same(recorded, request):
             detail = f"command {earlier!r} has recorded this attempt, with other content"
             return Refused("decision_taken", "attempt", command.attempt, detail)
         return Receipt(command_id, recorded.first, recorded.last, duplicate=True)
+
+    def _digest(self, request: Request) -> str:
+        """Return the digest of the normal form of a command without a fault."""
+        return command_digest(request.command, self.state) if needs_question(request.command) else str(request.known_by)
+
+    def _is_same(self, recorded: RecordedCommand, request: Request) -> bool:
+        """Return whether a command is the one that is recorded, perhaps by the digest of the first form."""
+        command = request.command
+        return (
+            recorded.fingerprint == self._digest(request)
+            or recorded.fingerprint == log.fingerprint(canonical_content(command))
+            or (
+                without_fields(command) is not command
+                and recorded.fingerprint == command_digest(without_fields(command), self.state)
+            )
+        )
 
     def _decide(self, command: AnyCommand, time: int | None) -> Sequence[AnyEvent]:
         """Decide a command; a time of receipt is then the time of its rows. Raises Refused."""
@@ -196,6 +216,7 @@ class Batch:
             position=position,
             recorded_at=self.recorded_at,
             imported=UNSET if self._times is None else True,
+            normal=True,
             command_id=command_id,
             command=fingerprint,
             previous=self.digest,

@@ -1,6 +1,6 @@
 """A quick way for forecasts of a probability, which are most commands: from commands to the texts of their rows.
 
-It takes only commands that the decider accepts if their question does, and writes the bytes that `canonical_content`
+It takes only commands that the decider accepts if their question does, and writes the bytes that `normal_content`
 and the encoder write; all others go the long way. Commands are read column by column. A column is checked as a whole,
 and value by value only if something in it is unusual.
 """
@@ -21,6 +21,7 @@ from forecast_ledger.ledger.batching.forecast_columns import UNSTAMPED, Forecast
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.visible import unseen
+from forecast_ledger.ledger.model.canonical import NORMAL
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
 _PLACES = 9  # of a probability in the log
@@ -109,12 +110,12 @@ def quick_forecasts(
 ) -> QuickForecasts:
     """Return the forecasts of commands from the columns of their fields."""
     faults = set[int]()
-    ats, (texts, units) = _instants(instants, faults), _probabilities(probabilities, faults)
+    ats, units = _instants(instants, faults), _probabilities(probabilities, faults)
     commands, asked, by = _ids(ids, faults), _names(questions, faults), _names(participants, faults)
     texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
     fingerprints = [
-        sha256(f'["submit_forecast",{question},{participant},{at},"{text}",null,null]'.encode()).hexdigest()[:32]
-        for question, participant, at, text in zip(asked, by, texts_of_at, texts, strict=True)
+        sha256(f'[{NORMAL},"submit_forecast",{question},{participant},{at},{number}]'.encode()).hexdigest()[:32]
+        for question, participant, at, number in zip(asked, by, texts_of_at, units, strict=True)
     ]
     named = [
         f'"command_id":{command},"command":"{fingerprint}"'
@@ -159,8 +160,8 @@ def _micros(text: str) -> int | None:
         return None
 
 
-def _probabilities(given: Sequence[Any], faults: set[int]) -> tuple[list[str], list[int]]:
-    """Return the canonical texts of probabilities, and their units, 1e-9.
+def _probabilities(given: Sequence[Any], faults: set[int]) -> list[int]:
+    """Return probabilities in 1e-9.
 
     All are faults unless they are written as 0. and 1 to 9 digits, or are a decimal that is, and are 1e-6 or more.
     """
@@ -171,7 +172,7 @@ def _probabilities(given: Sequence[Any], faults: set[int]) -> tuple[list[str], l
     units = [int(text[2:].ljust(_PLACES, "0")) for text in texts]
     if units and min(units) < _LEAST:
         faults.update(place for place, number in enumerate(units) if number < _LEAST)
-    return [text.rstrip("0") for text in texts], units
+    return units
 
 
 def _names(given: Sequence[Any], faults: set[int]) -> list[str]:

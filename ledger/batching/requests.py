@@ -7,15 +7,21 @@ from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns, id
 from forecast_ledger.ledger.batching.quick_forecasts import read_quick_forecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
+from forecast_ledger.ledger.deciding.normal_forms import as_recorded
+from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import canonical_content, with_decimals, with_tuples
+from forecast_ledger.ledger.model.canonical import normal_content, with_decimals, with_tuples
 from forecast_ledger.ledger.model.commands import AnyCommand
 
+_NOTHING = State()
 MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its rows has at most MAX_ROW_BYTES
 
 
 class Request(NamedTuple):
-    """A command to record, under an id. `known_by`: the fingerprint of its content, or the refusal of its fields."""
+    """A command to record, under an id. `known_by`: the digest of its normal form, or the refusal of its fields.
+
+    If the normal form depends on its question, the batch computes the digest again, when the question is known.
+    """
 
     id: str
     command: AnyCommand
@@ -60,7 +66,7 @@ def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
     """Return the fingerprint of a command's content, or the first refusal of its id and fields by precedence."""
     try:
         values.check_id(command_id, "id")
-        content = canonical_content(command)
+        content = normal_content(as_recorded(command, _NOTHING))
         if len(content) <= MAX_COMMAND_BYTES:
             return log.fingerprint(content)
         too_long = f"its content has more than {MAX_COMMAND_BYTES} bytes"
@@ -68,7 +74,7 @@ def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
     except Refused as refused:
         fault = refused
     try:
-        canonical_content(command)
+        normal_content(command)
     except Refused as content_fault:
         return first_by_precedence([content_fault, fault])
     return fault

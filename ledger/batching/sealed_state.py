@@ -14,7 +14,9 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.rebuilt_rows import other_events
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, pyarrow
 
-UNREAD = frozenset({"form", "numbers", "attestation", "imported", "command"})  # columns that a writer does not need
+UNREAD = frozenset(
+    {"form", "numbers", "attestation", "imported", "normal", "command"}
+)  # columns that a writer does not need
 # Events that read or move what stands on their question: the forecasts before them are to be there.
 _READ_STANDING = (events.OutcomesChanged, events.QuestionResolved, events.QuestionAnnulled)
 

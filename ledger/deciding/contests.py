@@ -65,6 +65,11 @@ def _rule_set(written: commands.Rules) -> RuleSet | None:
     return PRESETS.get(written) if isinstance(written, str) else written
 
 
+def start_of(command: commands.OpenContest) -> int:
+    """Return when a contest starts, µs, by its own rules. Refuses: out_of_range, and what cannot be read."""
+    return _start_instant(command, _rule_set(command.rules))
+
+
 def _start_instant(command: commands.OpenContest, rules: RuleSet | None) -> int:
     """Return when the contest starts, µs: a weekly cohort starts on a Sunday, which must not be before the year 1."""
     starts_at = values.read_instant(command.at if command.starts_at is None else command.starts_at)

@@ -1,6 +1,6 @@
 """The canonical content of a command, which distinguishes a retry from another command with the same id."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -10,6 +10,7 @@ from msgspec import Struct, json, structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.commands import (
     DEFAULT_BINS,
     DEFAULT_DECIMALS,
@@ -29,7 +30,7 @@ from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, Quest
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.replies import settings_texts
 from forecast_ledger.ledger.model.rules import Level, RuleSet
-from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.model.trading_rules import PERCENT, Trading
 
 _Convert = Callable[[Any, str], Any]  # value, name of the field -> its canonical form
 _EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -37,6 +38,7 @@ _ZERO = Decimal(0)
 _ROWS = frozenset({tuple, list})
 _READ_AS_DECIMALS = frozenset({float, str})
 _encoder = json.Encoder(order="deterministic")
+NORMAL = 2  # the first part of a normal form, by which it differs from the first form
 
 
 def canonical_content(command: AnyCommand) -> bytes:
@@ -54,16 +56,39 @@ def canonical_content(command: AnyCommand) -> bytes:
     True
     """
     name, fields, least = _FIELDS[type(command)]
+    content = _contents(command, fields)
+    while content[-1] is None and len(content) > least:
+        content.pop()
+    return _encoder.encode([name, *content])
+
+
+def normal_content(command: AnyCommand) -> bytes:
+    """Return the normal form of a command's content, which its events give back, as canonical bytes.
+
+    Numbers are in the units in which they are recorded, whatever digits they were written with; a field that is empty
+    is as if it were left out. What depends on the question, `forecast_ledger.ledger.deciding.normal_forms` does before.
+    Refuses what `canonical_content` refuses.
+
+    >>> from forecast_ledger.ledger.model.commands import SubmitForecast
+    >>> normal_content(SubmitForecast(question="q", participant="ada", probability="0.50"))
+    b'[2,"submit_forecast","q","ada",null,500000000]'
+    """
+    name, fields = _NORMAL_FIELDS[type(command)]
+    content = _contents(command, fields)
+    while content[-1] is None:
+        content.pop()
+    return _encoder.encode([NORMAL, name, *content])
+
+
+def _contents(command: AnyCommand, fields: Sequence[tuple[str, _Convert, bool]]) -> list[Any]:
+    """Return the canonical form of each field. Refuses, first that applies, as `canonical_content`."""
     try:
-        content = [
+        return [
             None if (value := getattr(command, field)) is None and optional else convert(value, field)
             for field, convert, optional in fields
         ]
     except Refused:
         raise first_by_precedence(_faults(command)) from None
-    while content[-1] is None and len(content) > least:
-        content.pop()
-    return _encoder.encode([name, *content])
 
 
 def with_tuples(part: Any) -> Any:
@@ -415,3 +440,136 @@ def _convert_by_type(kind: type[Command], name: str) -> _Convert:
 
 
 _FIELDS = {kind: _fields_of(kind) for kind in get_args(AnyCommand)}
+
+
+# --- the normal form
+
+
+def _units(unit: int) -> _Convert:
+    """Return the function that brings a number to 1/unit; one that is out of range, which is refused later, is text."""
+
+    def convert(value: Any, name: str) -> int | str:
+        number = values.read_decimal(value, name)
+        try:
+            return values.read_fixed(number, unit, name, -_LARGEST_UNITS, _LARGEST_UNITS)
+        except Refused:
+            return shortest_text(number)
+
+    return convert
+
+
+def _units_of_each(unit: int) -> _Convert:
+    convert = _units(unit)
+
+    def convert_items(value: Any, name: str) -> list[int | str]:
+        if type(value) is not tuple and type(value) is not list:
+            raise Refused("malformed", name, value, "not an array")
+        try:
+            return list(values.read_measures(value, unit, name))
+        except Refused:
+            return [convert(item, name) for item in value]
+
+    return convert_items
+
+
+def _units_by_id(unit: int) -> _Convert:
+    convert = _units(unit)
+
+    def convert_items(value: Any, name: str) -> dict[str, int | str]:
+        if type(value) is not dict:
+            raise Refused("malformed", name, value, "not an object of ids and numbers")
+        return {_id(outcome, name): convert(number, name) for outcome, number in value.items()}
+
+    return convert_items
+
+
+def _or_none(convert: _Convert) -> _Convert:
+    """Return the function for a field that, empty or 0, counts like one that is left out."""
+    return lambda value, name: convert(value, name) or None
+
+
+def _measure(value: Any, name: str) -> str:
+    """Return `_quantity` of a number as it is recorded: below 1e-60 it is 0."""
+    written = _quantity(value, name)
+    try:
+        return shortest_text(values.read_measure(written, name))
+    except Refused:  # out of range
+        return written
+
+
+def _normal_range(value: Any, name: str) -> list[Any]:
+    parts = _range(value, name)
+    if value.levels is not None:
+        parts[-1] = _units_of_each(values.PROBABILITY)(value.levels, f"{name}.levels")
+    bounds = 2 + (value.zero_point is not None)
+    return [*(_measure(bound, name) for bound in (value.lower, value.upper)), *_measured(value, name), *parts[bounds:]]
+
+
+def _measured(value: Range, name: str) -> list[str]:
+    return [] if value.zero_point is None else [_measure(value.zero_point, name)]
+
+
+_SIZES = frozenset({"bid_sizes", "ask_sizes"})
+
+
+def _normal_prices(value: Any, name: str) -> list[Any]:
+    """Return a question, its prices that are not the means of its bids and asks, and its bids, asks and sizes."""
+    _prices(value, name)
+    sides = {
+        side: _units_by_id(values.MONEY if side in _SIZES else values.PROBABILITY)(given, f"{name}.{side}")
+        for side in ("prices", *_BOOK)
+        if (given := getattr(value, side))
+    }
+    prices, bids, asks = (sides.pop(side, {}) if side == "prices" else sides.get(side, {}) for side in _MEANS_OF)
+    prices = {key: price for key, price in prices.items() if price != _mean(bids.get(key), asks.get(key))}
+    return [value.question, prices, sides]
+
+
+_MEANS_OF = ("prices", "bids", "asks")
+
+
+def _mean(bid: Any, ask: Any) -> int | None:
+    return half_even(bid + ask, 2) if type(bid) is int and type(ask) is int else None
+
+
+def _normal_bet(value: Any, name: str) -> list[Any]:
+    return [*_bet(value, name)[:2], _units(values.MONEY)(value.amount, f"{name}.amount")]
+
+
+def _normal_sale(value: Any, name: str) -> list[Any]:
+    return [_sale(value, name)[0], _units(PERCENT)(value.percentage, f"{name}.percentage")]
+
+
+def _normal_call(value: Any, name: str) -> dict[str, Any]:
+    call = _call(value, name)
+    return call | ({} if "cost" not in call else {"cost": _units(values.MONEY)(value.cost, f"{name}.cost")})
+
+
+def _action(value: Any, name: str) -> str:
+    text = values.check_text(value, name)
+    return text.upper() if text.isascii() else text
+
+
+_LARGEST_UNITS = 10**60
+# Fields whose normal form differs from the canonical one, by name.
+_NORMAL_BY_NAME: dict[str, _Convert] = {
+    **dict.fromkeys(["probability"], _units(values.PROBABILITY)),
+    **dict.fromkeys(["probabilities", "payouts"], _units_by_id(values.PROBABILITY)),
+    "cdf": _units_of_each(values.CUMULATIVE),
+    "pool": _or_none(_units(values.MONEY)),
+    **dict.fromkeys(["payable_unit", "amount"], _units(values.MONEY)),
+    **dict.fromkeys(["weight", "hidden_coverage_weight"], _units(values.WEIGHT)),
+    "value": _measure,
+    "range": _normal_range,
+    "quotes": _array(_normal_prices),
+    "bets": _or_none(_array(_normal_bet)),
+    "sells": _or_none(_array(_normal_sale)),
+    "action": _action,
+    "call": _normal_call,
+    **dict.fromkeys(["add", "remove", "tags"], _or_none(_array(_id))),
+    **dict.fromkeys(["url", "source"], _or_none(values.check_text)),
+}
+_NORMAL_FIELDS = {
+    kind: (tag, [(name, _NORMAL_BY_NAME.get(name, convert), optional) for name, convert, optional in fields])
+    for kind, (tag, fields, _) in _FIELDS.items()
+}

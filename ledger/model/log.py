@@ -1,7 +1,8 @@
 """The rows of the log: one event each, sealed with a digest of its own bytes and of all rows before it.
 
 A row is one line of JSON: position, recorded_at, command_id, command, previous, event, digest. A row that was imported
-with the time at which it was received has `imported` after that. `command` is the digest of the command's content,
+with the time at which it was received has `imported` after that. `command` is the digest of the command's content;
+`normal` says that it is of its normal form, which the events give back, as in every row since it was introduced.
 `previous` the digest of the row before, and `digest` the SHA-256 of the row's own bytes up to the comma before it. The
 bytes are canonical: there are no floats, and the fields have a fixed order.
 """
@@ -41,6 +42,7 @@ class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc
     position: int
     recorded_at: int
     imported: bool | UnsetType = UNSET  # left out of the row unless it is true
+    normal: bool | UnsetType = UNSET  # so is this
     command_id: str
     command: str
     previous: str
@@ -139,7 +141,7 @@ def seal_texts(
     They are made from the texts of their commands and their events. after: the checkpoint before the first row.
     commands: the JSON of `command_id` and `command`, as in a row.
     """
-    rows, digest, at = list[str | bytes](), after.digest, f',"recorded_at":{recorded_at},'
+    rows, digest, at = list[str | bytes](), after.digest, f',"recorded_at":{recorded_at},"normal":true,'
     for position, (command, event) in enumerate(zip(commands, events, strict=True), after.position + 1):
         text = f'{{"position":{position}{at}{command},"previous":"{digest}","event":{event}'
         digest = sha256(text.encode()).hexdigest()  # as in `with_digest`, without its calls

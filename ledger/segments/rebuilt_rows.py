@@ -131,6 +131,7 @@ def _heads(table: Any) -> Any:
         ',"recorded_at":',
         table["recorded_at"],
         imported,
+        pyarrow().compute.if_else(table["normal"], ',"normal":true', ""),
         ',"command_id":',
         _quoted(table["command_id"]),
         ',"command":"',

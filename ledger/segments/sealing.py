@@ -16,7 +16,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, to_columns
-from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
+from forecast_ledger.ledger.segments.segment_files import has_normal, read_columns, write_table
 from forecast_ledger.ledger.segments.segment_manifest import (
     MANIFEST,
     MARKED,
@@ -278,6 +278,7 @@ def _write(
             path = folder / f"{first:012}-{last:012}.{kind}.parquet"
             write_table(path, table)
             files[kind] = describe_file(path, len(table))
+    is_normal = any(map(has_normal, columns.rows))
     del columns, table
     segment = Segment(
         first=first,
@@ -288,7 +289,7 @@ def _write(
         others=files["others"],
         quotes=files.get("quotes", UNSET),
         marks=tuple(unwritten.digest(at) for at in range(-(-first // MARKED) * MARKED, last + 1, MARKED)),
-        version=VERSION if "quotes" in files else 1,
+        version=VERSION if is_normal else 2 if "quotes" in files else 1,
     )
     _check_written(folder, segment, unwritten)
     return manifest.with_segment(segment)

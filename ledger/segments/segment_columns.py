@@ -65,6 +65,7 @@ def schemas() -> tuple[Any, Any, Any]:
         ("position", pa.int64()),
         ("recorded_at", pa.timestamp("us", "UTC")),
         ("imported", pa.bool_()),
+        ("normal", pa.bool_()),
         ("command_id", pa.string()),
         ("command", pa.binary(16)),
     ]
@@ -168,6 +169,7 @@ def _frame(records: Sequence[Recorded]) -> list[Any]:
         pa.array([recorded.position for recorded in records], pa.int64()),
         _instants([recorded.recorded_at for recorded in records]),
         pa.array([recorded.imported is True for recorded in records], pa.bool_()),
+        pa.array([recorded.normal is True for recorded in records], pa.bool_()),
         pa.array([recorded.command_id for recorded in records], pa.string()),
         pa.array([bytes.fromhex(recorded.command) for recorded in records], pa.binary(16)),
     ]

@@ -25,6 +25,7 @@ _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "
 _NUMBERS = "numbers.list.element"
 _LOOK_AT = 1 << 14  # numbers
 _OF_IDS = frozenset({"question", "participant", "form", "type"})  # the columns of `_dictionaries`
+_NEWER = "normal"  # a column that files without such rows do not have, as before there were any
 _FOOTERS = 1 << 10  # files whose footers are kept
 Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
@@ -35,6 +36,8 @@ def write_table(path: Path, table: Any) -> None:
 
     Readers refuse a file whose rows are far larger than it is, so that a table of such rows is not compressed.
     """
+    if _NEWER in table.schema.names and not has_normal(table):
+        table = table.drop_columns([_NEWER])
     names = _dictionaries(table.schema)
     encodings = _ENCODINGS | ({_NUMBERS: _DELTA} if "numbers" in table.schema.names and _differ(table) else {})
     options = {
@@ -62,6 +65,11 @@ def _write(file: IO[bytes], table: Any, names: Sequence[str], options: dict[str,
     with parquet.ParquetWriter(file, table.schema, **options) as writer:
         for begin in range(0, len(table), _GROUP) or [0]:
             writer.write_table(_with_own_labels(table.slice(begin, _GROUP), names))
+
+
+def has_normal(table: Any) -> bool:
+    """Return whether the command of a row of a table is known by the digest of its normal form."""
+    return bool(pyarrow().compute.any(table[_NEWER]).as_py())
 
 
 def _dictionaries(schema: Any) -> list[str]:
@@ -136,7 +144,7 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "It
             with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
                 if file.metadata.num_rows != entry.rows:
                     raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
-                if file.schema_arrow.names != schema.names:
+                if file.schema_arrow.names not in (schema.names, [name for name in schema.names if name != _NEWER]):
                     raise ValueError(f"its columns are {', '.join(file.schema_arrow.names)}")
                 yield _Opened(file, opened, sizes)
     except _READ_ERRORS as error:
@@ -187,7 +195,11 @@ def _questions(path: Path, digest: str, status: tuple[int, ...]) -> list[Ends]:
 def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
     """Return the columns of some row groups, but for those named. What a file states about its values is not used."""
     fields = [field for field in schema if field.name not in without]
-    found = _decoded(file, [field.name for field in fields], groups)
+    own = {*file.found.schema_arrow.names}
+    found = _decoded(file, [field.name for field in fields if field.name in own], groups)
+    if _NEWER not in own and any(field.name == _NEWER for field in fields):
+        size = sum(file.found.metadata.row_group(group).num_rows for group in groups)
+        found[_NEWER] = pyarrow().chunked_array([pyarrow().repeat(pyarrow().scalar(value=False), size)])
     columns = [found[field.name].cast(field.type) for field in fields]
     for field, column in zip(fields, columns, strict=True):
         if column.null_count and not field.nullable:

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
 
 MANIFEST = "segments.json"
-VERSION = 2  # of the layout of segments; 1 is without a file of quotes
+VERSION = 3  # of the layout of segments; 2 is without the column `normal`, 1 also without a file of quotes
 LARGEST_MANIFEST = 1 << 28  # bytes that are read of a manifest
 MOST_ROWS = 1 << 24  # rows of a segment, whose columns are read into memory together
 MARKED = 1 << 12  # the manifest has the digest of each of so many rows of the log, so that one row is checked quickly

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.segments.segment_manifest import Segment, check_file
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.store import Store
 
-UNREAD = frozenset({"command_id", "command", "imported"})  # columns of a segment that no table needs
+UNREAD = frozenset({"command_id", "command", "imported", "normal"})  # columns of a segment that no table needs
 Includes = Callable[[int, int], bool]  # whether a row with this log position and recorded_at, µs, is before a cut
 
 

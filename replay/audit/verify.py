@@ -88,7 +88,7 @@ def run_checks(
     """
     checks = sorted({*(only or CHECKS)}, key=_ORDER.index)
     cut = Cut(as_of)
-    rows, differences, rounded = RowChecker(cut), list[Corrupt](), 0
+    rows, differences, told = RowChecker(cut), list[Corrupt](), ""
     with open_store(location, name) as store:
         for fault in store.faults() if "store" in checks else ():
             rows.note(Corrupt(fault.position or 1, fault.message, "store"))
@@ -97,15 +97,17 @@ def run_checks(
         if not {*checks} <= {*ROW_CHECKS}:
             audit = Audit(lambda position: _text(store, position))
             facts = _read_facts(audit.pages(pages, cut=isinstance(as_of, int)), damage)
-            rounded = audit.lossy_commands
+            told = _first_forms(audit)
             if facts is not None and "payouts" in checks and not damage.keys() - INDEPENDENT_CHECKS:
                 differences = check_payouts(facts, cut_short=isinstance(as_of, int))
         deque(pages, maxlen=0)
     if not damage:
         cut.reached()
     results = [_result(check, rows, differences) for check in checks]
-    if rounded and "decided" in checks:
-        results = [_with_rounded(result, rounded) for result in results]
+    results = [
+        result._replace(says=result.says + told) if (result.check, result.found) == (_READING, "ok") else result
+        for result in results
+    ]
     needed = {*checks, *(() if {*checks} <= {*ROW_CHECKS} else ("positions", "digests", "schemas", _READING))}
     reported = [wrong for check, wrong in damage.items() if check in needed]
     return Verification(rows.last, results, sorted(reported, key=_log_order), differences)
@@ -149,12 +151,20 @@ def _result(check: str, rows: RowChecker, differences: list[Corrupt]) -> CheckRe
     return CheckResult(check, "ok", None, CHECKS[check])
 
 
-def _with_rounded(result: CheckResult, rounded: int) -> CheckResult:
-    """Add to the result of `decided` how many commands could not be rebuilt in full."""
-    if (result.check, result.found) != (_READING, "ok"):
-        return result
-    commands = "1 command" if rounded == 1 else f"{rounded:,} commands"
-    return result._replace(says=f"{result.says}; {commands} had fields that the events do not record")
+def _first_forms(audit: Audit) -> str:
+    """Say how many commands are known by the first form, and how many of them were not compared; empty if none are."""
+    (count, last), lossy, listed = audit.first_forms, audit.lossy_commands, audit.lossy_positions
+    if not count:
+        return ""
+    says = f"; {_commands(count)}, up to log position {last}, are known by digests from before the normal form"
+    if lossy:
+        places = ", ".join(map(str, listed)) + f" and {lossy - len(listed):,} more" * (lossy > len(listed))
+        says += f"; {_commands(lossy)} had fields that the events do not record, and were not compared: {places}"
+    return says
+
+
+def _commands(count: int) -> str:
+    return "1 command" if count == 1 else f"{count:,} commands"
 
 
 def check_payouts(facts: Facts, *, cut_short: bool) -> list[Corrupt]:

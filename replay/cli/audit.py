@@ -60,13 +60,21 @@ def _about(field: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     help="Run only this check and those that it needs; repeatable.",
 )
 @click.option("--checkpoint", "file", type=click.File("rb"), help="Compare the log with this output of `checkpoint`.")
+@click.option("--strict", is_flag=True, help="Without --checkpoint, the exit code is 1 even if no fault is found.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only problems.")
 @as_of_option
 @name_option
 @table_options
 @report_errors
 def verify(
-    log: str, only: tuple[str, ...], file: IO[bytes] | None, quiet: bool, as_of: str | None, name: str, view: View
+    log: str,
+    only: tuple[str, ...],
+    file: IO[bytes] | None,
+    strict: bool,
+    quiet: bool,
+    as_of: str | None,
+    name: str,
+    view: View,
 ) -> None:
     """Check every row of a log, every decision and every prize.
 
@@ -74,6 +82,9 @@ def verify(
     position and the command that shows it. If the log can be read but there are other findings, the exit code is 1: a
     prize differs from the sealed board, the checkpoint differs, or there are no events, perhaps because --name is
     mistyped.
+
+    No log can show by itself that it was written anew as a whole, with every digest, or that its newest rows were
+    removed. With --strict, a log that is not compared with a checkpoint is a finding, and the exit code is 1.
     """
     from forecast_ledger.replay.audit.verify import CHECKS, run_checks
 
@@ -88,6 +99,10 @@ def verify(
     findings = [*map(str, report.differences), *(finding for _, findings in comparisons for finding in findings)]
     if report.head.position == 0 and as_of is None and not report.damage:
         findings.append(f"the ledger {name!r} has no events")
+    if strict and earlier is None and not report.damage:
+        findings.append(
+            "the log was not compared with a checkpoint: give one that was kept elsewhere with --checkpoint"
+        )
     if not quiet:
         emit(
             RESULT, (dict(zip(RESULT, result, strict=True)) for result in results), view, Look(keep=("check", "found"))
@@ -116,8 +131,8 @@ def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def _checkpoint_advice(log: str, name: str) -> tuple[str, str]:
-    """Return the commands that make and use a checkpoint; the log alone cannot show that its newest rows are gone."""
+def _checkpoint_advice(log: str, name: str) -> tuple[str, ...]:
+    """Return what the log alone cannot show, and the commands that make and use a checkpoint, which can."""
     from shlex import join
 
     from forecast_ledger.ledger.core.redaction import redacted
@@ -125,8 +140,9 @@ def _checkpoint_advice(log: str, name: str) -> tuple[str, str]:
     ledger = [redacted(log), *([] if name == "main" else ["--name", name])]
     keep, compare = join(["forecast-ledger", "checkpoint", *ledger]), join(["forecast-ledger", "verify", *ledger])
     return (
+        "not told by a log alone: whether it was written anew with every digest, or its newest rows were removed",
         f"to keep a checkpoint elsewhere: {keep} > FILE",
-        f"to find removed rows with it: {compare} --checkpoint FILE",
+        f"to find removed or rewritten rows with it: {compare} --checkpoint FILE",
     )
 
 

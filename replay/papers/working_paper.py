@@ -479,11 +479,19 @@ def _alike(season: Replay) -> Section:
 
 def _unchecked(verification: Verification) -> Section:
     compared = any(each.check == "checkpoint" for each in verification.results)
+    rewritten = (
+        "Whether the log was written anew as a whole, by somebody who made every digest again, or is another history: "
+        "only a checkpoint that was kept elsewhere shows that (--checkpoint)."
+    )
     removed = (
         "Whether the newest events were removed: only a checkpoint that was kept elsewhere shows that (--checkpoint)."
     )
+    later = (
+        "Whether events after the log position of the checkpoint were written anew or removed: only a later checkpoint "
+        "shows that (`forecast-ledger checkpoint` makes one to keep elsewhere)."
+    )
     words = [
-        *[removed] * (not compared),
+        *([later] if compared else [rewritten, removed]),
         "Whether answers, quotes and attestations are true, and who stands behind an id.",
         "Whether the clock of the ledger was right; recorded times are compared only with one another.",
         "Whether amounts that the log says were paid have reached anybody.",

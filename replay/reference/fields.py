@@ -179,6 +179,8 @@ FIELDS: dict[str, str] = {
     "Recorded.imported": "true if recorded_at is a time of receipt that was imported, not of the ledger's own clock; "
     "left out otherwise. Such rows come before all others",
     "Recorded.command_id": "the id of the command that the event follows from",
+    "Recorded.normal": "true if `command` is the digest of the command's normal form, with values as recorded; "
+    "left out in rows from before, which come before all others",
     "Recorded.command": "the digest of that command: the first 128 bits of a SHA-256",
     "Recorded.previous": "the digest of the row before; 64 zeros in the first row",
     "Recorded.event": "the event",

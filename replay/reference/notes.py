@@ -365,7 +365,12 @@ depends on. The exit code is 4 for damage, and 1 for a prize that differs from t
 read.
 """)
 LOST = _paragraphs("""
-The check `decided` compares the digest of each command with the digest of the command rebuilt from its events. If a
-command had contents that its events do not contain, that digest cannot be rebuilt and is not compared; `verify` prints
-the number of such commands.
+The check `decided` compares the digest of each command with the digest of the command rebuilt from its events: of its
+normal form, with values as they are recorded. A row of that form says `normal`, and so do all rows after it. In rows
+from before, the digest is of the command as it was written. If such a command had contents that its events do not
+contain, that digest cannot be rebuilt and is not compared; `verify` prints the number of such commands, and where they
+are.
+
+A log cannot show by itself that it was written anew with every digest, that it is another history, or that its newest
+rows were removed. A checkpoint that is kept elsewhere can; `--strict` does not pass without one.
 """)

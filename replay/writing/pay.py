@@ -7,7 +7,7 @@ from typing import Self
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import Instant
-from forecast_ledger.ledger.model.canonical import canonical_content
+from forecast_ledger.ledger.model.canonical import normal_content
 from forecast_ledger.ledger.model.commands import PayPrizes
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.storing import writer
@@ -74,7 +74,7 @@ def pay(ledger: writer.Ledger, contest: str, at: Instant | None = None) -> Recei
     `Ledger.handle` raises, except prizes_paid.
     """
     command = PayPrizes(at=at, contest=contest)
-    name = first = f"pay {fingerprint(canonical_content(command))}"
+    name = first = f"pay {fingerprint(normal_content(command))}"
     try:
         while (receipt := ledger.handle(command, name)).duplicate:
             name = f"{first} {receipt.last}"  # the id of the command that pays the rest

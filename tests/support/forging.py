@@ -3,15 +3,17 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.auditing.rebuild import REBUILDERS, rebuilt_commands
 from forecast_ledger.ledger.core.errors import LedgerError
 from forecast_ledger.ledger.deciding.decider import evolve
+from forecast_ledger.ledger.deciding.normal_forms import command_digest
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import canonical_content
+from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, PrizePaid, TextKept
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import Store
@@ -43,28 +45,37 @@ def enveloped(
     for place, event in enumerate(happened):
         position, before = len(rows) + 1, rows[-1] if rows else None
         if before is None or not place or begins(event, before.event):
-            said = digest_of(happened[place:], state)
+            normal = after[-1].normal if after else UNSET  # as what was recorded before
+            said = digest_of(happened[place:], state, is_normal=normal is True)
             at = after[-1].recorded_at if after else recorded_at + step * position
-            name, about = f"c{position}" if not after else f"forged {position}", {"previous": "", "event": event}
+            name, about = (
+                f"c{position}" if not after else f"forged {position}",
+                {"previous": "", "event": event, "normal": normal},
+            )
             before = Recorded(position=position, recorded_at=at, command_id=name, command=said, **about)  # type: ignore[arg-type]
         rows.append(structs.replace(before, position=position, event=event))
         took(state, event, position)
     return chained(rows)
 
 
-def digest_of(happened: Sequence[AnyEvent], state: State) -> str:
+def digest_of(happened: Sequence[AnyEvent], state: State, *, is_normal: bool) -> str:
     """The digest of what the first command of these events said, if one can have led to them."""
     texts = {event.digest: event.text for event in happened if isinstance(event, TextKept)}
     main = next((event for event in happened if not isinstance(event, TextKept)), None)
     place = -1 if isinstance(main, ContestOpened) else 0  # under rules given whole
     try:
-        return (
-            log.fingerprint(canonical_content(rebuilt_commands(main, state, texts.get)[place].variants[0]))
-            if main
-            else NOTHING
-        )
+        if main is None:
+            return NOTHING
+        command = rebuilt_commands(main, state, texts.get)[place].variants[0]
+        return command_digest(command, state) if is_normal else log.fingerprint(canonical_content(command))
     except (LedgerError, LookupError):
         return NOTHING
+
+
+def in_first_form(rows: Sequence[Recorded], commands: Sequence[AnyCommand]) -> list[Recorded]:
+    """The rows of commands `c0`, `c1` and so on, as they were before there were normal forms."""
+    said = {f"c{place}": log.fingerprint(canonical_content(command)) for place, command in enumerate(commands)}
+    return chained([structs.replace(row, normal=UNSET, command=said[row.command_id]) for row in rows])
 
 
 def took(state: State, event: AnyEvent, position: int) -> None:

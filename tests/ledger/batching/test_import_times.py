@@ -56,7 +56,7 @@ def test_the_bytes_of_other_rows_do_not_change(tmp_path: Path) -> None:
         book.handle_many(COMMANDS[:1], recorded_at=[START])  # type: ignore[arg-type]
         book.handle_many(COMMANDS[1:])  # type: ignore[arg-type]
         [stored] = list(book._store.pages())
-    assert b'"recorded_at":%d,"imported":true,"command_id":' % START in stored[0]
+    assert b'"recorded_at":%d,"imported":true,"normal":true,"command_id":' % START in stored[0]
     assert not any(b"imported" in row for row in stored[1:])
 
 

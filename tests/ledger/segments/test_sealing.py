@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec import UNSET, structs
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
@@ -23,6 +24,7 @@ from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, read_mani
 from forecast_ledger.ledger.storing.store import Store
 from tests.support.effort import times
 from tests.support.exports import export_commands, rows, written
+from tests.support.forging import chained
 from tests.support.given import opened
 
 SIZE = 60  # rows of a segment
@@ -95,6 +97,7 @@ def test_a_folder_of_the_first_layout_is_read_and_continued(
     every: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has quotes within the JSON of other events; its whole segments are left as they are."""
+    every = before_normal_forms(every)
     folder, half = tmp_path / "s", len(every) // 2
     with monkeypatch.context() as before:
         before.setattr(segment_columns, "_QUOTES", frozenset())
@@ -110,8 +113,22 @@ def test_a_folder_of_the_first_layout_is_read_and_continued(
     assert rows(str(folder)) == every
 
 
-def test_only_a_segment_with_quotes_has_the_second_layout(folder: Path, every: list[bytes]) -> None:
+def before_normal_forms(every: list[bytes]) -> list[bytes]:
+    """The same rows as before there were normal forms of commands."""
+    first = [structs.replace(row, normal=UNSET) for row in log.unseal(every, log.START)]
+    return [log.seal(row)[0] for row in chained(first)]
+
+
+def test_a_segment_with_normal_forms_has_the_third_layout(folder: Path) -> None:
+    """So a program from before, which cannot read its rows, says that it needs a newer one."""
+    assert {segment.version for segment in read_manifest(folder).segments} == {3}
+
+
+def test_only_a_segment_with_quotes_has_the_second_layout(tmp_path: Path, every: list[bytes]) -> None:
     """So a program from before reads a folder of forecasts."""
+    every, folder = before_normal_forms(every), tmp_path / "s"
+    seal(pages(every), "main", folder, SIZE)
+    assert rows(str(folder)) == every
     quoted = [position for position, row in enumerate(every, 1) if b'"prices_quoted.v1"' in row]
     versions = [
         1 + any(segment.first <= position <= segment.last for position in quoted)

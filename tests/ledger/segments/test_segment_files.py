@@ -103,7 +103,8 @@ def test_statistics_that_lie_change_nothing_that_is_read(tmp_path: Path) -> None
             data[at + 1 : at + 3] = b"zz"
     path.write_bytes(data)
     footer_now = parquet.read_metadata(path)
-    assert [footer_now.row_group(n).column(5).statistics.min for n in range(2)] == ["zz", "zz"]
+    place = footer_now.schema.names.index("question")
+    assert [footer_now.row_group(n).column(place).statistics.min for n in range(2)] == ["zz", "zz"]
     assert read_columns(tmp_path, segment).forecasts.to_pylist() == columns.forecasts.to_pylist()
     for asked in ("qa", "qb"):
         found = read_forecasts(tmp_path, segment, [asked])

@@ -38,7 +38,7 @@ from forecast_ledger.replay.reading.replay import AsOf, Cut
 from forecast_ledger.replay.writing.pay import pay
 from forecast_ledger.replay.writing.pay import prizes_from_log as worth
 from tests.support import oracle
-from tests.support.forging import enveloped, written
+from tests.support.forging import enveloped, in_first_form, written
 from tests.support.given import (
     AFTER,
     DAY,
@@ -167,17 +167,18 @@ def test_what_cannot_be_verified_says_why(tmp_path: Path) -> None:
 
 def test_how_many_digests_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
     """A third of an hour has more decimals than the log keeps; nothing is wrong with that."""
-    for count, told in (
-        (0, ""),
-        (1, "; 1 command had fields that the events do not record"),
-        (2, "; 2 commands had fields"),
-    ):
-        path = tmp_path / f"{count}.db"
-        with Ledger.open(path) as ledger:
-            made = [forecast(participant=f"p{number}", probability=1 / 3) for number in range(count)]
-            ledger.handle_many(oracle.with_ids([opened(), forecast(), *made]))
-        [result] = run_checks(str(path), only=["decided"]).results
-        assert (result.found, result.says.removeprefix(CHECKS["decided"])[: len(told) or 9]) == ("ok", told)
+    for count in range(3):
+        told = (
+            f"; {2 + count} commands, up to log position {2 + count}, are known by digests from before the normal form"
+        )
+        told += ["", "; 1 command had fields", "; 2 commands had fields"][count]
+        made = [forecast(participant=f"p{number}", probability=1 / 3) for number in range(count)]
+        commands: list[AnyCommand] = [opened(), forecast(), *made]
+        path = written(tmp_path / f"{count}.db", in_first_form(oracle.history(*commands), commands))
+        [result] = run_checks(path, only=["decided"]).results
+        says = result.says.removeprefix(CHECKS["decided"])
+        assert (result.found, says[: len(told)]) == ("ok", told)
+        assert says.endswith("were not compared: " + ", ".join(str(3 + n) for n in range(count)) if count else told)
 
 
 # --- each check
@@ -791,15 +792,26 @@ def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
     assert result.exit_code == FINE
     rows = [line.split(",", 3) for line in result.stdout.splitlines()]
     assert rows[0] == ["check", "found", "log_position", "says"]
-    assert [(check, found, at, meaning.strip('"')) for check, found, at, meaning in rows[1:]] == [
+    assert [(check, found, at, meaning.strip('"').partition("; ")[0]) for check, found, at, meaning in rows[1:]] == [
         (check, "ok", "", meaning) for check, meaning in CHECKS.items()
     ]
-    as_of, keep, use, verdict = result.stderr.splitlines()
+    as_of, untold, keep, use, verdict = result.stderr.splitlines()
+    assert untold.startswith("not told by a log alone: whether it was written anew")
     assert as_of == f"as of log position 13, digest {verify(path).digest}"
     assert keep == f"to keep a checkpoint elsewhere: forecast-ledger checkpoint {path} > FILE"
-    assert use == f"to find removed rows with it: forecast-ledger verify {path} --checkpoint FILE"
+    assert use == f"to find removed or rewritten rows with it: forecast-ledger verify {path} --checkpoint FILE"
     assert verdict == "ok: 13 events, 7 checks"
     assert run("verify", path, "--quiet").stderr == ""
+
+
+def test_a_log_is_not_strictly_verified_without_a_checkpoint(tmp_path: Path) -> None:
+    """It may have been written anew as a whole; with a checkpoint of it, nothing is left to find."""
+    path = forged(tmp_path / "log.db", happened(*PAID))
+    (saved := tmp_path / "checkpoint.toml").write_text(run("checkpoint", path).stdout)
+    alone, compared = run("verify", path, "--strict"), run("verify", path, "--strict", "--checkpoint", str(saved))
+    assert (alone.exit_code, compared.exit_code) == (FINDINGS, FINE)
+    assert "the log was not compared with a checkpoint" in alone.stderr
+    assert "not ok: 1 finding; the log can be read" in alone.stderr
 
 
 def test_wrong_payouts_exit_with_1_and_name_every_one(tmp_path: Path) -> None:

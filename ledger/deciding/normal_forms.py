@@ -1,0 +1,130 @@
+"""The normal form of a command: what it says as its events record it, by which a retry is known and a log is audited.
+
+It depends on facts of a question that never change: its kind, its decimals, and the order of its outcomes.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from msgspec import structs
+
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.deciding.contests import start_of
+from forecast_ledger.ledger.deciding.distributions import TOLERANCE, outcome_probabilities
+from forecast_ledger.ledger.deciding.state import QuestionState, State
+from forecast_ledger.ledger.model import commands
+from forecast_ledger.ledger.model.canonical import normal_content
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.log import fingerprint
+
+_PRICES = ("prices", "bids", "asks", "bid_sizes", "ask_sizes")
+
+
+def command_digest(command: AnyCommand, state: State) -> str:
+    """Return the digest of a command's normal form. state: one in which the question that it names is opened, if any.
+
+    Refuses what `canonical_content` refuses.
+
+    >>> forecasts = [commands.SubmitForecast(question="q", participant="a", probability=p) for p in ("0.5", "0.50")]
+    >>> len({command_digest(forecast, State()) for forecast in forecasts})
+    1
+    """
+    return fingerprint(normal_content(as_recorded(command, state)))
+
+
+def as_recorded(command: AnyCommand, state: State) -> AnyCommand:
+    """Return a command with its values as they are recorded, where this takes more than one field or its question.
+
+    What cannot be read, or will be refused, stays as it is.
+    """
+    change = _CHANGES.get(type(command))
+    if change is None:
+        return command
+    question = state.questions.get(getattr(command, "question", None) or "")
+    try:
+        return structs.replace(command, **change(command, question))
+    except (Refused, TypeError, ValueError, AttributeError):
+        return command
+
+
+def needs_question(command: AnyCommand) -> bool:
+    """Return whether the normal form of a command depends on its question."""
+    if type(command) is commands.SubmitForecast:
+        return command.probabilities is not None or command.quantiles is not None
+    return type(command) is commands.ResolveQuestion
+
+
+def without_fields(command: AnyCommand) -> AnyCommand:
+    """Return a decision whose fields, beside the text of the reply, are not recorded, because they are not valid.
+
+    Its action is empty, and no other field is left.
+    """
+    if type(command) is not commands.RecordDecision or command.response is None:
+        return command
+    if all(part is None for part in (command.action, command.bets, command.sells, command.reasoning)):
+        return command
+    return structs.replace(command, action="", bets=None, sells=None, reasoning=None)
+
+
+def _forecast(command: commands.SubmitForecast, question: QuestionState | None) -> dict[str, Any]:
+    if question is None:
+        return {}
+    if command.probabilities is not None:
+        return {"probabilities": _adding_up(command.probabilities, question)}
+    if command.quantiles is not None and question.range is not None:
+        decimals = question.range.decimals
+        units = values.read_measures(command.quantiles, 10**decimals, "quantiles")
+        return {"quantiles": tuple(Decimal(each).scaleb(-decimals, WIDE) for each in units)}
+    return {}
+
+
+def _adding_up(given: dict[str, Any], question: QuestionState) -> dict[str, Decimal]:
+    """Return probabilities or payouts as they are recorded: the largest, the first of equals, takes what is missing."""
+    chances = outcome_probabilities(given, "probabilities")
+    missing = values.PROBABILITY - sum(chances.values())
+    names = [outcome for outcome in question.outcomes if outcome in chances]
+    if abs(missing) <= TOLERANCE and names:
+        chances[max(names, key=chances.__getitem__)] += missing  # the first of equals
+    return {name: Decimal(chance).scaleb(-9, WIDE) for name, chance in chances.items()}
+
+
+def _answer(command: commands.ResolveQuestion, question: QuestionState | None) -> dict[str, Any]:
+    if question is None:
+        return {}
+    if command.payouts is not None:
+        return {"payouts": _adding_up(command.payouts, question)}
+    if command.value is not None and question.kind == "date":
+        return {"value": values.read_seconds(command.value, "value")}
+    return {}
+
+
+def _opening(command: commands.OpenQuestion, _: object) -> dict[str, Any]:
+    span = command.range
+    if command.kind != "date" or span is None:
+        return {}
+    ends = {"lower": span.lower, "upper": span.upper, "zero_point": span.zero_point}
+    read = {name: None if end is None else values.read_seconds(end, name) for name, end in ends.items()}
+    return {"range": structs.replace(span, **read)}
+
+
+def _contest(command: commands.OpenContest, _: object) -> dict[str, Any]:
+    return {} if command.starts_at is None else {"starts_at": values.format_instant(start_of(command))}
+
+
+def _quote(command: commands.QuotePrices, _: object) -> dict[str, Any]:
+    if command.question is None or command.quotes is not None:
+        return {}
+    row = commands.Prices(question=command.question, **{side: getattr(command, side) for side in _PRICES})
+    return {"question": None, "quotes": (row,), **dict.fromkeys(_PRICES)}
+
+
+_CHANGES: dict[type, Callable[[Any, QuestionState | None], dict[str, Any]]] = {
+    commands.SubmitForecast: _forecast,
+    commands.ResolveQuestion: _answer,
+    commands.OpenQuestion: _opening,
+    commands.OpenContest: _contest,
+    commands.QuotePrices: _quote,
+}
