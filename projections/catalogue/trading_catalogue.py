@@ -214,12 +214,16 @@ TRADING: dict[str, Projection] = {
         division="account_entries",
     ),
     "arena_leaderboard": Projection(
-        4,
+        5,
         "the leaderboard of each trading contest, largest profit first",
         ("contest", "participant"),
         (
             CONTEST,
-            Column("rank", "count", "rank by profit: 1, 2, 2, 4; empty if excluded from the ranking"),
+            Column(
+                "rank",
+                "count",
+                "rank by profit, rounded to the contest's payable unit: 1, 2, 2, 4; empty if excluded from the ranking",
+            ),
             _TRADER,
             Column("family", "id", "the competitor that the participant stands for across contests"),
             Column("release", "id", "the exact version of the competitor"),
@@ -248,13 +252,13 @@ TRADING: dict[str, Projection] = {
         as_built=True,
     ),
     "arena_overall": Projection(
-        2,
+        3,
         "results of families and releases over all trading contests",
         ("by", "name"),
         (
             Column("by", "id", "family or release"),
             Column("name", "id", "name of the family or release"),
-            Column("rank", "count", "rank by profit, among families or among releases"),
+            Column("rank", "count", "rank by profit, rounded to the least payable unit, among families or releases"),
             *_GROUPED,
         ),
         arena_tables.arena_overall_values,
@@ -262,14 +266,19 @@ TRADING: dict[str, Projection] = {
         division="trading_overall",
     ),
     "arena_series": Projection(
-        1,
+        2,
         "results in each series of trading contests, without hidden participants",
         ("series", "by", "name"),
         (
             Column("series", "id", "the series; empty for the contests without one"),
             Column("by", "id", "family, release or participant"),
             Column("name", "id", "name of the family, release or participant"),
-            Column("rank", "count", "rank by profit in the series, among families, releases or participants"),
+            Column(
+                "rank",
+                "count",
+                "rank by profit in the series, rounded to its least payable unit, among families, releases or "
+                "participants",
+            ),
             *_GROUPED,
         ),
         arena_tables.arena_series_values,

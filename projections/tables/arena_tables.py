@@ -34,14 +34,16 @@ def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
     rows: list[list[Any]] = []
     for contest in analysis.traded:
         level_of = analysis.facts.contests[contest].level_of
+        unit = analysis.facts.contests[contest].opened.payable_unit
         shown = [record for record in analysis.records.get(contest, []) if level_of(record.key[1]) != "hidden"]
-        board = sorted(shown, key=lambda record: (-record.profit, record.key))
+        worth = {record.key: -arena.payable_units(record.profit, unit) for record in shown}
+        board = sorted(shown, key=lambda record: (worth[record.key], record.key))
         ranked = [record for record in board if level_of(record.key[1]) != "no_rank"]
-        places = [-record.profit for record in ranked]
+        places = [worth[record.key] for record in ranked]
         scored = sorted(brier for record in ranked if (brier := record.brier) is not None)
         for record in board:
             level = level_of(record.key[1]) or ""
-            by_profit, by_brier = bisect_left(places, -record.profit) + 1, _place(record.brier, scored)
+            by_profit, by_brier = bisect_left(places, worth[record.key]) + 1, _place(record.brier, scored)
             ranks = (None, None) if level == "no_rank" else (by_profit, by_brier)
             rows.append([contest, ranks[0], *_row(record, ranks[1]), level])
     kinds = "id count id id id money money money points text count points count points points share"
@@ -85,7 +87,7 @@ def _percent(profit: int, deposits: int) -> int | None:
 def arena_overall_values(analysis: Analysis) -> list[Values]:
     """One row for each family and each release, over all trading contests."""
     records = [record for contest in analysis.traded for record in analysis.records.get(contest, [])]
-    rows = [row for by in ("family", "release") for row in _grouped(records, by)]
+    rows = [row for by in ("family", "release") for row in _grouped(analysis, records, by)]
     return columns_of_rows(rows, f"id id {_GROUP_KINDS}")
 
 
@@ -100,20 +102,23 @@ def arena_series_values(analysis: Analysis) -> list[Values]:
         [series, *row]
         for series, records in by_series.items()
         for by in ("family", "release", "participant")
-        for row in _grouped(records, by)
+        for row in _grouped(analysis, records, by)
     ]
     return columns_of_rows(rows, f"id id id {_GROUP_KINDS}")
 
 
-def _grouped(records: list[TradingRecord], by: str) -> Iterator[list[Any]]:
-    """Yield the row of each family, release or participant, ranked by profit."""
+def _grouped(analysis: Analysis, records: list[TradingRecord], by: str) -> Iterator[list[Any]]:
+    """Yield the row of each family, release or participant, ranked by profit in the least payable unit of all."""
+    contests = analysis.facts.contests
+    unit = min((contests[record.key[0]].opened.payable_unit for record in records), default=1)
     groups: dict[str, list[TradingRecord]] = {}
     for record in records:
         groups.setdefault(getattr(record.account.enrolled, by), []).append(record)
     groups.pop("", None)
-    profits = sorted(-_profit(group) for group in groups.values())
+    worth = {name: -arena.payable_units(_profit(group), unit) for name, group in groups.items()}
+    places = sorted(worth.values())
     for name, group in groups.items():
-        yield [by, name, bisect_left(profits, -_profit(group)) + 1, *_group_columns(group)]
+        yield [by, name, bisect_left(places, worth[name]) + 1, *_group_columns(group)]
 
 
 def _return_words(group: list[TradingRecord]) -> str:

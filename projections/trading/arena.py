@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from forecast_ledger.ledger.core.exact import root_half_even
+from forecast_ledger.ledger.core.exact import half_even, root_half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
@@ -130,6 +130,18 @@ def open_value(facts: Facts, marks: Marks, key: AccountKey) -> int:
         for holding in facts.books.accounts[key].holdings.values()
         if holding.is_open()
     )
+
+
+def payable_units(profit: int, unit: int) -> int:
+    """Return a profit, 1e-15, in payable units of `unit` x 1e-6, rounded half-even once: ranks go by it.
+
+    Less than a payable unit is nothing that anybody is paid. What rounding a number of shares leaves over, a millionth
+    or less, gives nobody a better rank.
+
+    >>> payable_units(-124_999_870_000_000, 10_000), payable_units(-130_000_000, 10_000)
+    (-12, 0)
+    """
+    return half_even(profit, unit * FINE_PER_MICRO)
 
 
 def account_state(trading: Trading, account: Account) -> str:

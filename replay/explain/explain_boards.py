@@ -382,7 +382,8 @@ def _rank_by_profit(reading: LogReading, contest: str, participant: str) -> Expl
         }
         for row in board[max(index - NEIGHBOURS, 0) : index + NEIGHBOURS + 1]
     ]
-    words = "ranked by profit: cash and the value of positions, less net deposits"
+    unit = money(reading.facts.contests[contest].opened.payable_unit)
+    words = f"ranked by profit, rounded to {unit}: cash and the value of positions, less net deposits"
     return explanation(reading, reading.facts.contests[contest], number, parts, words)
 
 

@@ -93,9 +93,10 @@ def _largest_profit(
     best, *others = ((row["participant"], f"{float(row['profit']):,.2f} {currency}".rstrip()) for row in board)
     if not others:
         return f"{best[0]} has a profit of {best[1]}"
-    sharing = [row["participant"] for row in board if row["profit"] == board[0]["profit"]]
-    if len(sharing) > 1:
-        return f"{len(sharing)} participants share the largest profit, {best[1]}"
+    first = board[0]
+    sharing = sum(row["profit"] == first["profit"] or (row["rank"] or 0) == first["rank"] for row in board)
+    if sharing > 1:
+        return f"{sharing} participants share the largest profit, {best[1]}"
     now, since = dict.fromkeys(steps, Decimal(0)), ""
     changes = sorted((at, who, amount) for who, own in steps.items() for at, amount in own)
     for at, together in groupby(changes, itemgetter(0)):

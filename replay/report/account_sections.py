@@ -41,7 +41,10 @@ def trading_facts(rules: Trading, currency: str) -> list[tuple[str, str]]:
     """Return how participants trade and are ranked, in words."""
     cash = f"{rules.starting_cash_micros / 10**6:,.2f} {currency}".rstrip()
     how = "participants buy and sell shares of outcomes at quoted prices, and a share pays 1 if its outcome happens"
-    return [("Accounts", f"start with {cash}; {how}"), ("Ranking", "by profit, the largest first")]
+    return [
+        ("Accounts", f"start with {cash}; {how}"),
+        ("Ranking", "by profit, rounded to the payable unit, the largest first"),
+    ]
 
 
 def account_parts(projections: Projections, name: str) -> list[Part]:

@@ -132,6 +132,9 @@ def test_scores_of_purchases(seed: int) -> None:
     assert [tuple(row[name] for name in names) for row in projections.table("bet_brier").rows()] == expected
 
 
+PAYABLE = 10**4  # 0.01 of the currency, in 1e-6: ranks by profit go by whole ones
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boards(seed: int) -> None:
     """Every column is compared, with the ranks by profit and by Brier score."""
@@ -141,7 +144,7 @@ def test_boards(seed: int) -> None:
         boards.setdefault(row["contest"], []).append(row)
     for contest, rows in boards.items():
         lines = {row["participant"]: readings.figures(book, contest, row["participant"]) for row in rows}
-        profits = [lines[row["participant"]]["profit"] for row in rows]
+        profits = [Fraction(round(lines[row["participant"]]["profit"] / PAYABLE)) for row in rows]
         assert [row["rank"] for row in rows] == readings.ranks(profits)
         scores = [-line["brier"] for line in lines.values() if line["brier"] is not None]
         ranked = [row["brier_rank"] for row in rows if row["brier_rank"] is not None]

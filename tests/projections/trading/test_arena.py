@@ -24,10 +24,10 @@ END = "2026-03-20T00:00:00Z"
 LEVELS = ("hidden", "no_rank", "no_prize")
 
 
-def projected(*commands: dict[str, Any], names: str = "ada") -> Projections:
+def projected(*commands: dict[str, Any], names: str = "ada", unit: str = "0.01") -> Projections:
     """Build the tables of these commands, after a contest with questions q1 to q4 and these participants was opened."""
     opening: list[dict[str, Any]] = [
-        {"type": "open_contest", "contest": "cup", "rules": "arena-v1"},
+        {"type": "open_contest", "contest": "cup", "rules": "arena-v1", "payable_unit": unit},
         *(
             {"type": "enrol_participant", "contest": "cup", "participant": participant, "family": participant[0]}
             for participant in names.split()
@@ -175,6 +175,28 @@ def test_equal_profits_share_a_rank() -> None:
         (3, "c"),
     ]
     assert [row["brier_rank"] for row in leaderboard.values()] == [5, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("unit", "ranks"),
+    [
+        ("0.01", [(1, "a"), (1, "b"), (1, "d"), (4, "c")]),
+        ("0.000001", [(1, "b"), (1, "d"), (3, "a"), (4, "c")]),
+    ],
+)
+def test_less_than_a_payable_unit_decides_no_rank(unit: str, ranks: list[tuple[int, str]]) -> None:
+    """What rounding shares leaves over gives nobody a better rank, where no such amount can be paid.
+
+    At 0.97, a's 500 buy 515.463917 shares, worth 499.99999949; at 0.245, d's buy 2,040.816326, worth 499.99999987. So
+    a loses a millionth, rounded, and d nothing; b has not traded, and c lost 100.
+    """
+    commands = [quote("q1", 0.97), quote("q2", 0.245), quote("q3", 0.5)]
+    bets = [bet("a", ("q1", "yes", 500)), bet("d", ("q2", "yes", 500)), bet("c", ("q3", "yes", 100))]
+    tables = projected(*commands, *bets, resolved("q3", "no"), names="a b c d", unit=unit)
+    assert [(row["rank"], participant) for participant, row in board(tables).items()] == ranks
+    for table in ("arena_overall", "arena_series"):
+        found = [row for row in tables.table(table).rows() if row["by"] == "family"]
+        assert sorted((row["rank"], row["name"]) for row in found) == ranks
 
 
 def test_an_excluded_participant_is_hidden_or_has_no_rank() -> None:

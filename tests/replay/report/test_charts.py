@@ -83,13 +83,18 @@ def test_who_has_the_largest_profit_is_said_with_the_day_since_when() -> None:
     bo = [(f"2026-03-0{day}T00:00:00Z", Decimal(amount)) for day, amount in ((2, 4), (3, 6), (4, 8))]
     ada = [(f"2026-03-0{day}T00:00:00Z", Decimal(amount)) for day, amount in ((1, 5), (4, 7))]
     steps = {"ada": ada, "bo": bo}  # both rise on the fourth day, at the same instant
-    board: list[Row] = [{"participant": "bo", "profit": "8.00"}, {"participant": "ada", "profit": "7.00"}]
+    board: list[Row] = [
+        {"participant": "bo", "rank": 1, "profit": "8.00"},
+        {"participant": "ada", "rank": 2, "profit": "7.00"},
+    ]
     assert _largest_profit(board, steps, "EUR") == (
         "bo has the largest profit, 8.00 EUR, since 2026-03-03; ada has 7.00 EUR"
     )
     assert _largest_profit(board[:1], {"bo": bo}, "") == "bo has a profit of 8.00"
     shared = [row | {"profit": "5.00"} for row in board]
     assert _largest_profit(shared, steps, "") == "2 participants share the largest profit, 5.00"
+    dust = [board[0] | {"profit": "5.00"}, board[1] | {"profit": "4.999999", "rank": 1}]
+    assert _largest_profit(dust, steps, "") == "2 participants share the largest profit, 5.00"
 
 
 def test_pairs_are_told_apart_one_at_a_time_and_all_together() -> None:
