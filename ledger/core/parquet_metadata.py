@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 Struct = dict[int, tuple[int, Any]]  # the fields of a struct of Thrift by their ids: the kind and the value
-_TRUE, _FALSE, _BYTE, _SHORT, INT, LONG, _DOUBLE, BYTES, LIST, _SET, _MAP, STRUCT = range(1, 13)  # kinds
-_INTEGERS = {_SHORT, INT, LONG}
+TRUE, FALSE, _BYTE, SHORT, INT, LONG, _DOUBLE, BYTES, LIST, _SET, _MAP, STRUCT = range(1, 13)  # kinds
+_INTEGERS = {SHORT, INT, LONG}
 _DEEPEST = 32  # structs and lists in each other; a footer has about eight
 _MARK = b"PAR1"
 _END = 8  # bytes at the end of a file: the size of the footer, and the mark
@@ -83,7 +83,7 @@ def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
                 number, at = _integer(data, at)
             if number in fields:
                 raise ValueError(f"field {number} of the metadata is there twice")
-            value, at = (kind == _TRUE, at) if kind in {_TRUE, _FALSE} else _read_value(data, at, kind, depth)
+            value, at = (kind == TRUE, at) if kind in {TRUE, FALSE} else _read_value(data, at, kind, depth)
             fields[number] = kind, value
     except IndexError:
         raise _CutError(_CUT) from None
@@ -119,7 +119,7 @@ def _read_list(data: bytes, at: int, depth: int) -> tuple[tuple[int, list[Any]],
         raise _CutError(_CUT)
     items = []
     for _ in range(count):
-        item, at = (data[at] == _TRUE, at + 1) if kind in {_TRUE, _FALSE} else _read_value(data, at, kind, depth)
+        item, at = (data[at] == TRUE, at + 1) if kind in {TRUE, FALSE} else _read_value(data, at, kind, depth)
         items.append(item)
     return (kind, items), at
 
@@ -139,6 +139,53 @@ def _integer(data: bytes, at: int) -> tuple[int, int]:
     return (value >> 1) ^ -(value & 1), at
 
 
+def write_struct(fields: Struct) -> bytes:
+    r"""Return the bytes of a struct that `read_struct` reads, the only ones that Thrift's own libraries write.
+
+    Raises ValueError: a kind that no footer has.
+
+    >>> write_struct({1: (5, 7), 2: (8, b"hi")})
+    b'\x15\x0e\x18\x02hi\x00'
+    """
+    written, before = bytearray(), 0
+    for number, (kind, value) in sorted(fields.items()):
+        if 0 < number - before < 16:
+            written.append((number - before) << 4 | kind)
+        else:
+            written += bytes([kind]) + _integer_bytes(number)
+        before = number
+        if kind not in {TRUE, FALSE}:
+            written += _value_bytes(kind, value)
+    return bytes(written) + b"\0"
+
+
+def _value_bytes(kind: int, value: Any) -> bytes:
+    if kind in _INTEGERS:
+        return _integer_bytes(value)
+    if kind == BYTES:
+        return _natural_bytes(len(value)) + bytes(value)
+    if kind == STRUCT:
+        return write_struct(value)
+    if kind == LIST:
+        of, items = value
+        head = bytes([len(items) << 4 | of]) if len(items) < 15 else bytes([240 | of]) + _natural_bytes(len(items))
+        return head + b"".join(_value_bytes(of, item) for item in items)
+    raise ValueError(f"the metadata has a value of the kind {kind}")
+
+
+def _integer_bytes(value: int) -> bytes:
+    return _natural_bytes(value << 1 ^ value >> 63)
+
+
+def _natural_bytes(value: int) -> bytes:
+    written = bytearray()
+    while value > 127:
+        written.append(value & 127 | 128)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
 def _taken(struct: Struct, number: int, kind: int, default: Any = None) -> Any:
     """Return a field of a struct. Raises ValueError: it is missing without a default, of another kind, or too large."""
     found, value = struct.get(number, (kind, default))
@@ -156,8 +203,8 @@ def _structs(struct: Struct, number: int) -> list[Struct]:
     return list(items)
 
 
-def read_footer(file: IO[bytes]) -> Footer:
-    """Return what the footer of a Parquet file says. Raises ValueError: it is damaged, or columns are elsewhere."""
+def footer_bytes(file: IO[bytes]) -> tuple[int, bytes]:
+    """Return where the footer of a Parquet file begins, and its bytes. Raises ValueError: there is none."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - _END, 0))
     end = file.read(_END)
@@ -165,7 +212,14 @@ def read_footer(file: IO[bytes]) -> Footer:
     if size < _END or end[4:] != _MARK or not 0 < length <= min(size - _END, _LARGEST_FOOTER):
         raise ValueError("it has no footer of a Parquet file")
     file.seek(size - _END - length)
-    footer, _ = read_struct(file.read(length))
+    return size - _END - length, file.read(length)
+
+
+def read_footer(file: IO[bytes]) -> Footer:
+    """Return what the footer of a Parquet file says. Raises ValueError: it is damaged, or columns are elsewhere."""
+    start, data = footer_bytes(file)
+    size = start + len(data) + _END
+    footer, _ = read_struct(data)
     leaves = _leaves(_structs(footer, 2))
     return Footer(size, [_chunks(group, leaves, size) for group in _structs(footer, 4)])
 

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, to_columns
-from forecast_ledger.ledger.segments.segment_files import has_normal, read_columns, write_table
+from forecast_ledger.ledger.segments.segment_files import check_statements, has_normal, read_columns, write_table
 from forecast_ledger.ledger.segments.segment_manifest import (
     MANIFEST,
     MARKED,
@@ -296,7 +296,11 @@ def _write(
 
 
 def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> None:
-    """Check that a segment's files give the rows back: equal digests mean equal bytes. Raises Corrupt."""
+    """Check that a segment's files give the rows back, and state nothing else. Raises Corrupt.
+
+    Equal digests mean equal bytes.
+    """
+    check_statements(folder, segment)
     position = unwritten.before.position
     for page in rebuild(read_columns(folder, segment), unwritten.before):
         for row in page:

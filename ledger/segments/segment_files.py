@@ -4,7 +4,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -15,6 +15,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.parquet_files import ParquetSizes, TooLargeError, decoded_bytes
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.segments.footer_check import check_footer
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, labelled, pyarrow, schemas
 from forecast_ledger.ledger.segments.segment_manifest import RESTORE, Segment, SegmentFile
 
@@ -108,6 +109,18 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
         with _opened(folder, entry, schema, segment.first) as file:
             tables.append(_read(file, schema, without, range(file.found.num_row_groups)))
     return SegmentColumns(*tables)
+
+
+def check_statements(folder: Path, segment: Segment) -> None:
+    """Check that what the files of a segment state about their rows, for readers of Parquet, is true.
+
+    Memory holds a row group. Raises Corrupt at its first log position, also what `read_columns` raises.
+    """
+    for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
+        if entry is not UNSET:
+            with _opened(folder, entry, schema, segment.first) as file:
+                own = pyarrow().schema([schema.field(name) for name in file.found.schema_arrow.names])
+                check_footer(file.bytes, own, partial(_read, file, own, ()))
 
 
 def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, without: Collection[str] = ()) -> Any:

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
-from forecast_ledger.ledger.segments.segment_files import read_columns
+from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns
 from forecast_ledger.ledger.segments.segment_manifest import MARKED, Segment, check_file, read_manifest
 from forecast_ledger.ledger.storing.database import Fault
 
@@ -79,14 +79,15 @@ class SegmentRows:
         return False
 
     def faults(self) -> Iterator[Fault]:
-        """Return the files that are not those of the manifest."""
+        """Return the segments with a file that is not the manifest's, or that misleads a reader of Parquet."""
         for segment in self._segments:
-            for file in segment.files:
-                try:
+            try:
+                for file in segment.files:
                     check_file(self._folder, file, segment.first)
-                except Corrupt as damage:
-                    self.check_current()
-                    yield Fault(damage.position, str(damage.args[1]))
+                check_statements(self._folder, segment)
+            except Corrupt as damage:
+                self.check_current()
+                yield Fault(damage.position, str(damage.args[1]))
 
     def turn(self) -> AbstractContextManager[Never]:
         """Raise Unavailable."""

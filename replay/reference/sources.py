@@ -362,4 +362,16 @@ SOURCES = (
         "https://www.unicode.org/reports/tr39/",
         "`audit`: ids that look alike",
     ),
+    Source(
+        "Apache Parquet",
+        'Apache Parquet, "File Format" and parquet.thrift; Apache Thrift, "Thrift Compact Protocol"',
+        "https://parquet.apache.org/docs/file-format/",
+        "what a Parquet file says about its rows",
+    ),
+    Source(
+        "Melnik and others (2010)",
+        'S. Melnik and others, "Dremel: Interactive Analysis of Web-Scale Datasets", VLDB 3(1):330-339',
+        "https://doi.org/10.14778/1920841.1920886",
+        "`verify` of segments: the levels of nested columns in Parquet",
+    ),
 )
