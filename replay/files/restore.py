@@ -37,6 +37,7 @@ from forecast_ledger.replay.files.manifest import (
 from forecast_ledger.replay.reading.replay import Watch
 
 ROWS_PER_TRANSACTION = 20 * PAGE  # rows per transaction
+PAGE_BYTES = 2**24  # a page has fewer rows if they are this long
 
 
 def restore(
@@ -215,7 +216,14 @@ def exported_pages(export: Path, manifest: Manifest) -> Generator[list[bytes], N
     faults = _read_errors(manifest.format)
     try:
         with closing(_rows(export, manifest)) as rows:
-            while page := list(islice(rows, PAGE)):
+            page, size = list[bytes](), 0
+            for row in rows:
+                page.append(row)
+                size += len(row)
+                if len(page) == PAGE or size > PAGE_BYTES:
+                    yield page
+                    page, size = [], 0
+            if page:
                 yield page
     except faults as error:
         raise Unavailable(f"{export}: its events cannot be read: {error}") from None

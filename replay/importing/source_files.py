@@ -4,6 +4,7 @@ import os
 import stat
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -15,7 +16,8 @@ from forecast_ledger.ledger.core.regular_files import open_regular
 
 MOST_FILES = 200_000
 MOST_BYTES = 2**34  # of a source, unpacked
-FREE_BYTES, MOST_RATIO = 2**26, 200  # a file in a zip may be this large whatever its ratio; a larger one unpacks less
+FREE_BYTES, MOST_RATIO = 2**26, 200  # a zip, and a file in it, may unpack to this, or to this many times its size
+_UNPACK = "unpack it and give the folder, if you trust it"
 _LINK = stat.S_IFLNK
 _POINTER = b"version https://git-lfs.github.com/"  # what Git LFS leaves in the place of a large file
 
@@ -108,13 +110,16 @@ class SourceFiles:
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise Refused("bad_source", "path", str(self.path), f"the zip is damaged: {error}") from None
         entries = [entry for entry in self._zip.infolist() if not entry.is_dir()]
-        if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_BYTES:
-            detail = f"the zip has more than {MOST_FILES:,} files, or more than {MOST_BYTES:,} bytes when unpacked"
-            raise Refused("bad_source", "path", str(self.path), detail)
+        if len(entries) > MOST_FILES:
+            raise Refused("bad_source", "path", str(self.path), f"the zip has more than {MOST_FILES:,} files")
         names = [self._checked(entry) for entry in entries]
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise Refused("bad_source", twice, None, "the zip has two files of this name")
+        most = min(MOST_BYTES, max(FREE_BYTES, MOST_RATIO * self.path.stat().st_size))
+        if sum(entry.file_size for entry in entries) > most:
+            detail = f"the zip has more than {most:,} bytes when unpacked"
+            raise Refused("bad_source", "path", str(self.path), detail, remedy=_UNPACK)
+        [(name, times)] = Counter(names).most_common(1) or [("", 1)]
+        if times > 1:
+            raise Refused("bad_source", name, None, "the zip has two files of this name")
         top = {name.partition("/")[0] for name in names}
         prefix = f"{top.pop()}/" if len(top) == 1 and all("/" in name for name in names) else ""
         for name, entry in zip(names, entries, strict=True):
@@ -134,7 +139,7 @@ class SourceFiles:
             raise Refused("bad_source", name, None, "the zip is encrypted; unpack it and give the folder")
         if entry.file_size > max(FREE_BYTES, MOST_RATIO * entry.compress_size):
             detail = f"it unpacks to {entry.file_size:,} bytes, more than {MOST_RATIO} times its size"
-            raise Refused("bad_source", name, None, detail, remedy="unpack it and give the folder, if you trust it")
+            raise Refused("bad_source", name, None, detail, remedy=_UNPACK)
         return name
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, UTF_8_MARK
+from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, MOST_BLANK, UTF_8_MARK
 
 LONGEST_RECORD = 4 * LONGEST_LINE  # bytes; the csv module limits a cell to 131,072 characters
 
@@ -109,7 +109,7 @@ class UnreadableError(ValueError):
 
 
 class BoundedLines:
-    """The lines of a file as text, up to a number of bytes each and in each record.
+    """The lines of a file as text, up to a number of bytes each and in each record, and of blank lines together.
 
     A caller that reads records calls `begin` before each.
     """
@@ -117,7 +117,7 @@ class BoundedLines:
     def __init__(self, file: IO[bytes], longest: int, longest_record: int, encoding: str = "utf-8") -> None:
         self._file, self._longest, self._longest_record, self._encoding = file, longest, longest_record, encoding
         self._lines: list[bytes] = []
-        self.number = self._taken = 0
+        self.number = self._taken = self._blank = 0
 
     def begin(self) -> None:
         """Begin a record."""
@@ -144,6 +144,9 @@ class BoundedLines:
             raise UnreadableError(f"a row has more than {self._longest_record} bytes: is a quotation mark missing?")
         if self.number == 1 and line.startswith(_PACKED):
             raise UnreadableError(_IS_PACKED)
+        self._blank = self._blank + 1 if line.isspace() else 0
+        if self._blank > MOST_BLANK:
+            raise UnreadableError(f"more than {MOST_BLANK:,} blank lines follow each other")
         if b"\0" in line:
             raise UnreadableError("a line has a NUL byte: is the file a CSV in UTF-8?")
         return (line.removeprefix(UTF_8_MARK) if self.number == 1 else line).decode(self._encoding)

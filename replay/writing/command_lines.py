@@ -16,6 +16,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, read
 
 LONGEST_LINE = 4 * 2**20  # longest line, in bytes
 BLOCK_BYTES = 16 * 2**20  # a block of lines has at most this size
+MOST_BLANK = 1_000_000  # blank lines that may follow each other
 READ_BYTES = 2**16  # bytes that are read at once
 UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
@@ -221,9 +222,10 @@ def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterato
 
     recorded_at: the field that says when a line was received. It is no part of the command, unless commands have it.
     after: the number of the line before the first one.
-    Raises Refused (malformed), before anything else is read: the file begins like UTF-16 or UTF-32.
+    Raises Refused (malformed): the file begins like UTF-16 or UTF-32, before anything else is read; or more than
+    `MOST_BLANK` blank lines follow each other.
     """
-    number = after
+    number = last = after
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
         if number == 1 and (line.startswith(_UTF_16_MARKS) or b"\0" in line[:4]):
@@ -236,9 +238,17 @@ def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterato
                 InputPlace(number, records=((number, b""),)),
                 Refused("malformed", "line", None, f"longer than {LONGEST_LINE} bytes", remedy="shorten the line"),
             )
+            last = number
             continue
         text = line.removeprefix(UTF_8_MARK) if number == 1 else line
-        if text.strip():
+        if not text.strip():
+            if number - last > MOST_BLANK:
+                detail = (
+                    f"more than {MOST_BLANK:,} blank lines follow each other; the lines after {number} are not read"
+                )
+                raise Refused("malformed", "file", None, detail, remedy="remove the blank lines")
+        else:
+            last = number
             place = InputPlace(number, records=((number, line),))
             yield _parse_received(place, text, recorded_at) if recorded_at else (place, _parse(text))
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -15,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec import structs
@@ -22,6 +24,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.console.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
@@ -32,6 +35,7 @@ from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES
 from forecast_ledger.replay.reading.text_tables import as_json, as_table, as_terminal_csv
 from tests.support.exports import FORMS, resealed, rows, written
 from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.paths import DATA
 from tests.support.processes import Command
 
 SECONDS, MEMORY = 60, 2**31  # that an attack may take: far more than a refusal needs
@@ -274,6 +278,105 @@ def test_parquet_that_unpacks_to_more_than_it_says_anything_is_refused(
     bomb = pyarrow.table({"row": ["x" * 2**20] * 300})
     parquet.write_table(bomb, out / "events.parquet", compression="zstd", use_dictionary=False)
     assert "take more than 268,435,456 bytes" in refused(out, log, tmp_path)
+
+
+BOMB_ROWS, BOMB_TEXT = 20_000, "x" * 2**20
+BOMB_NUMBERS = 25_000_000
+BOMB_MAP = """
+[[command]]
+type = "submit_forecast"
+id = "{row}"
+[command.fields]
+at = "2026-03-01T00:00:00Z"
+question = "rain"
+participant = "{who}"
+probability = "{p}"
+"""
+
+
+def bomb(path: Path, **columns: object) -> None:
+    """A Parquet file in which each column has one value in every row: gigabytes in a few kilobytes."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    first = pa.repeat(pa.scalar(0, pa.int32()), BOMB_ROWS)
+    table = {name: pa.DictionaryArray.from_arrays(first, pa.array([value])) for name, value in columns.items()}
+    parquet.write_table(pa.table(table), path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 10_000
+
+
+def of_a_map(tmp_path: Path, _: str) -> list[object]:
+    """A file for a map."""
+    bomb(tmp_path / "rows.parquet", row="1", who=BOMB_TEXT, p="0.5")
+    (tmp_path / "map.toml").write_text(BOMB_MAP, encoding="utf-8")
+    return ["append", tmp_path / "new.db", tmp_path / "rows.parquet", "--map", tmp_path / "map.toml"]
+
+
+def of_an_export(tmp_path: Path, log: str) -> list[object]:
+    """The rows of a log, in an export."""
+    out = tmp_path / "out"
+    export(log, out, "parquet")
+    bomb(out / "events.parquet", row=BOMB_TEXT)
+    said = {"sha256": sha256((out / "events.parquet").read_bytes()).hexdigest(), "rows": BOMB_ROWS}
+
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["tables"]["events"].update(said)
+        manifest["log_position"] = BOMB_ROWS
+
+    resaid(out, change)
+    return ["import", out, tmp_path / "new.db"]
+
+
+def of_a_hub(tmp_path: Path, _: str) -> list[object]:
+    """A forecast of a team in a hub."""
+    hub = Path(shutil.copytree(DATA / "hub-import", tmp_path / "hub"))
+    file = min(hub.glob("model-output/*/*.csv"))
+    names = file.read_text(encoding="utf-8").partition("\n")[0].split(",")
+    bomb(file.with_suffix(".parquet"), **dict.fromkeys(names, BOMB_TEXT))
+    file.unlink()
+    return ["import-from", "hubverse", tmp_path / "new.db", hub]
+
+
+def of_segments(tmp_path: Path, log: str) -> list[object]:
+    """The numbers of a forecast, in a folder of segments."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    folder = tmp_path / "segments"
+    assert invoke("seal", log, folder).exit_code == FINE
+    [segment] = read_manifest(folder).segments
+    path = folder / segment.forecasts.name
+    table = parquet.read_table(path)
+    numbers = pa.repeat(pa.scalar(5, pa.int64()), BOMB_NUMBERS)
+    field = table.schema.field("numbers")
+    lists = pa.ListArray.from_arrays(pa.array([0, BOMB_NUMBERS], pa.int32()), numbers).cast(field.type)
+    table = table.set_column(table.schema.get_field_index("numbers"), field, lists)
+    parquet.write_table(table, path, compression="zstd")
+    assert path.stat().st_size < 50_000
+    forged = structs.replace(segment, forecasts=describe_file(path, 1))
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(SegmentManifest("main").with_segment(forged)))
+    return ["verify", folder]
+
+
+LIMIT = "rows take more than 268,435,456 bytes, and the file has "
+REFUSED = [  # the first row of the export is no row, which ends it before the limit
+    (of_a_map, USAGE, LIMIT),
+    (of_an_export, DAMAGED, "the log is damaged: log position 1"),
+    (of_a_hub, FINDINGS, LIMIT),
+    (of_segments, DAMAGED, LIMIT),
+]
+
+
+@pytest.mark.parametrize(("made_of", "code", "says"), REFUSED)
+def test_memory_is_in_proportion_to_a_file(
+    log: str, tmp_path: Path, made_of: Callable[[Path, str], list[object]], code: int, says: str
+) -> None:
+    """As SECURITY.md says: a file of kilobytes that decodes to gigabytes is refused in a limited memory."""
+    pytest.importorskip("pyarrow")
+    done = ran(*made_of(tmp_path, log))
+    told = done.stdout + done.stderr
+    assert (done.returncode, says in told, "Traceback" in told) == (code, True, False), told
+    assert not list(tmp_path.glob("new.db*")) or made_of is of_a_hub
 
 
 SCHEMAS = {

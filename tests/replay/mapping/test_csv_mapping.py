@@ -24,6 +24,7 @@ from forecast_ledger.ledger.model import canonical, commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.mapping import csv_reader
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value, parse_template
 from forecast_ledger.replay.mapping.csv_mapping import COMMAND_TYPES, parse_map, read_rows
 from forecast_ledger.replay.mapping.csv_reader import read_records, with_line_feeds
@@ -365,6 +366,15 @@ def test_a_hostile_row_is_refused_with_its_line(row: bytes, says: str) -> None:
     assert str(found[1][1]).isprintable()
     goes_on = any(word in says for word in ("cells", "bad_number"))
     assert (len(found), "are not read" in str(found[1][1])) == (3 if goes_on else 2, not goes_on)
+
+
+def test_blank_lines_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to a million may follow each other; where there are more, reading stops, and the message names the limit."""
+    monkeypatch.setattr(csv_reader, "MOST_BLANK", 50)
+    for count in (50, 51):
+        found = read(FORECASTS, b"n,who,p\n1,ada,70%\n" + count * b"\r\n" + b"2,bo,30%\n")
+        assert (len(found), isinstance(found[1], Refused)) == (2, count == 51)
+    assert "more than 50 blank lines follow each other; the lines after 53 are not read" in str(found[1])
 
 
 def test_a_quote_that_is_never_closed_is_given_up_soon() -> None:

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.files.refused_file import refused_file
 from forecast_ledger.replay.writing import append, command_lines
-from forecast_ledger.replay.writing.append import append_batches, append_blocks, tally
+from forecast_ledger.replay.writing.append import append_batches, append_blocks, append_lines, tally
 from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBlocks, read_lines
 from tests.support.effort import times
 from tests.support.given import DAY, NOW, day
@@ -160,6 +160,21 @@ def test_every_odd_line_may_end_a_block(
         at = partial(Ledger.open, ":memory:", clock=lambda: NOW + 99 * DAY)
         with at() as one, at() as two:
             assert sent(one, file, tmp_path, LineBlocks) == sent(two, file, tmp_path), odd
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_blank_lines_without_end_are_refused(monkeypatch: pytest.MonkeyPatch, atomic: bool) -> None:
+    """Up to a million may follow each other; where there are more, reading stops, and the message names the limit."""
+    monkeypatch.setattr(command_lines, "MOST_BLANK", 50)
+    parts = [*FIRST_LINES[1:], forecast_line("a"), forecast_line("b", participant="b")]
+    with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as ledger:
+        counts = append_lines(ledger, BytesIO((b"\n" + 50 * b" \n").join(parts)), atomic=atomic)
+        assert counts == {"accepted": len(parts), "duplicate": 0, "refused": 0}
+        file = BytesIO((b"\n" + 51 * b" \n").join(parts))
+        with pytest.raises(
+            Refused, match="more than 50 blank lines follow each other; the lines after 52 are not read"
+        ):
+            append_lines(ledger, file, atomic=atomic)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 5, 12, 99])
