@@ -1,6 +1,7 @@
 """The footer and the page headers of a Parquet file as they are written, read before anything is decoded.
 
-Source: Apache Parquet, "File Format" and parquet.thrift; Apache Thrift, "Thrift Compact Protocol".
+The formats are those of Apache Parquet, "File Format" and parquet.thrift, and of Apache Thrift, "Thrift Compact
+Protocol".
 """
 
 import os
