@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from forecast_ledger.ledger.core import parquet_files
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -136,3 +137,17 @@ def test_a_column_that_lacks_values_is_refused(tmp_path: Path) -> None:
     lacking = columns.forecasts.set_column(place, field, pa.nulls(len(columns.forecasts), field.type))
     with pytest.raises(Corrupt, match="claimed_at is missing in 5 rows"):
         read_columns(tmp_path, segment_of(tmp_path, columns._replace(forecasts=lacking)))
+
+
+def test_rows_that_are_nearly_the_same_can_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that a reader would refuse as too large for its size is written without compression."""
+    said: list[Any] = [opened(), *(forecast(participant=f"p{n}", probability="0.5") for n in range(2_000))]
+    columns = columns_of(said)
+    monkeypatch.setattr(segment_files, "_GROUP", 1 << 14)
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", 0)
+    for ratio, codec in ((200, "ZSTD"), (2, "UNCOMPRESSED")):
+        monkeypatch.setattr(parquet_files, "MOST_RATIO", ratio)
+        (folder := tmp_path / codec).mkdir()
+        segment = segment_of(folder, columns)
+        assert parquet.read_metadata(folder / segment.forecasts.name).row_group(0).column(0).compression == codec
+        assert read_columns(folder, segment).forecasts.to_pylist() == columns.forecasts.to_pylist()
