@@ -96,6 +96,7 @@ def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> It
         tags=event.tags or None,
         url=event.url or None,
         source=event.source or None,
+        ordered=event.ordered,
     )
     empty = {"tags": (), "url": "", "source": ""}  # counts like a field that is left out
     unsaid = [name for name in empty if not getattr(event, name)]

@@ -31,6 +31,10 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
         raise Refused("duplicate_outcome", "outcomes", list(outcomes))
     if (command.outcomes is not None) != (command.kind == "multiple_choice"):
         raise Refused("wrong_fields_for_kind", "outcomes", None)
+    if command.ordered is not None and command.kind != "multiple_choice":
+        raise Refused(
+            "wrong_fields_for_kind", "ordered", command.ordered, f"a {command.kind} question does not take it"
+        )
     if (span is not None) != (command.kind in events.RANGED):
         raise Refused("wrong_fields_for_kind", "range", None)
     if span is not None and span.levels and command.kind != "numeric":
@@ -58,6 +62,7 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
         tags=tuple(command.tags or ()),
         url=command.url or "",
         source=command.source or "",
+        ordered=command.ordered,
     )
 
 

@@ -396,6 +396,7 @@ _ADDED: dict[str, _Convert] = {
     "url": values.check_text,
     "open_question.source": values.check_text,  # `source` of a quote is older
     "call": _call,
+    "ordered": _checked(bool),
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))

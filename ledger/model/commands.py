@@ -93,7 +93,8 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
 
     A date question counts seconds since the epoch; a bound can be a date, which is its beginning in UTC, or an instant.
     A discrete question has one bin for each possible value, and its range begins half a step below the smallest value
-    and ends half a step above the largest.
+    and ends half a step above the largest. A multiple-choice question says by `ordered` whether its outcomes have an
+    order, which is the one in which they are listed.
     """
 
     question: Id
@@ -109,6 +110,7 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
     tags: tuple[Id, ...] | None = None
     url: Text | None = None
     source: Text | None = None
+    ordered: bool | None = None
 
 
 class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):

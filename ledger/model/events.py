@@ -45,6 +45,7 @@ class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1")
     tags: tuple[str, ...] = ()
     url: str = ""
     source: str = ""
+    ordered: bool | None = None
 
 
 class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):

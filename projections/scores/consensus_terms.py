@@ -17,8 +17,10 @@ from forecast_ledger.projections.references.kinds import latest
 from forecast_ledger.projections.references.leave_one_out import LeaveOneOut, leave_one_out
 from forecast_ledger.projections.references.recency import Aged
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
-from forecast_ledger.projections.scores.scored_questions import NAMED, Questions
+from forecast_ledger.projections.scores.scored_questions import NAMED, UNORDERED, Questions
 from forecast_ledger.projections.scores.terms import Layout, Terms, Timeline, forms, layouts, numbers, rebased
+
+_NAMED = (NAMED, UNORDERED)
 
 
 class _ConsensusGroup(NamedTuple):
@@ -54,7 +56,7 @@ def _groups_without_changes(rules: RuleSet, questions: Questions) -> Iterator[_C
     for form, name in forms(rules):
         kernel, of_form = KERNELS[name], questions.form == form
         parts = [(of_form, False)]
-        if form == NAMED and aggregation.normalized:
+        if form in _NAMED and aggregation.normalized:
             whole = np.array([answer.question.kind in aggregation.normalized for answer in questions.answers], bool)
             parts = [(of_form & ~whole, False), (of_form & whole, True)]
         for mask, normalized in parts:
@@ -89,7 +91,7 @@ def consensus(rules: RuleSet, forecasts: Forecasts, terms: Terms, timeline: Time
             doubled[at_steps] = half_even_many(fine, finer)
             kernels[at_steps] = kernel.of_chance(fine, 2 * CHANCE * finer)
         elif kernel.of_numbers is not None:
-            named = group.form == NAMED
+            named = group.form in _NAMED
             table = community.distributions(averages, named=named, squeezed=group.squeezed)
             shown = table[np.arange(len(at_steps)), np.maximum(outcome, 0)] * DOUBLED if named else -1
             doubled[at_steps] = np.where(outcome < 0, -1, shown)
@@ -141,7 +143,7 @@ def _averages(
         places = range(group.width) if group.layout is None else group.layout.given.tolist()
         columns = _columns(forecasts, standing, places, questions if by_chance else None)
     ordered = timeline.changes if len(rows) == len(timeline.standing.row) else None
-    average, finer = community.average(rules, named=group.form == NAMED, fine=by_chance, ordered=ordered)
+    average, finer = community.average(rules, named=group.form in _NAMED, fine=by_chance, ordered=ordered)
     aged = Aged(standing.start, standing.end, standing.question, timeline.age[rows])
     return community.average_columns(average, aged, timeline.steps, columns, at_steps), finer
 

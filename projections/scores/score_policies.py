@@ -62,8 +62,22 @@ def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
     'ln'
     """
     if question.range is None:
-        return rules.kernel
+        return unordered_kernel(rules) if question.ordered is False else rules.kernel
     return rules.quantile_kernel if question.range.levels else rules.cdf_kernel
+
+
+def unordered_kernel(rules: RuleSet) -> str:
+    """Return the name of the kernel that scores named outcomes of a question that says that they have no order.
+
+    The Brier score takes the place of the Brier score of ordered outcomes. Both run from 0 to 2, and they are equal
+    for two outcomes.
+
+    Source: Jose, Nau and Winkler (2009), doi:10.1287/mnsc.1080.0955, on sensitivity to distance.
+
+    >>> unordered_kernel(RuleSet(name="x", kernel="ordered_brier")), unordered_kernel(RuleSet(name="x", kernel="brier"))
+    ('brier_sum', 'brier')
+    """
+    return "brier_sum" if rules.kernel == "ordered_brier" else rules.kernel
 
 
 def lower_is_better(rules: RuleSet) -> bool:

@@ -26,7 +26,7 @@ from forecast_ledger.projections.scores.score_policies import (
     uniform_term,
 )
 
-NAMED, CDF, QUANTILES = range(3)  # the forms of a forecast
+NAMED, CDF, QUANTILES, UNORDERED = range(4)  # the forms of a forecast; UNORDERED: named, by a kernel of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Questions:
     count. code: of the question. opens, until, spot: µs; `until` is when scored time ends; spot and spot_weight have
     shape (q, most), as in `Ruler`. length, reached: units of
     time of the period and of scored time. whole, hidden: units of the time that a coverage is a share of (one of those
-    two), and of its hidden part. form: NAMED, CDF or QUANTILES. outcome: index, -1 with payouts. bins: 0 for named
-    outcomes. width: numbers in a forecast. catch_all: the index of the catch-all if the question's outcomes changed,
-    else -1. added, least, greatest: 1e-10: what is added to a probability, and its
+    two), and of its hidden part. form: NAMED, CDF, QUANTILES or UNORDERED. outcome: index, -1 with payouts. bins: 0
+    for named outcomes. width: numbers in a forecast. catch_all: the index of the catch-all if the question's outcomes
+    changed, else -1. added, least, greatest: 1e-10: what is added to a probability, and its
     limits, for kernels that score the probability of the outcome. weight: 1e-6. hidden_weight: 1e-6, -1 for plain
     coverage. uniform: score of the uniform distribution on the outcomes that the question
     was opened with, 0 without that reference. unit: units of the kernel in 1.
@@ -130,7 +130,7 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
         reached=periods.reached,
         whole=periods.whole,
         hidden=periods.hidden,
-        form=int64_array([_form(answer) for answer in answers]),
+        form=int64_array([_form(rules, answer) for answer in answers]),
         outcome=now.outcome,
         bins=now.bins,
         width=int64_array([width(question) for question in opened]),
@@ -244,10 +244,10 @@ def _answer(question: QuestionOpened, outcome: int, value: str, payouts: tuple[i
     return Answer(question, outcome, number_of_answer(question.kind, question.range, value), payouts)
 
 
-def _form(answer: Answer) -> int:
+def _form(rules: RuleSet, answer: Answer) -> int:
     span = answer.question.range
     if span is None:
-        return NAMED
+        return NAMED if kernel_of(rules, answer.question) == rules.kernel else UNORDERED
     return QUANTILES if span.levels else CDF
 
 

@@ -15,8 +15,14 @@ from forecast_ledger.projections.facts.standing import Intervals
 from forecast_ledger.projections.references.consensus import Changes, changes
 from forecast_ledger.projections.references.kinds import Compared, Scored, Steps, steps
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.score_policies import TRANSFORMS, Answer, per_point, uniform_term
-from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, Questions
+from forecast_ledger.projections.scores.score_policies import (
+    TRANSFORMS,
+    Answer,
+    per_point,
+    uniform_term,
+    unordered_kernel,
+)
+from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, UNORDERED, Questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,5 +196,7 @@ def _numbers(questions: Questions, flat: Int64Array, start: Int64Array, question
 
 def forms(rules: RuleSet) -> list[tuple[int, str]]:
     """Return the forms of forecast that a rule set scores, each with its kernel."""
-    names = ((NAMED, rules.kernel), (CDF, rules.cdf_kernel), (QUANTILES, rules.quantile_kernel))
+    names: list[tuple[int, str]] = [(NAMED, rules.kernel), (CDF, rules.cdf_kernel), (QUANTILES, rules.quantile_kernel)]
+    if (unordered := unordered_kernel(rules)) != rules.kernel:
+        names.append((UNORDERED, unordered))
     return [(form, name) for form, name in names if name != "none"]

@@ -31,7 +31,7 @@ from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.changed_answers import changed_answers, unsealed
-from forecast_ledger.replay.reading.descriptions import describe_rules, describe_score
+from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_parts, open_store
 from forecast_ledger.replay.readmodel import log_index
@@ -156,10 +156,11 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
     rows = [part | {"points": points} for part, points in zip(rows, shown, strict=True)]
     answer, rules = questions.answers[0], narrowed.opened.rules
     kernel = kernel_of(rules, answer.question)
+    words = [describe_score(rules, kernel), describe_order(rules, [answer.question])]
     outcome = _outcome(answer) or intervals.resolved.value
     return Explanation(
         number={"explained": "score", **row, "outcome": outcome, "resolved": intervals.resolved.position},
-        rule=describe_rules(rules, narrowed.position, describe_score(rules, kernel), kernel),
+        rule=describe_rules(rules, narrowed.position, "; ".join(filter(None, words)), kernel),
         parts=rows,
         others=_others(facts, narrowed, facts.forecasts.on(questions.code, questions.as_of), participant),
         events=[reading.summary(event) for event in reading.selected if _concerns(event.event, participant, facts)],

@@ -80,7 +80,10 @@ def hub_task(question: events.QuestionOpened, contest: events.ContestOpened | No
     elif question.kind == "binary":
         target_type = "binary"
     else:
-        target_type = "ordinal" if contest and contest.rules.kernel == "ordered_brier" else "nominal"
+        ordered = question.ordered
+        if ordered is None:  # the question does not say: the kernel does
+            ordered = contest is not None and contest.rules.kernel == "ordered_brier"
+        target_type = "ordinal" if ordered else "nominal"
     return HubTask(task, output_type, ids, question.range, opens, closes, name, target_type)
 
 

@@ -1,15 +1,17 @@
 """Descriptions of rule sets in words."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from forecast_ledger.ledger.core.values import format_fixed
+from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
 from forecast_ledger.ledger.model.written_rules import own_fields
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.references.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.score_policies import SCALES, TRANSFORMS, Transform
+from forecast_ledger.projections.scores.score_policies import SCALES, TRANSFORMS, Transform, unordered_kernel
 from forecast_ledger.projections.scores.score_terms import REFERENCES
 
 _EDGES = {"both": "", "opening": ", without a last one that is cut short", "none": " that is not cut short"}
@@ -59,6 +61,31 @@ def describe_score(rules: RuleSet, kernel: str) -> str:
         SCALES[rules.scale].words,
     ]
     return ", ".join(clause for clause in clauses if clause)
+
+
+def describe_order(rules: RuleSet, questions: Iterable[QuestionOpened]) -> str:
+    """Say which multiple-choice questions count as ordered, and which do not; empty if the rule set does not ask.
+
+    >>> names = {"outcomes": ("a", "b", "c"), "opens_at": 0, "closes_at": 1}
+    >>> question = QuestionOpened(at=0, question="q", kind="multiple_choice", **names)
+    >>> describe_order(RuleSet(name="x", kernel="ordered_brier"), [question])
+    'q does not say whether its outcomes have an order, and counts as ordered'
+    """
+    if unordered_kernel(rules) == rules.kernel:
+        return ""
+    choices = [question for question in questions if question.kind == "multiple_choice"]
+    told = {
+        "does not say whether its outcomes have an order, and counts as ordered": None,
+        "says that its outcomes have no order, and is scored by the Brier score of unordered outcomes": False,
+    }
+    clauses = {words: [each.question for each in choices if each.ordered is said] for words, said in told.items()}
+    return "; ".join(f"{_each(names)} {words}" for words, names in clauses.items() if names)
+
+
+def _each(names: Sequence[str]) -> str:
+    """Return a name; or, of several, how many they are, and the first five."""
+    more = f" and {len(names) - 5:,} more" * (len(names) > 5)
+    return names[0] if len(names) == 1 else f"each of {len(names):,} questions ({', '.join(names[:5])}{more})"
 
 
 def _transform_of(rules: RuleSet, kernel: str) -> Transform:

@@ -109,7 +109,8 @@ def _holding(event: events.PositionSettled | events.PositionRefunded | events.Tr
 
 
 def _question_opened(event: events.QuestionOpened) -> str:
-    return f"{event.question}, {event.kind}, until {instant_text(event.closes_at)}{_reason(event.title)}"
+    order = {None: "", True: ", ordered", False: ", without an order"}[event.ordered]
+    return f"{event.question}, {event.kind}{order}, until {instant_text(event.closes_at)}{_reason(event.title)}"
 
 
 def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:

@@ -16,6 +16,10 @@ FIELDS: dict[str, str] = {
     "category": "the category of the question; boards are also made by category",
     "tags": "further words about the question, at most 100",
     "url": "where the question is described; the address is never opened",
+    "ordered": (
+        "whether the outcomes of a multiple_choice question have an order, the one in which they are listed: the "
+        "kernel `ordered_brier` scores a question with false as `brier_sum` does, and one that does not say as ordered"
+    ),
     "attestation": "the declaration of the forecast's maker about its sources and its model",
     "currency": "the currency of the pool and of cash, for people",
     "period": (

@@ -10,7 +10,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.replay.reading.changed_answers import counted_answers, seal_notes, sentences
-from forecast_ledger.replay.reading.descriptions import describe_board, describe_score
+from forecast_ledger.replay.reading.descriptions import describe_board, describe_order, describe_score
 from forecast_ledger.replay.report.account_sections import account_parts, accounts, trading_facts
 from forecast_ledger.replay.report.board_sections import leaderboard_part
 from forecast_ledger.replay.report.chart_parts import count, percent, rows_of
@@ -164,6 +164,8 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     if len({*words.values()}) == 1:
         words = {"A score is": next(iter(words.values()))}
     told += words.items()
+    if order := describe_order(rules, (facts.questions[code] for code in contest.entries)):
+        told.append(("Order of outcomes", order))
     own = (
         sum(bool(entry.spot_at or entry.spots) for entry in contest.entries.values()) if rules.sampling == "spot" else 0
     )

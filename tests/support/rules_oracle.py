@@ -62,7 +62,8 @@ class Case:
     def kernel(self) -> str:
         """The name of the formula for this form of distribution."""
         if self.opened.range is None:
-            return self.rules.kernel
+            unordered = self.opened.ordered is False and self.rules.kernel == "ordered_brier"
+            return "brier_sum" if unordered else self.rules.kernel
         return self.rules.quantile_kernel if self.opened.range.levels else self.rules.cdf_kernel
 
     @property

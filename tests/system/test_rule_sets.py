@@ -217,6 +217,53 @@ def test_every_number_follows_from_the_definition_of_the_mean_brier_score(random
     check_board(recorded, projections, "cup0")
 
 
+@pytest.mark.parametrize(("ordered", "score"), [(None, "0.8125"), (True, "0.8125"), (False, "0.875")])
+def test_a_question_without_an_order_has_the_plain_brier_score(ordered: bool | None, score: str) -> None:
+    """0.25, 0.25 and 0.5, and the first of three happened: 0.75² + 0.25² + 0.5² = 0.875 without an order. With one it
+    is (0.75² + 0.5²) x 2 / 2 = 0.8125.
+    """
+    rules = RuleSet(name="x", kernel="ordered_brier", sampling="day", day_edges="none", period="covered", total="mean")
+    names = {"x": "0.25", "y": "0.25", "z": "0.5"}
+    made = forecast("colour", probabilities=names, at=OPENS)
+    said = choices(outcomes=tuple(names), ordered=ordered), made, resolution("colour", outcome="x")
+    assert defined(rules, *said) == {"ada": Decimal(score)}
+    recorded = oracle.history(*said, contest(rules=rules), entry(question="colour"))
+    [row] = rows(Projections(oracle.facts_in(recorded)), "scores", "cup")
+    assert Decimal(row["score"]) == Decimal(score)
+
+
+UNORDERED: list[dict[str, Any]] = [
+    {"period": "covered", "total": "mean", "payouts": "scored"},
+    {"reference": "peers"},
+    {"reference": "consensus", "consensus": "squeezed", "score_consensus": True},
+    {"reference": "uniform", "consensus": "median", "reference_rows": ("uniform", "market", "consensus")},
+    {"period": "covered", "total": "kind_means"},
+]
+
+
+@pytest.mark.parametrize("fields", UNORDERED, ids=str)
+@pytest.mark.parametrize("changing", [0, 0.8])
+@settings(max_examples=times(8), deadline=None)
+@given(RANDOMS)
+def test_every_number_follows_from_the_definition_where_some_questions_have_no_order(
+    fields: dict[str, Any], changing: float, random: Random
+) -> None:
+    """Ordered and unordered questions and questions that do not say are in one contest; references follow."""
+    rules = RuleSet(name="own", kernel="ordered_brier", **fields)
+    season = Season(random, rules, ending=0.2, uncounted=0.2, quoted=0.5, paid=0.3, changing=changing)
+    season.commands = [
+        msgspec.structs.replace(said, ordered=random.choice([None, True, False, False]))
+        if isinstance(said, commands.OpenQuestion) and said.kind == "multiple_choice"
+        else said
+        for said in season.commands
+    ]
+    recorded = season.recorded()
+    projections = Projections(oracle.facts_in(recorded), random.choice([1, 7, 1 << 20]))
+    check_scores(recorded, projections, "cup0")
+    check_board(recorded, projections, "cup0")
+    check_parts(recorded, projections)
+
+
 @settings(max_examples=times(20), deadline=None)
 @given(RANDOMS)
 def test_every_number_follows_from_the_definition_of_the_median_score(random: Random) -> None:

@@ -139,6 +139,7 @@ EXACT: dict[str, list[AnyCommand]] = {
         opened("no address", url=""),
         opened("nothing", tags=(), url="", source=""),
     ],
+    "questions that say whether there is an order": [choices(ordered=True), choices("c", ordered=False), choices("d")],
     "a value and a name": [
         numeric(open_upper=True),
         resolution("depth", outcome="above_upper_bound"),

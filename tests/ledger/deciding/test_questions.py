@@ -138,6 +138,8 @@ REFUSED: list[Promise] = [
     ("open_question", "duplicate_outcome", "outcomes", [], opened(kind="multiple_choice")),
     ("open_question", "wrong_fields_for_kind", "outcomes", [], opened(outcomes=("yes", "no"))),
     ("open_question", "wrong_fields_for_kind", "outcomes", [], opened(outcomes=())),
+    ("open_question", "wrong_fields_for_kind", "ordered", [], opened(ordered=True)),
+    ("open_question", "wrong_fields_for_kind", "ordered", [], opened(kind="numeric", range=DEPTH.range, ordered=False)),
     ("open_question", "wrong_fields_for_kind", "range", [], opened(range=DEPTH.range)),
     ("open_question", "wrong_fields_for_kind", "range", [], choices(range=DEPTH.range)),
     ("open_question", "wrong_fields_for_kind", "range", [], opened(kind="numeric")),
@@ -510,9 +512,22 @@ def test_the_details_of_a_question_are_recorded_as_given(details: dict[str, Any]
     assert ran(opened(tags=(), url="", source="")) == ran(opened())
 
 
+@pytest.mark.parametrize(("ordered", "written"), [(None, ""), (True, '"ordered":true'), (False, '"ordered":false')])
+def test_a_question_says_whether_its_outcomes_have_an_order(ordered: bool | None, written: str) -> None:
+    """Both answers are recorded, so that a question that does not say can be told from one that is ordered."""
+    [question] = ran(choices(ordered=ordered))
+    assert isinstance(question, events.QuestionOpened)
+    assert question.ordered is ordered
+    text = json.encode(question).decode()
+    assert text.endswith(f"{written}}}")
+    assert ("ordered" in text) == (ordered is not None)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "code"),
     [
+        ("ordered", "no", "malformed"),
+        ("ordered", 0, "malformed"),
         ("group", "", "id_empty"),
         ("group", "g" * 201, "id_too_long"),
         ("category", "a\tb", "id_not_plain"),

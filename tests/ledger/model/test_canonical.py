@@ -198,6 +198,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "tags": ("t",),
             "url": "u",
             "source": "s",
+            "ordered": False,
         },
     ),
     (

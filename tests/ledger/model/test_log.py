@@ -66,6 +66,7 @@ OF_LEGS += ["fee", "requested"]
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["at", "opens_at", "closes_at", "known_at", "quoted_at"], MICROS),
     **dict.fromkeys(["question", "participant", "contest", "entrant", "title", "reason", "currency", "value"], IDS),
+    "ordered": st.none() | st.booleans(),
     **dict.fromkeys(["series", "family", "release", "source", "digest", "text", "fault", "code"], IDS),
     **dict.fromkeys(["reasoning", "prompt", "response", "group", "category", "url"], IDS),
     **dict.fromkeys(["pool", "payable_unit", "weight", "payout", "reverses", "executed", *OF_LEGS], UNITS),

@@ -101,6 +101,14 @@ def test_a_question_is_scored_by_the_kernel_of_its_form() -> None:
     assert [kernel_of(rules, recorded(question)) for question in questions] == ["brier", "brier", "crps", "pinball"]
 
 
+@pytest.mark.parametrize(("kernel", "unordered"), [("ordered_brier", "brier_sum"), ("brier", "brier"), ("ln", "ln")])
+def test_only_a_question_that_says_that_it_has_no_order_is_scored_without_one(kernel: Any, unordered: str) -> None:
+    """One that does not say is scored as it was before questions could say; kernels that ignore order stay."""
+    rules = RuleSet(name="x", kernel=kernel)
+    chosen = [kernel_of(rules, recorded(choices(ordered=said))) for said in (None, True, False)]
+    assert chosen == [kernel, kernel, unordered]
+
+
 @pytest.mark.parametrize(
     "preset", [name for name, rules in PRESETS.items() if {rules.kernel, rules.cdf_kernel} <= {"ln", "log2"}]
 )

@@ -77,6 +77,38 @@ def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log:
             assert not every_part or {part["parts"] for part in found.parts} == {1}
 
 
+@pytest.mark.parametrize(
+    ("ordered", "kernel", "order"),
+    [
+        (
+            None,
+            "of ordered outcomes",
+            "; colour does not say whether its outcomes have an order, and counts as ordered",
+        ),
+        (True, "of ordered outcomes", ""),
+        (
+            False,
+            "Σ (p_k - o_k)²",
+            "; colour says that its outcomes have no order, and is scored by the Brier score of ",
+        ),
+    ],
+)
+def test_a_score_says_whether_its_question_counts_as_ordered(
+    ordered: bool | None, kernel: str, order: str, tmp_path: Path
+) -> None:
+    """A reader sees which formula was used, and why; only a question that says that it is ordered needs no remark."""
+    path, rules = str(tmp_path / "log.db"), RuleSet(name="x", kernel="ordered_brier", period="covered", total="mean")
+    told: list[AnyCommand] = [choices(ordered=ordered), contest(rules=rules), entry(question="colour")]
+    names = choices().outcomes or ()
+    made = forecast("colour", probabilities={name: int(name == names[0]) for name in names})
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.with_ids([*told, made, resolution("colour", outcome=names[0])]))
+    words = score(LogSource(path), "cup", "colour", "ada").rule["words"]
+    assert kernel in words.split(",")[0]
+    assert order in words
+    assert ("order, and" in words) == (ordered is not True)
+
+
 def test_a_score_of_payouts_names_them_and_adds_up(tmp_path: Path) -> None:
     """(0.6 - 0.3)² = 0.09 for a market that paid 0.3 for yes; under rules that leave payouts unscored there is none.
 

@@ -7,13 +7,17 @@ from collections import defaultdict
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import read
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.files.hub_export import export_hub
+from forecast_ledger.replay.files.hub_tasks import hub_task
 from tests.replay.cli.test_main import run
 from tests.support.exports import commands_of, written
 from tests.support.paths import DATA
@@ -63,6 +67,28 @@ def test_a_hub_comes_out_as_it_went_in(tmp_path: Path) -> None:
         assert export_hub(tmp_path / f"{name}.db", tmp_path / name).left_out == {}
     assert scores[0] == scores[1]
     assert files(tmp_path / "a") == files(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "ordered", "target_type"),
+    [
+        ("ordered_brier", None, "ordinal"),
+        ("ordered_brier", False, "nominal"),
+        ("brier", None, "nominal"),
+        ("brier", True, "ordinal"),
+    ],
+)
+def test_a_target_is_ordinal_if_its_question_or_else_its_kernel_says_so(
+    kernel: Any, ordered: bool | None, target_type: str
+) -> None:
+    """A question that says whether its outcomes have an order is believed before the rule set."""
+    names = ("low", "high")
+    question = events.QuestionOpened(
+        at=0, question="q", kind="multiple_choice", outcomes=names, opens_at=0, closes_at=10**6, ordered=ordered
+    )
+    rules = RuleSet(name="x", kernel=kernel, period="covered", total="mean")
+    held = events.ContestOpened(at=0, contest="c", rules=rules, pool=0, payable_unit=1)
+    assert hub_task(question, held).target_type == target_type
 
 
 def test_model_output_has_the_rows_of_the_files_that_were_read(tmp_path: Path) -> None:

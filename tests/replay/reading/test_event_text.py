@@ -25,6 +25,12 @@ WORDS: dict[str, tuple[events.AnyEvent, str]] = {
         events.ForecastMade(at=0, question="mm", participant="ada", cdf=(0, 10**10)),
         "ada on mm: a cdf of 2 values",
     ),
+    "a question without an order": (
+        events.QuestionOpened(
+            at=0, question="q", kind="multiple_choice", outcomes=("a", "b"), opens_at=0, closes_at=10**6, ordered=False
+        ),
+        "q, multiple_choice, without an order, until 1970-01-01T00:00:01Z",
+    ),
     "a forecast with an end": (
         events.ForecastMade(at=0, question="mm", participant="ada", cdf=(0, 10**10), until=1_000_000),
         "ada on mm: a cdf of 2 values, until 1970-01-01T00:00:01Z",

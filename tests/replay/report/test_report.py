@@ -29,7 +29,7 @@ from forecast_ledger.replay.report.score_charts import board_finding
 from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
 from tests.support import oracle
-from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.given import choices, contest, entry, forecast, opened, resolution
 from tests.support.paths import DATA
 
 HOSTILE = (
@@ -193,6 +193,19 @@ def test_an_empty_contest_says_that_nothing_has_been_scored(log: Any, tmp_path: 
     """No pictures, and no board."""
     report(log([contest()]), tmp_path / "page.html")
     assert "Nothing has been scored" in " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
+
+
+def test_a_page_says_which_questions_count_as_ordered(log: Any, tmp_path: Path) -> None:
+    """Questions that do not say are told from those without an order; of more than five, the others are counted."""
+    rules = RuleSet(name="x", kernel="ordered_brier", period="covered", total="mean")
+    asked: list[AnyCommand] = [choices(f"q{number}") for number in range(7)]
+    asked += [choices("yes", ordered=True), choices("no", ordered=False), opened()]
+    entries = [entry(question=name) for name in (*(f"q{number}" for number in range(7)), "yes", "no", "rain")]
+    report(log([contest(rules=rules), *asked, *entries]), tmp_path / "page.html")
+    texts = " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
+    assert "each of 7 questions (q0, q1, q2, q3, q4 and 2 more) does not say whether" in texts
+    assert "; no says that its outcomes have no order" in texts
+    assert "yes says" not in texts
 
 
 def test_a_participant_sees_what_each_question_gained(log: Any, tmp_path: Path) -> None:
