@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import convert
 
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.events import ForecastMade, ForecastWithdrawn
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.ledger.model.written_rules import own_fields, read_json
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.replay.reading.replay import replay
@@ -124,22 +124,16 @@ def answer(number: int, kind: str) -> dict[str, Any]:
     return {"type": "resolve_question", "at": minute(41_000), "question": f"q{number:02}"} | came
 
 
-def changed_fields(rules: RuleSet) -> dict[str, Any]:
-    """The fields of a rule set that differ from their defaults, but for its name."""
-    plain = RuleSet(name=rules.name)
-    return {name: value for name, value in msgspec.structs.asdict(rules).items() if value != getattr(plain, name)}
-
-
 def contests() -> Iterator[dict[str, Any]]:
     """Each rule set over the questions it can score, the newer ones over every third of them."""
     for contest, rules in RULES.items():
-        fields = rules if isinstance(rules, dict) else changed_fields(PRESETS[rules])
+        fields = rules if isinstance(rules, dict) else own_fields(PRESETS[rules])
         named = {"name": contest, "replicates": 39} | fields
         yield {"type": "open_contest", "at": minute(0), "contest": contest, "rules": named, "pool": 10_000}
         for who in range(0, PEOPLE, 7):
             enrolled = {"type": "enrol_participant", "at": minute(0), "contest": contest, "participant": f"p{who:02}"}
             yield enrolled | {"entrant": f"team {who % 2}", "bot": who % 3 == 0}
-        kernels = convert(named, RuleSet)
+        kernels = read_json(msgspec.json.encode(named), "rules")
         taken: dict[str, str] = {
             "binary": kernels.kernel,
             "multiple_choice": kernels.kernel,
