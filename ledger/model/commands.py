@@ -9,11 +9,12 @@ CloseQuestion(id='', at='2026-03-08T00:00:00Z', question='rain')
 """
 
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from msgspec import Struct, json, structs
+from msgspec import Raw, Struct, json, structs
 
+from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint
 from forecast_ledger.ledger.model import forms
@@ -385,6 +386,41 @@ def with_recorded_rules(command: AnyCommand) -> AnyCommand:
     if type(command) is OpenContest and type(command.rules) is WrittenRuleSet:
         return structs.replace(command, rules=as_recorded(command.rules, "rules"))
     return command
+
+
+def read_from(participant: str, body: bytes | str) -> SubmitForecast | WithdrawForecast:
+    """Return the command in the JSON that a participant sends: a forecast or a withdrawal of its own.
+
+    participant: who sends it, as the caller knows; the body need not say it. The ledger stamps the command, and the
+    caller gives its id to `handle`. Everything else is for those who run a contest: they read it with `read`.
+
+    Refuses: malformed, with the path of the field (also another type, `at`, `id`, or another participant); id_empty,
+    id_too_long, id_not_plain (the participant).
+
+    >>> read_from("ada", '{"type": "submit_forecast", "question": "rain", "probability": 0.7}').participant
+    'ada'
+    """
+    try:
+        fields = _objects.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise malformed_refusal(error, "") from None
+    if (kind := _kind(body)) not in _FROM_PARTICIPANTS:
+        raise Refused("malformed", "type", kind, f"a participant sends {' or '.join(_FROM_PARTICIPANTS)}")
+    for field, reason in _NOT_FROM_PARTICIPANTS.items():
+        if field in fields:
+            raise Refused("malformed", field, None, reason, remedy="leave it out")
+    own = json.encode(values.check_id(participant, "participant"))
+    if json.decode(fields.setdefault("participant", Raw(own))) != participant:
+        raise Refused("malformed", "participant", None, "a participant sends its own commands", remedy="leave it out")
+    return cast("SubmitForecast | WithdrawForecast", read(json.encode(fields)))
+
+
+_FROM_PARTICIPANTS = ("submit_forecast", "withdraw_forecast")
+_NOT_FROM_PARTICIPANTS = {
+    "at": "the ledger stamps what a participant sends",
+    "id": "the caller names what a participant sends",
+}
+_objects = json.Decoder(dict[str, Raw])
 
 
 def read_rule_set(rules: dict[str, Any] | str, name: str) -> RuleSet:

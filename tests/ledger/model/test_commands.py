@@ -17,7 +17,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands as command_types
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.canonical import canonical_content
-from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, WithdrawForecast, read, read_from
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet, recorded_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
@@ -954,3 +954,56 @@ def test_rules_given_as_a_dict_are_recorded_whole() -> None:
         [*rows] = ledger._store.read(0)
     assert not isinstance(outcome, Refused)
     assert all(field.encode() in rows[0] for field in recorded_fields(RuleSet(name="own", kernel="ln")))
+
+
+FORECAST: dict[str, Any] = {"type": "submit_forecast", "question": "rain", "probability": 0.7}
+
+
+def test_a_participant_sends_forecasts_and_withdrawals_of_its_own() -> None:
+    """Who it is comes from the caller; a body that names the same participant is fine. Numbers stay decimals."""
+    expected = SubmitForecast(question="rain", participant="ada", probability=Decimal("0.7"))
+    assert read_from("ada", json.dumps(FORECAST)) == expected
+    assert read_from("ada", json.dumps(FORECAST | {"participant": "ada"}).encode()) == expected
+    withdrawal = json.dumps({"type": "withdraw_forecast", "question": "rain"})
+    assert read_from("ada", withdrawal) == WithdrawForecast(question="rain", participant="ada")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (json.dumps(FORECAST | {"at": "2026-03-01T00:00:00Z"}), "at"),
+        (json.dumps(FORECAST | {"at": None}), "at"),
+        (json.dumps(FORECAST).replace('"question"', '"\\u0061t": "2026-03-01T00:00:00Z", "question"'), "at"),
+        (json.dumps(FORECAST | {"id": "c1"}), "id"),
+        (json.dumps(FORECAST | {"participant": "bo"}), "participant"),
+        (json.dumps(FORECAST | {"participant": None}), "participant"),
+        (json.dumps(FORECAST)[:-1] + ', "participant": "ada", "participant": "bo"}', "participant"),
+        (json.dumps(FORECAST)[:-1] + ', "type": "resolve_question"}', "type"),
+        (json.dumps(FORECAST | {"contest": "cup"}), "line"),
+        (json.dumps([FORECAST]), "line"),
+        (json.dumps(FORECAST) * 2, "line"),
+        ("", "line"),
+        (b"\xff", "line"),
+        ("[" * 100_000, "line"),
+    ],
+)
+def test_a_participant_sends_no_more(body: str | bytes, field: str) -> None:
+    """No instant, no id, nothing for another participant, however it is written: the last of two fields counts."""
+    with pytest.raises(Refused) as caught:
+        read_from("ada", body)
+    assert (caught.value.code, caught.value.field) == ("malformed", field)
+
+
+@pytest.mark.parametrize("kind", sorted({*LINES} - {"submit_forecast", "withdraw_forecast"}))
+def test_a_participant_sends_no_other_command(kind: str) -> None:
+    """Each of them is a matter of those who run the contest."""
+    with pytest.raises(Refused, match="a participant sends submit_forecast or withdraw_forecast"):
+        read_from("ada", json.dumps({"type": kind}))
+
+
+@pytest.mark.parametrize("participant", [None, "", 3, " ada"])
+def test_nobody_is_no_participant(participant: Any) -> None:
+    """A caller that does not know who sends a command reads none, whatever the body says."""
+    with pytest.raises(Refused) as caught:
+        read_from(participant, json.dumps(FORECAST | {"participant": participant}))
+    assert caught.value.field == "participant"
