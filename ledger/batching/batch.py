@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from forecast_ledger.ledger.batching.claims import FREE, Claims
 from forecast_ledger.ledger.batching.command_index import HashedIds, ReadRows, RecordedCommand
 from forecast_ledger.ledger.batching.forecast_columns import QuickForecasts
 from forecast_ledger.ledger.batching.import_times import fault_of
@@ -37,12 +38,19 @@ class Batch:
     """Commands decided together: the rows to append, and the changes of the state, to undo them.
 
     read: reads rows of the log. now: by the ledger's clock, µs; never before the newest row. times: of receipt of
-    each command, if imported.
+    each command, if imported. claims: the instants that commands may claim.
     """
 
-    def __init__(self, known: WriterState, read: ReadRows, now: int, times: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        known: WriterState,
+        read: ReadRows,
+        now: int,
+        times: Sequence[int] | None = None,
+        claims: Claims = FREE,
+    ) -> None:
         self.state, self.commands, self.attempts = known.state, known.commands, known.attempts
-        self._read = read
+        self._read, self._claims = read, claims
         self._older: Mapping[str, RecordedCommand] = {}  # those of the commands that are recorded, and not recent
         self._now, self._times, self._in_use = now, times, not known.is_imported
         self._began_at = self.recorded_at = now if times is None else known.recorded_at
@@ -126,8 +134,11 @@ class Batch:
         self._older = self.commands.older(ids, self._read)
 
     def _instants(self, ids: Sequence[str], instants: Sequence[int | None]) -> Sequence[int | None]:
-        """Return the instant of each quick forecast; None if it is recorded, or another in the batch has its id."""
+        """Return the instant of each quick forecast; None if it is recorded, refused, or another has its id."""
         recent = self.commands.recent
+        if self._claims != FREE:
+            within = self._claims.is_within
+            instants = [at if at is not None and within(at, self.recorded_at) else None for at in instants]
         try:
             are_distinct = len({*ids}) == len(ids) if self._hashed is None else self._hashed.are_distinct()
             if are_distinct and recent.keys().isdisjoint(ids) and not self._older:
@@ -200,6 +211,7 @@ class Batch:
         is_imported = self._times is not None
         fault = fault_of(time, self.recorded_at, self._now, in_use=self._in_use) if is_imported else None
         recorded_at = self._now if fault is not None else self.recorded_at if time is None else time
+        fault = fault or self._claims.fault_of(command, recorded_at)
         try:
             check_new_ids(command, self.state)
             events = decide(command, self.state, recorded_at)

@@ -58,6 +58,14 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the ledger has rows that its own clock has stamped, so that no earlier times of receipt can be imported",
         "import into a new ledger, before anything else is recorded in it",
     ),
+    "claimed_too_late": (
+        "the command claims an instant that is further after its recording than this writer takes",
+        "leave `at` out: the ledger stamps the instant of the recording",
+    ),
+    "claimed_too_early": (
+        "the command claims an instant that is further before its recording than this writer takes",
+        "leave `at` out: the ledger stamps the instant of the recording",
+    ),
     "out_of_range": ("the number is out of range", "give a number in the range that the message names"),
     "unknown_contest": ("this ledger has no such contest", "open the contest first"),
     "unknown_question": ("this ledger has no such question", "open the question first"),

@@ -208,6 +208,10 @@ def read_probability(number: Number, field: str) -> int:
     return read_fixed(number, PROBABILITY, field, 0, PROBABILITY)
 
 
+_DURATION = re.compile(r"(?a:([0-9]{1,6})(s|m|h|d))")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
 def is_instant(field: str) -> bool:
     """Return True if a field of a command or an event is an instant by its name: `at`, `until` or *_at.
 
@@ -224,6 +228,18 @@ def is_micros(value: object) -> bool:
     (True, False, False, False)
     """
     return type(value) is int and FIRST_INSTANT <= value <= LAST_INSTANT
+
+
+def read_duration(text: str) -> int:
+    """Return a duration in µs: a number and s, m, h or d. Raises ValueError: it is none.
+
+    >>> read_duration("90m")
+    5400000000
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no duration: give a number and s, m, h or d, such as 90m")
+    return int(found[1]) * _SECONDS[found[2]] * 10**6
 
 
 def read_instant(value: Instant | None, field: str = "at") -> int:

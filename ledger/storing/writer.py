@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from forecast_ledger.ledger.batching.batch import Batch
+from forecast_ledger.ledger.batching.claims import FREE, Claims
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.batching.requests import Requests
@@ -65,12 +66,13 @@ class Ledger:
         self._store = store
         self._clock = clock
         self._prizes = prizes
+        self.claims = FREE  # the instants that commands may claim
         self._lock = Lock()
         self._subscriptions: set[Subscription] = set()
         self._known = WriterState() if known is None else known
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - what has a default is named
         cls,
         path_or_url: str | PathLike[str],
         name: str = "main",
@@ -78,6 +80,7 @@ class Ledger:
         clock: Callable[[], int] | None = None,
         prizes: Prizes | None = None,
         segments: str | PathLike[str] | None = None,
+        claims: str | None = None,
     ) -> Self:
         """Open or create a ledger in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
 
@@ -85,14 +88,20 @@ class Ledger:
         prizes: a pure function that computes the prizes of a finalized contest, as `forecast_ledger.open` passes it;
         without it, `pay_prizes` is refused. segments: a folder that has the beginning of the log, which must exist. It
         is read from there now, after a check of the SHA-256 of the files; for a folder that you sealed yourself.
-        Raises Refused (the name is not an id), Unavailable (the store cannot be opened, or is an SQLite file that has
-        tables, but not a ledger's; or the segments are not of the log), Corrupt (a segment is damaged).
+        claims: how far the instant that a command claims may lie before its recording, and after it, such as `5m` or
+        `1h,0s`; any instant by default, as histories need it.
+        Raises ValueError (claims is no such text), Refused (the name is not an id), Unavailable (the store cannot be
+        opened, or is an SQLite file that has tables, but not a ledger's; or the segments are not of the log), Corrupt
+        (a segment is damaged).
         """
         from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 
+        limits = FREE if claims is None else Claims.read(claims)
         values.check_id(name, "name")
         known = None if segments is None else _known_from(segments, path_or_url, name)
-        return cls(Store.open(path_or_url, name), clock or system_clock, prizes, known)
+        ledger = cls(Store.open(path_or_url, name), clock or system_clock, prizes, known)
+        ledger.claims = limits
+        return ledger
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record its events, durable on return; a retry returns the first receipt.
@@ -257,7 +266,7 @@ class Ledger:
         batch = None
         try:
             with self._turn() as turn:
-                batch = Batch(self._known, turn.read, max(self._now(), self._known.recorded_at), times)
+                batch = Batch(self._known, turn.read, max(self._now(), self._known.recorded_at), times, self.claims)
                 self._known.state.prizes = (
                     partial(_board_prizes, self._prizes, prizes, turn, batch) if self._prizes else None
                 )

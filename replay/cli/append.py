@@ -28,6 +28,7 @@ from forecast_ledger.replay.console.shell import (
 from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
+    from forecast_ledger.ledger.batching.claims import Claims
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.replay.writing.append import LineWatch, Outcome
@@ -75,6 +76,11 @@ class _Source(NamedTuple):
     help="Keep the times of receipt in this column of a CSV, or field of each line; only in a new ledger.",
 )
 @click.option(
+    "--claims",
+    metavar="BEFORE[,AFTER]",
+    help="Refuse a command that claims an instant further from its recording than this, such as 5m or 1h,0s.",
+)
+@click.option(
     "--segments",
     metavar="FOLDER",
     help="Read the beginning of LOG from this folder, which `seal` made of it; the SHA-256 of its files is checked.",
@@ -92,6 +98,7 @@ def append(
     atomic: bool,
     refused_path: Path | None,
     received: str,
+    claims: str | None,
     segments: str | None,
     verbose: bool,
     name: str,
@@ -116,6 +123,7 @@ def append(
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     if dry_run and segments is not None:
         fail("--dry-run reads the whole log: leave --segments out", USAGE)
+    limits = _limits(claims)
     _configure_logging(verbose=verbose)
     source = _read(file, map_, received, keep=refused_path is not None, by_block=not (dry_run or atomic or received))
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
@@ -125,6 +133,7 @@ def append(
         summed_refusals(errors) as tell,
         nullcontext(lambda _: None) if dry_run else _shown(source, counts) as watch,
     ):
+        ledger.claims = limits
         handled = _handled(ledger, source, watch, counts, atomic=atomic)
         outcomes = tally(keep(handled), tell, counts)
         if base is not None:
@@ -140,6 +149,16 @@ def append(
         emit(COUNT_COLUMNS, [{**counts, "log_position": head.position, "digest": head.digest}], view)
     if counts["refused"]:
         sys.exit(FINDINGS)
+
+
+def _limits(claims: str | None) -> "Claims":
+    """Return how far a claimed instant may lie from its recording; anything else is wrong usage."""
+    from forecast_ledger.ledger.batching.claims import FREE, Claims
+
+    try:
+        return FREE if claims is None else Claims.read(claims)
+    except ValueError as wrong:
+        fail(f"--claims {wrong}", USAGE)
 
 
 def _handled(

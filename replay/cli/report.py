@@ -1,6 +1,5 @@
 """The commands that write documents: report, plot, audit."""
 
-import re
 import sys
 from typing import IO
 
@@ -24,8 +23,6 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
 )
 
-_DURATION = re.compile(r"(?a:([0-9]{1,6})(s|m|h|d))")
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit", "score")
 
 
@@ -125,15 +122,14 @@ def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | No
     and prizes, paid and owed; the trial balance; late and back-dated entries; answers that were revoked, and what they
     moved; exclusions; what was not checked; and a line to sign. The exit codes are those of `verify`.
     """
+    from forecast_ledger.ledger.core.values import read_duration
     from forecast_ledger.replay.papers.paper_files import audit as audited
 
-    allowed = _DURATION.fullmatch(late)
-    if allowed is None:
-        fail(f"--late {late}: give a number and s, m, h or d, such as 90m", USAGE)
-    limit, earlier = (
-        int(allowed[1]) * _SECONDS[allowed[2]] * 10**6,
-        None if file is None else read_checkpoint_file(file),
-    )
+    try:
+        limit = read_duration(late)
+    except ValueError as wrong:
+        fail(f"--late {wrong}", USAGE)
+    earlier = None if file is None else read_checkpoint_file(file)
     cut = parse_cut(as_of)
     try:
         with progress("verified") as watch:

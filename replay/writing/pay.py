@@ -33,7 +33,7 @@ class Ledger(writer.Ledger):
     """
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - as in the ledger that it extends
         cls,
         path_or_url: str | PathLike[str],
         name: str = "main",
@@ -41,12 +41,13 @@ class Ledger(writer.Ledger):
         clock: Callable[[], int] | None = None,
         prizes: writer.Prizes | None = prizes_from_log,
         segments: str | PathLike[str] | None = None,
+        claims: str | None = None,
     ) -> Self:
         """Open or create a ledger in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
 
         Its arguments and errors are those of the ledger that it extends; prizes are computed from the log.
         """
-        return super().open(path_or_url, name, clock=clock, prizes=prizes, segments=segments)
+        return super().open(path_or_url, name, clock=clock, prizes=prizes, segments=segments, claims=claims)
 
 
 def open_ledger(
@@ -55,6 +56,7 @@ def open_ledger(
     *,
     clock: Callable[[], int] | None = None,
     segments: str | PathLike[str] | None = None,
+    claims: str | None = None,
 ) -> Ledger:
     """Open or create a ledger; `Ledger.open` is the same.
 
@@ -63,7 +65,7 @@ def open_ledger(
     ...     list(ledger.read())
     []
     """
-    return Ledger.open(path_or_url, name, clock=clock, segments=segments)
+    return Ledger.open(path_or_url, name, clock=clock, segments=segments, claims=claims)
 
 
 def pay(ledger: writer.Ledger, contest: str, at: Instant | None = None) -> Receipt | None:

@@ -307,12 +307,16 @@ def test_a_bar_is_shown_while_a_file_is_appended(tmp_path: Path) -> None:
     assert b"lines" not in done.stdout
 
 
-def test_a_ledger_without_events_is_a_finding_of_verify(log: str) -> None:
-    """A mistyped name, or a log that was emptied, is not taken for a sound one; as of 0 there are none anyway."""
+def test_a_ledger_without_events_is_a_finding_of_verify(log: str, tmp_path: Path) -> None:
+    """A log that was emptied is not taken for a sound one, nor is a mistyped name; as of 0 there are none anyway."""
+    Ledger.open(tmp_path / "empty.db").close()
+    empty = str(tmp_path / "empty.db")
     for arguments in (["--quiet"], ["--only", "digests"], []):
+        result = run("verify", empty, *arguments)
+        assert (result.exit_code, "the ledger 'main' has no events" in result.stderr) == (FINDINGS, True)
         result = run("verify", log, "--name", "mian", *arguments)
-        assert (result.exit_code, "the ledger 'mian' has no events" in result.stderr) == (FINDINGS, True)
-    assert run("verify", log, "--name", "mian", "--as-of", "0").exit_code == FINE
+        assert (result.exit_code, "no ledger named 'mian'; there is 'main'" in result.stderr) == (UNREADABLE, True)
+    assert run("verify", empty, "--as-of", "0").exit_code == FINE
 
 
 def test_a_check_that_is_named_twice_is_run_once(log: str) -> None:
