@@ -54,6 +54,7 @@ OpenEndPpm = Annotated[
 ]  # two open ends leave probability to the bins between them
 GreatestPpm = Annotated[int, Meta(ge=500_000, le=1_000_000, extra=PPM)]
 GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12, extra=DENSITY_PPM)]
+NEVER_LATE = 10**10  # minutes, more than lie between any two instants
 LEVELS: tuple[Level, ...] = get_args(Level)
 REFERENCE_ROWS: tuple[ReferenceRow, ...] = get_args(ReferenceRow)
 LOGARITHMS: tuple[str, ...] = get_args(Logarithm)
@@ -125,6 +126,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
     level_ppm: Annotated[int, Meta(ge=500_000, le=999_000, extra={"unit": "1e-6 of the replicates"})] = 950_000
     transform: TransformName = "none"
     imputation: ImputationName = "none"
+    late_minutes: Annotated[int, Meta(ge=0, le=NEVER_LATE, extra={"unit": "minutes"})] = NEVER_LATE
 
 
 # Fields that were added later, the newest last. They are left out of the log at their defaults, so that the bytes of
@@ -147,6 +149,7 @@ LATER_FIELDS = (
     "level_ppm",
     "transform",
     "imputation",
+    "late_minutes",
 )
 _DEFAULTS = encoded_fields(RuleSet(name="-"))
 
@@ -237,6 +240,7 @@ def _broken_limit_rules(rules: RuleSet, logarithms: set[str]) -> dict[str, bool]
         "greatest_probability_ppm must be above least_probability_ppm": rules.greatest_probability_ppm
         <= rules.least_probability_ppm,
         "greatest_probability_ppm and greatest_density_ppm need kernels that are logarithms": capped and not logarithms,
+        "late_minutes needs clock claimed": rules.late_minutes != NEVER_LATE and rules.clock != "claimed",
         "day_edges opening and none need sampling day": rules.day_edges != "both" and rules.sampling != "day",
         "density_floor added needs the cdf_kernel ln or log2": rules.density_floor == "added"
         and rules.cdf_kernel not in LOGARITHMS,

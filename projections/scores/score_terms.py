@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.model.rules import RuleSet, shown_references
+from forecast_ledger.ledger.model.rules import NEVER_LATE, RuleSet, shown_references
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import index_where, run_starts, stable_order
 from forecast_ledger.projections.core.timeline import chunks, shifts
@@ -36,6 +36,7 @@ from forecast_ledger.projections.scores.terms import (
 
 OFTEN = 8  # intervals for each participant
 NO_LIMIT = 1 << 62
+_MINUTE = 60 * 10**6  # µs
 CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
 
 
@@ -60,7 +61,7 @@ def terms_in_chunks(
     for part in chunks(sizes, nothing, questions.length, chunk, largest):
         own = questions.of(part)
         size = slice_size if part.stop - part.start == 1 else 0
-        for terms in _terms(facts, contests, own, _counted(facts, rules, own, _made_on(facts, own)), size):
+        for terms in _terms(facts, contests, own, _counted(facts, rules, own, _made_on(facts, rules, own)), size):
             yield part.start, terms
         for terms in (
             _terms(facts, contests, own, scored_forecasts(facts, rules, own), size)
@@ -90,13 +91,17 @@ def standing_in_chunks(
 
 def scored_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> Forecasts:
     """Return the forecasts on these questions, by index, of participants and then of reference forecasters."""
-    made = joined(_made_on(facts, questions), reference_forecasts(facts, rules, questions))
+    made = joined(_made_on(facts, rules, questions), reference_forecasts(facts, rules, questions))
     return _counted(facts, rules, questions, made)
 
 
-def _made_on(facts: Facts, questions: Questions) -> Forecasts:
-    """Return the forecasts on these questions, by index, as they were made."""
-    return facts.forecasts.on(questions.code, questions.as_of)
+def _made_on(facts: Facts, rules: RuleSet, questions: Questions) -> Forecasts:
+    """Return the forecasts on these questions, by index, as they were made; one that is late, when it was recorded."""
+    made = facts.forecasts.on(questions.code, questions.as_of)
+    if rules.late_minutes == NEVER_LATE:
+        return made
+    is_late = made.recorded_at - made.at > rules.late_minutes * _MINUTE
+    return replace(made, at=np.where(is_late, made.recorded_at, made.at))
 
 
 def _counted(facts: Facts, rules: RuleSet, questions: Questions, forecasts: Forecasts) -> Forecasts:

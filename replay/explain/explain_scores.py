@@ -282,7 +282,7 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
             ended.append("counts again")  # at a later one of several single instants
             continue
         later = theirs[theirs.index(row) + 1 :] if row >= 0 else []
-        after = min(later, key=clock.__getitem__) if code in facts.changed and later else next(iter(later), None)
+        after = min(later, key=clock.__getitem__, default=None)
         replaced_at = questions.until[0] if after is None else min(clock[after], questions.until[0])
         if row >= 0 and forecasts.until[row] < replaced_at:
             ended.append("ended by itself")

@@ -65,6 +65,10 @@ RULES: dict[str, str] = {
         "interval on each side must be a whole number, so that its ends are replicates: with 1999 and 950000, the 50th "
         "and the 1950th"
     ),
+    "late_minutes": (
+        "with clock `claimed`: a forecast or withdrawal that is recorded more than so many minutes after the instant "
+        "that it claims counts from its recording; by default none does: 10000000000 minutes are longer than any time"
+    ),
     "imputation": (
         "the score that counts in a total for a participant without a forecast on a question; only with the totals "
         "`sum` and `mean`. A reference forecaster must be in `reference_rows`; where it has no score, nothing counts. "

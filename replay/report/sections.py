@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.model.rules import NEVER_LATE
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
@@ -172,6 +173,9 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     told.append(
         ("Clock", _CLOCKS[rules.clock] + f"; {own:,} questions have an instant of their own that counts" * bool(own))
     )
+    if rules.late_minutes != NEVER_LATE:
+        late = f"{rules.late_minutes:,} minutes after the instant that it claims counts from its recording"
+        told.append(("Late", f"a forecast or withdrawal that is recorded more than {late}"))
     told.append(("The board", f"{describe_board(rules)}, the {'least' if lower_is_better(rules) else 'largest'} first"))
     if rules.take != "none":
         told.append(("A take is", TAKES[rules.take].words))

@@ -192,8 +192,10 @@ class Step(NamedTuple):
 
 
 def heard_at(case: Case, position: int, said: events.ForecastMade | events.ForecastWithdrawn) -> int:
-    """The instant that counts of a statement."""
-    return case.recorded_at[position] if case.rules.clock == "recorded" else said.at
+    """The instant that counts of a statement: of its recording, if it was recorded too long after what it claims."""
+    recorded = case.recorded_at[position]
+    is_late = recorded > said.at + case.rules.late_minutes * 60 * 10**6
+    return recorded if is_late or case.rules.clock == "recorded" else said.at
 
 
 def standing(case: Case, instant: int) -> dict[str, tuple[int, events.ForecastMade]]:

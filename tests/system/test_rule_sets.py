@@ -290,6 +290,9 @@ CHANGING: list[RuleSet | str] = [
     RuleSet(name="own", kernel="ordered_brier", period="covered", total="mean", payouts="scored"),
     RuleSet(name="own", kernel="log2", reference="peers", clock="recorded", early_forecasts=False),
     RuleSet(name="own", kernel="ln", reference="uniform", clock="recorded", reference_rows=("uniform",)),
+    RuleSet(name="own", kernel="ln", reference="peers", late_minutes=0, early_forecasts=False),
+    RuleSet(name="own", kernel="ln", reference="consensus", consensus_weights="recency", late_minutes=90),
+    RuleSet(name="own", kernel="brier", reference="uniform", sampling="day", late_minutes=1_440, total="mean"),
 ]
 
 

@@ -271,6 +271,11 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("imputation needs total sum or mean", LOSS | {"total": "kind_means", "imputation": "worst"}, {"total": "mean"}),
     (
+        "late_minutes needs clock claimed",
+        {"kernel": "ln", "clock": "recorded", "late_minutes": 60},
+        {"clock": "claimed"},
+    ),
+    (
         "imputation by a reference forecaster",
         LOSS | {"imputation": "market", "reference_rows": ("uniform",)},
         {"reference_rows": ("market",)},
@@ -385,6 +390,7 @@ def test_consistent_rules_are_accepted(fields: dict[str, Any]) -> None:
 
 LIMITS: dict[str, tuple[int, int]] = {
     "day_minutes": (-1_440, 1_440),
+    "late_minutes": (0, 10**10),
     "least_coverage": (0, 10**6),
     "least_prize_micros": (0, 10**18),
     "least_questions": (0, 10**9),
@@ -474,7 +480,7 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     limits |= {"least_questions": 3, "least_share_ppm": 950_000}
     later |= {"coverage_period": "actual", "day_edges": "opening"}
     later |= {"bot_level": "no_rank", "payouts": "scored", "transform": "log_shifted", "imputation": "worst"}
-    limits |= {"replicates": 999, "level_ppm": 900_000}
+    limits |= {"replicates": 999, "level_ppm": 900_000, "late_minutes": 60}
     rows = {"reference_rows": ("market",)}
     assert set(LATER_FIELDS) == {*later, *limits, *rows, "trading"}
     given = read(**later, **limits, **rows)
