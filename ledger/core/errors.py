@@ -277,6 +277,16 @@ class Refused(LedgerError):
         where = f"{field} = {_printable(repr(self.value))}: " if field and self.value is not None else f"{field}: "
         return f"{self.code}: {where if field else ''}{_printable(self.detail, 200) or self.meaning}; {self.remedy}"
 
+    def about(self, subject: str) -> "Refused":
+        """Return the refusal with a detail that begins with what it is about.
+
+        >>> print(Refused("bad_number", "prices.yes").about("the quote of 'rain'").detail)
+        the quote of 'rain': this is not a decimal number
+        """
+        return Refused(
+            self.code, self.field, self.value, f"{subject}: {self.detail or self.meaning}", remedy=self.remedy
+        )
+
     def _particulars(self) -> dict[str, str | int]:
         particulars: dict[str, str | int] = {"code": self.code}
         if self.field:
@@ -313,6 +323,15 @@ class Conflict(LedgerError):
 
     kind = "conflict"
     meaning, remedy = "another program wrote to the log at the same time; nothing was recorded", "send it again"
+
+
+def installing(extra: str) -> str:
+    """Return the command that installs an optional part of this package, also in a clone.
+
+    >>> installing("columnar")
+    "run pip install 'forecast-ledger[columnar]', in a clone of the repository pip install '.[columnar]'"
+    """
+    return f"run pip install 'forecast-ledger[{extra}]', in a clone of the repository pip install '.[{extra}]'"
 
 
 class Unavailable(LedgerError):

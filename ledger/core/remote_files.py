@@ -9,13 +9,13 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeVar
 
-from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.ledger.core.redaction import redacted
 
 _READ_AHEAD = 1 << 20  # bytes
 _DATABASES = {"sqlite", "postgresql", "postgres"}  # URLs that do not name a folder
 _LOCAL = {"file", "local"}  # URLs of paths on this machine, by the names that fsspec has for them
-_NEEDED = "for the URL of a folder in an object store, run pip install 'forecast-ledger[remote]'"
+_NEEDED = f"for the URL of a folder in an object store, {installing('remote')}"
 _Result = TypeVar("_Result")
 
 

@@ -76,14 +76,17 @@ _READ_SIDE: dict[str, Callable[[values.Number, str], int]] = {
 
 def _sides(row: commands.Prices) -> dict[str, dict[str, int]]:
     """Return the prices, bids and asks that are given, 1e-9 by outcome, and the sizes of bids and asks, 1e-6."""
-    if row.prices and row.bids is row.asks is row.bid_sizes is row.ask_sizes is None:  # mostly
-        read = values.read_probability
-        return {"prices": {name: read(number, f"prices.{name}") for name, number in row.prices.items()}}
-    return {
-        side: {name: read_side(number, f"{side}.{name}") for name, number in given.items()}
-        for side, read_side in _READ_SIDE.items()
-        if (given := getattr(row, side))
-    }
+    try:
+        if row.prices and row.bids is row.asks is row.bid_sizes is row.ask_sizes is None:  # mostly
+            read = values.read_probability
+            return {"prices": {name: read(number, f"prices.{name}") for name, number in row.prices.items()}}
+        return {
+            side: {name: read_side(number, f"{side}.{name}") for name, number in given.items()}
+            for side, read_side in _READ_SIDE.items()
+            if (given := getattr(row, side))
+        }
+    except Refused as refused:
+        raise refused.about(f"the quote of {row.question!r}") from None
 
 
 def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState) -> events.Quote:
@@ -100,7 +103,7 @@ def _quote(name: str, sides: dict[str, dict[str, int]], question: QuestionState)
     for side, given in sides.items():
         for outcome in given:
             if outcome not in question.current or (binary and outcome != "yes"):
-                detail = "not an outcome of the question; give the price of yes alone if it is binary"
+                detail = f"not an outcome of {name!r}; give the price of yes alone if it is binary"
                 raise Refused("unknown_outcome", side, outcome, detail)
     if len(sides) == 1 and prices:
         return events.Quote(question=name, prices=tuple(map(prices.get, question.outcomes)))

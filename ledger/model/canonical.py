@@ -223,7 +223,12 @@ def _by_id(value: Any, name: str) -> dict[str, Decimal]:
         raise Refused("malformed", name, value, "not an object of ids and numbers")
     for outcome in value:
         _id(outcome, name)
-    return dict(zip(value, _shortest(value.values(), name), strict=True))
+    try:
+        return dict(zip(value, _shortest(value.values(), name), strict=True))
+    except Refused:
+        for outcome, number in value.items():
+            _number(number, f"{name}.{outcome}")
+        raise
 
 
 def _array(convert: _Convert) -> _Convert:
@@ -309,11 +314,14 @@ _BOOK = tuple(key for key in Prices.__struct_fields__ if key not in {"question",
 def _prices(value: Any, name: str) -> list[Any]:
     if type(value) is not Prices:
         raise Refused("malformed", name, value, "not a question and its prices")
-    prices = {} if value.prices is None else _by_id(value.prices, f"{name}.prices")
     book = {}
-    if not value.bids is value.asks is value.bid_sizes is value.ask_sizes is None:
-        rows = ((key, getattr(value, key)) for key in _BOOK)
-        book = {key: _by_id(row, f"{name}.{key}") for key, row in rows if row is not None}
+    try:
+        prices = {} if value.prices is None else _by_id(value.prices, f"{name}.prices")
+        if not value.bids is value.asks is value.bid_sizes is value.ask_sizes is None:
+            rows = ((key, getattr(value, key)) for key in _BOOK)
+            book = {key: _by_id(row, f"{name}.{key}") for key, row in rows if row is not None}
+    except Refused as refused:
+        raise refused.about(f"the quote of {value.question!r}") from None
     return [_id(value.question, f"{name}.question"), prices, *([book] if book else [])]
 
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Recorded
 
@@ -45,7 +45,7 @@ def pyarrow() -> Any:
         import pyarrow as module  # noqa: PLC0415 - late: optional
         import pyarrow.compute  # noqa: PLC0415
     except ImportError:
-        raise Unavailable("segments need pyarrow; pip install 'forecast-ledger[columnar]'") from None
+        raise Unavailable(f"segments need pyarrow; {installing('columnar')}") from None
     return module
 
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 
-from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable, installing
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.model.log import NewRows
@@ -278,9 +278,7 @@ def _rows(location: str, name: str, *, read_only: bool) -> Rows:
     try:
         from forecast_ledger.ledger.storing.postgres import Address, Postgres  # noqa: PLC0415 - an extra
     except ImportError:
-        raise Unavailable(
-            f"{redacted(location)}: psycopg is not installed; run pip install 'forecast-ledger[postgres]'"
-        ) from None
+        raise Unavailable(f"{redacted(location)}: psycopg is not installed; {installing('postgres')}") from None
     return Postgres(Address(*_address(location)), redacted(location), name, read_only=read_only)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, plain_values
 
 # How many decimals each kind has that becomes decimal128(38, decimals); internally its values are integers.
@@ -81,7 +81,7 @@ def pyarrow() -> Any:
     try:
         import pyarrow as module  # noqa: PLC0415 - late: optional
     except ImportError:
-        raise Unavailable("Arrow and Parquet need pyarrow; pip install 'forecast-ledger[columnar]'") from None
+        raise Unavailable(f"Arrow and Parquet need pyarrow; {installing('columnar')}") from None
     return module
 
 

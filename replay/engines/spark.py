@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import Any
 
 from forecast_ledger.ledger.core import gc_pause
-from forecast_ledger.ledger.core.errors import LedgerError, Unavailable
+from forecast_ledger.ledger.core.errors import LedgerError, Unavailable, installing
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
 from forecast_ledger.projections.catalogue.question_parts import QuestionPart
 from forecast_ledger.replay.engines.sent_parts import pack, unpack
 from forecast_ledger.replay.engines.tasks import Shared, Task
 
-_NEEDED = "the engine spark needs PySpark: install the extra `spark`"
+_NEEDED = f"the engine spark needs PySpark: {installing('spark')}"
 _ROW = "task long, piece int, damaged boolean, sent binary"
 _PIECE = 1 << 20  # bytes of a row, at most: machines of Sail refuse messages of more than 4 MiB from each other
 

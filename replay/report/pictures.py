@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.replay.reading.text_tables import escape_controls
 
 VEGA_LITE = "5.21"  # the version of Vega-Lite that specifications are written for
@@ -94,6 +94,6 @@ def _converter() -> Any:
         import vl_convert  # noqa: PLC0415 - late: optional
     except ImportError as missing:
         raise Unavailable(
-            "pictures are drawn by vl-convert, which is not installed; install forecast-ledger[report]"
+            f"pictures are drawn by vl-convert, which is not installed; {installing('report')}"
         ) from missing
     return vl_convert

@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
-from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
@@ -188,9 +188,7 @@ def template_environment(folder: Path) -> "Environment":
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - late: optional
     except ImportError as missing:
-        raise Unavailable(
-            "reports are made by Jinja, which is not installed; install forecast-ledger[report]"
-        ) from missing
+        raise Unavailable(f"reports are made by Jinja, which is not installed; {installing('report')}") from missing
     loader = FileSystemLoader([folder, Path(__file__).parent])
 
     def finalize(value: object) -> object:

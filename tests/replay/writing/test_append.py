@@ -17,7 +17,7 @@ from forecast_ledger.replay.writing import append, command_lines
 from forecast_ledger.replay.writing.append import append_batches, append_blocks, append_lines, tally
 from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBlocks, read_lines
 from tests.support.effort import times
-from tests.support.given import DAY, NOW, day
+from tests.support.given import DAY, NOW, OPENS, day, opened
 
 FORECAST = {"type": "submit_forecast", "at": day(2), "question": "q", "participant": "ada", "probability": "0.25"}
 OPENED = {"type": "open_question", "at": day(1), "question": "q", "kind": "binary", "opens_at": day(1)}
@@ -238,3 +238,22 @@ def test_a_file_that_was_interrupted_is_sent_again(two_ledgers: tuple[Ledger, Le
     again = sent(interrupted, file, tmp_path, LineBlocks)
     assert again[0] == {"accepted": 42 - counts["accepted"], "duplicate": counts["accepted"], "refused": 0}
     assert again[4] == sent(whole, file, tmp_path, LineBlocks)[4]
+
+
+@pytest.mark.parametrize(
+    ("price", "code", "field"),
+    [("null", "bad_number", "quotes.prices.yes"), ("1.5", "out_of_range", "prices.yes")],
+)
+def test_one_bad_price_among_many_names_its_question_and_outcome(price: str, code: str, field: str) -> None:
+    """Of three quotes the second is wrong: the refusal names its question and outcome, and nothing is recorded."""
+    quotes = [{"question": name, "prices": {"yes": 0.5}} for name in ("a", "b", "c")]
+    line = json.dumps({"id": "q", "type": "quote", "at": OPENS, "source": "s", "quoted_at": OPENS, "quotes": quotes})
+    line = line.replace('"question": "b", "prices": {"yes": 0.5}', f'"question": "b", "prices": {{"yes": {price}}}')
+    with Ledger.open(":memory:") as ledger:
+        for name in ("a", "b", "c"):
+            ledger.handle(opened(name), command_id=name)
+        found: list[Refused] = []
+        append_lines(ledger, BytesIO(line.encode()), lambda _, refused: found.append(refused))
+        assert [(each.code, each.field) for each in found] == [(code, field)]
+        assert found[0].detail.startswith("the quote of 'b': ")
+        assert ledger.head().position == 3
