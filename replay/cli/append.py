@@ -43,7 +43,7 @@ class _Source(NamedTuple):
     """The commands of a file, one by one or by blocks.
 
     header: the bytes before the first of them. total: how many, if all have been read. size: the bytes of
-    a regular file that is read by blocks.
+    a regular file that is read by blocks. left_out: says of which rows the map made no command, "" if of none.
     """
 
     commands: "Iterable[ReadCommand] | SentBlocks[Any]"
@@ -51,6 +51,7 @@ class _Source(NamedTuple):
     header: bytes = b""
     total: int | None = None
     size: int | None = None
+    left_out: Callable[[], str] = str
 
 
 @click.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
@@ -141,6 +142,8 @@ def append(
         for _ in outcomes:
             pass
         head = base or ledger.head()
+    if left_out := source.left_out():
+        say(left_out)
     if dry_run:
         say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
         say("nothing was written")
@@ -285,7 +288,9 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         return _Source(blocks, file, blocks.header, size=size)
     rows = map_records(mapping, records, keep=keep, recorded_at=received)
     placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
-    return _Source(placed, file, rows.header, rows.total)
+    return _Source(
+        placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit) if rows.left_out.rows else ""
+    )
 
 
 def _is_part_of(path: Path, log: str) -> bool:

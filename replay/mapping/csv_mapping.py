@@ -3,6 +3,7 @@
 import heapq
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import attrgetter
 from types import MappingProxyType
@@ -31,6 +32,7 @@ from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refu
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
+_NAMED = 5  # rows without a command whose lines are named
 _FORECAST_FIELDS = {"id", "question", "participant", "probability"}
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
@@ -228,14 +230,46 @@ def parse_map(text: bytes) -> CsvMapping:
     return CsvMapping(description)
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """The rows of which a map makes no command: how many have been read so far, and the lines of the first.
+
+    >>> left_out = LeftOut()
+    >>> for line in (3, 4):
+    ...     left_out.add(line)
+    >>> left_out.words("line")
+    'the map makes no command of 2 rows, which fail `where`, `present` or `above` of every command: line 3, 4'
+    """
+
+    rows: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, line: int) -> None:
+        """Count a row."""
+        self.rows += 1
+        if len(self.first) < _NAMED:
+            self.first.append(line)
+
+    def words(self, unit: str) -> str:
+        """Say how many rows there are, and where the first of them are. unit: of a place in the file."""
+        fail = "row, which fails" if self.rows == 1 else "rows, which fail"
+        more = f" and {self.rows - len(self.first):,} more" * (self.rows > len(self.first))
+        where = f"{unit} {', '.join(map(str, self.first))}{more}"
+        return (
+            f"the map makes no command of {self.rows:,} {fail} `where`, `present` or `above` of every command: {where}"
+        )
+
+
 class MappedCommands(NamedTuple):
     """The commands of a CSV, with their places.
 
-    header: the bytes before the first row. total: how many commands there are, if all have been read.
+    header: the bytes before the first row. left_out: rows without a command, counted as the commands are read. total:
+    how many commands there are, if all have been read.
     """
 
     header: bytes
     commands: Iterator[ReadCommand]
+    left_out: LeftOut
     total: int | None = None
 
 
@@ -259,15 +293,16 @@ def map_records(
     """Return what `read_rows` returns, from records of which the first is the header."""
     header, source = read_header(mapping, rows, recorded_at)
     grouped = [(reader, reader.grouped_rows()) for reader in mapping.readers]
+    left_out = LeftOut()
     found: Iterable[RowCommands] = read_commands(
-        grouped, header, enumerate(rows, 1), keep=keep, received=_received(mapping, recorded_at)
+        grouped, header, enumerate(rows, 1), keep=keep, received=_received(mapping, recorded_at), left_out=left_out
     )
     if any(groups is not None for _, groups in grouped):
         found = heapq.merge([*found], _read_groups(grouped), key=attrgetter("line"))
     if mapping.sort:
         ordered = sort_commands(found, mapping.sort)
-        return MappedCommands(source, iter(ordered), len(ordered))
-    return MappedCommands(source, refuse_falling(_each(found)))
+        return MappedCommands(source, iter(ordered), left_out, len(ordered))
+    return MappedCommands(source, refuse_falling(_each(found)), left_out)
 
 
 def read_header(mapping: CsvMapping, rows: Iterator[SourceRecord], recorded_at: str = "") -> tuple[list[str], bytes]:
@@ -298,15 +333,19 @@ def _each(rows: Iterable[RowCommands]) -> Iterator[ReadCommand]:
     return (each for row in rows for each in row.commands)
 
 
-def read_commands(
+def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of them
     readers: Sequence[tuple[CommandReader, GroupedRows | None]],
     header: list[str],
     rows: Iterable[tuple[int, SourceRecord]],
     *,
     keep: bool,
     received: Callable[[CsvRow], int | Refused | None],
+    left_out: LeftOut,
 ) -> Iterator[RowCommands]:
-    """Return the commands of each row; rows of groups are collected. rows: each with its number, from 1."""
+    """Return the commands of each row; rows of groups are collected. rows: each with its number, from 1.
+
+    left_out: counts the rows that no reader applies to.
+    """
     for number, (line, cells, source) in rows:
         records = ((line, source),) if keep else ()
         if isinstance(cells, Refused) or len(cells) != len(header):
@@ -315,7 +354,7 @@ def read_commands(
             continue
         row = dict(zip(header, cells, strict=True))
         row.setdefault(ROW_NUMBER, str(number))
-        time, found = received(row), list[ReadCommand]()
+        time, found, is_grouped = received(row), list[ReadCommand](), False
         for reader, groups in readers:
             place = InputPlace(line, reader.type, reader.places, records=records)
             try:
@@ -330,6 +369,9 @@ def read_commands(
                 found.append((place, time if isinstance(time, Refused) else reader.read(row)))
             else:
                 groups.add(line, row, records, time)
+                is_grouped = True
+        if not found and not is_grouped:
+            left_out.add(line)
         if found:
             yield RowCommands(line, found)
 

@@ -615,3 +615,18 @@ rules = "baseline"
     [(_, command)] = read_rows(parse_map(map_.encode()), io.BytesIO(b"n\n1\n")).commands
     assert not isinstance(command, Refused)
     assert read_instant(command.at) == read_instant("1999-01-01T00:00:00Z")
+
+
+def test_a_row_of_which_the_map_makes_no_command_is_counted(tmp_path: Path) -> None:
+    """Each command of the map asks for a cell that the row does not have: five lines are named, the others counted."""
+    map_ = '[[command]]\ntype = "close_question"\nid = "{n}"\npresent = ["a"]\n'
+    map_ += '[command.fields]\nat = "{at}"\nquestion = "{a}"\n'
+    rows = b"n,at,a\n1,2026-03-01T00:00:00Z,q\n" + b"".join(b"%d,,\n" % number for number in range(2, 9))
+    (tmp_path / "map.toml").write_text(map_)
+    (tmp_path / "rows.csv").write_bytes(rows)
+    done = run("append", str(tmp_path / "log.db"), str(tmp_path / "rows.csv"), "--map", str(tmp_path / "map.toml"))
+    assert "the map makes no command of 7 rows, which fail `where`, `present` or `above` of every" in done.stderr
+    assert "command: line 3, 4, 5, 6, 7 and 2 more" in done.stderr
+    one = read_rows(parse_map(map_.encode()), io.BytesIO(rows[: rows.index(b"2,,")]))
+    assert len(list(one.commands)) == 1
+    assert one.left_out.rows == 0

@@ -168,12 +168,17 @@ def test_a_table_that_repeats_the_answer_in_every_row_loses_no_forecast(tmp_path
 
 
 def test_games_are_won_by_the_team_with_more_runs(tmp_path: Path) -> None:
-    """`above` compares two columns; a game of 1871 has one forecast, and a game without runs is left out.
+    """`above` compares two columns; a game of 1871 has one forecast, and one without runs is left out, which is said.
 
     elo: (0.5² + 0.3² + 0.5²) / 3 = 0.196667. rating: (0.6² + 0.2²) / 2 = 0.2.
     """
     map_, table = dump("mlb-elo")
-    assert append(tmp_path, map_, table) == (FINE, "")
+    code, told = append(tmp_path, map_, table)
+    assert (code, told.startswith("the map makes no command of 1 row, "), told.endswith(": line 4\n")) == (
+        FINE,
+        True,
+        True,
+    )
     assert board(tmp_path) == [("MLB", "elo", "0.196666667"), ("MLB", "rating", "0.200000000")]
     code, told = append(tmp_path, map_, table.replace(b",2,3", b",two,3"))
     assert (code, "line 2, resolve_question, column 'score1': bad_number: score1 = 'two'" in told) == (FINDINGS, True)
