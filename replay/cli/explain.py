@@ -277,6 +277,8 @@ def _print(answer: "Explanation", view: View) -> None:
     rule = answer.rule
     fields = " ".join(f"{name}={value}" for name, value in rule["fields"].items())
     print_pairs({"rule": f"{rule['name']}, #{rule['log_position']}: {rule['words']}"}, view)
+    if rule["also"]:
+        print_pairs({"also": "; ".join(rule["also"])}, view)
     print_pairs({"fields": fields, "source": rule["source"]}, view)
     print_pairs({"depends on": _dependence(answer.others)}, view)
     print()

@@ -1,11 +1,18 @@
 """Descriptions of rule sets in words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from forecast_ledger.ledger.core.values import format_fixed
+from forecast_ledger.ledger.core.values import MONEY, format_fixed
 from forecast_ledger.ledger.model.events import QuestionOpened
-from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
+from forecast_ledger.ledger.model.rules import (
+    LOGARITHMS,
+    PRESET_SOURCES,
+    PRESETS,
+    RuleSet,
+    kernels_of,
+    shown_references,
+)
 from forecast_ledger.ledger.model.written_rules import own_fields
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.references.community import AGGREGATIONS
@@ -38,6 +45,7 @@ def describe_rules(rules: RuleSet, position: int, words: str, kernel: str = "non
     return {
         "name": rules.name,
         "words": words,
+        "also": further_rules(rules),
         "fields": own_fields(rules),
         "log_position": position,
         "source": source,
@@ -126,3 +134,95 @@ def describe_total(rules: RuleSet) -> str:
         return words
     label = "worst score" if rules.imputation == "worst" else f"score of [{rules.imputation.replace('_', '-')}]"
     return f"{words} (without a forecast, the {label})"
+
+
+def further_rules(rules: RuleSet) -> list[str]:
+    """Return what a rule set says besides how a score and a board are computed: limits, floors, who counts, prizes.
+
+    >>> further_rules(PRESETS["peer-2025-06"])[-2]
+    'the least prize is 50.00, and takes below it are dropped from the bottom up, equal ones together'
+    """
+    return [words for describe in FURTHER.values() if (words := describe(rules))]
+
+
+def _percent(ppm: int) -> str:
+    return f"{format_fixed(ppm, 10**4)}%"
+
+
+def _has_logarithm(rules: RuleSet) -> bool:
+    return bool(kernels_of(rules) & {*LOGARITHMS})
+
+
+def _least_probability(rules: RuleSet) -> str:
+    return f"a probability below {_percent(rules.least_probability_ppm)} counts as this in a logarithm"
+
+
+def _least_density(rules: RuleSet) -> str:
+    least = f"{_percent(rules.least_density_ppm)} of the uniform density"
+    return (
+        f"a density below {least} counts as this"
+        if rules.density_floor == "least"
+        else f"{least} is added to every bin"
+    )
+
+
+def _least_prize(rules: RuleSet) -> str:
+    least = format_fixed(rules.least_prize_micros, MONEY, least=2)
+    return f"the least prize is {least}, and takes below it are dropped {_PASSES[rules.least_prize_passes]}"
+
+
+_PASSES = {
+    "many": "from the bottom up, equal ones together",
+    "one": "all at once",
+    "one_by_one": "from the bottom up, one by one",
+}
+# Field of a rule set -> what it says, "" where it has no effect.
+FURTHER: dict[str, Callable[[RuleSet], str]] = {
+    "clock": lambda rules: "a forecast counts from its recording" * (rules.clock == "recorded"),
+    "day_minutes": lambda rules: f"days are {rules.day_minutes} minutes east of UTC" * bool(rules.day_minutes),
+    "coverage_period": lambda rules: (
+        "a coverage is a share of the period until the answer was known" * (rules.coverage_period == "actual")
+    ),
+    "early_forecasts": lambda rules: "a forecast made before the opening does not stand" * (not rules.early_forecasts),
+    "least_coverage": lambda rules: (
+        f"the least divisor of a total is {rules.least_coverage:,} questions" * bool(rules.least_coverage)
+    ),
+    "least_probability_ppm": lambda rules: _least_probability(rules) * _has_logarithm(rules),
+    "greatest_probability_ppm": lambda rules: (
+        f"a probability above {_percent(rules.greatest_probability_ppm)} counts as this in a logarithm"
+        * (rules.greatest_probability_ppm != 10**6)
+    ),
+    "least_density_ppm": lambda rules: _least_density(rules) * (rules.cdf_kernel in LOGARITHMS),
+    "greatest_density_ppm": lambda rules: (
+        f"a density above {_percent(rules.greatest_density_ppm)} of the uniform density counts as this"
+        * (rules.greatest_density_ppm != 10**12)
+    ),
+    "open_end_ppm": lambda rules: (
+        f"the uniform distribution gives {_percent(rules.open_end_ppm)} to an open end" * (rules.cdf_kernel != "none")
+    ),
+    "bots": lambda rules: "bots count neither among the peers nor in the consensus" * (rules.bots == "scored_only"),
+    "scored_only_levels": lambda rules: (
+        f"nor do participants who are excluded as {', '.join(rules.scored_only_levels)}"
+        * bool(rules.scored_only_levels)
+    ),
+    "scored_only_factor": lambda rules: (
+        "who does not count is compared as a member would be" * (rules.scored_only_factor == "members")
+    ),
+    "bot_level": lambda rules: f"bots are excluded as {rules.bot_level}" * (rules.bot_level != "none"),
+    "reference_rows": lambda rules: (
+        f"the board also has rows of {', '.join(shown_references(rules))}" * bool(shown_references(rules))
+    ),
+    "best_of_entrant": lambda rules: "only the best submission of an entrant is ranked" * rules.best_of_entrant,
+    "attested": lambda rules: "forecasts are attested, see the table admissions" * rules.attested,
+    "least_prize_micros": lambda rules: _least_prize(rules) * bool(rules.least_prize_micros),
+    "level_ppm": lambda rules: (
+        f"an interval has {_percent(rules.level_ppm)} of {rules.replicates:,} samples" * bool(kernels_of(rules))
+    ),
+}
+# Fields whose sentence is part of that of another field, or of `describe_score` and `describe_board`.
+TOLD_WITH_OTHERS = {
+    "density_floor": "least_density_ppm",
+    "score_consensus": "reference_rows",
+    "least_prize_passes": "least_prize_micros",
+    "replicates": "level_ppm",
+}

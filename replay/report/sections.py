@@ -11,7 +11,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.replay.reading.changed_answers import counted_answers, seal_notes, sentences
-from forecast_ledger.replay.reading.descriptions import describe_board, describe_order, describe_score
+from forecast_ledger.replay.reading.descriptions import describe_board, describe_order, describe_score, further_rules
 from forecast_ledger.replay.report.account_sections import account_parts, accounts, trading_facts
 from forecast_ledger.replay.report.board_sections import leaderboard_part
 from forecast_ledger.replay.report.chart_parts import count, percent, rows_of
@@ -35,6 +35,7 @@ from forecast_ledger.replay.report.page_parts import (
 from forecast_ledger.replay.report.pictures import Picture, Row, to_svg
 
 LEAST_FORECASTS = 5  # of a picture of calibration
+MOST_NAMED = 10  # participants who are excluded for one reason
 MOST_LISTED = 60  # questions
 _ONE_FORECASTER = "only one participant made forecasts besides trading, so there are no scores to compare"
 _REVIEWED = (
@@ -179,7 +180,22 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     told.append(("The board", f"{describe_board(rules)}, the {'least' if lower_is_better(rules) else 'largest'} first"))
     if rules.take != "none":
         told.append(("A take is", TAKES[rules.take].words))
-    return told
+    told.append(("Further rules", "; ".join(further_rules(rules))))
+    if excluded := _excluded(projections, row["contest"]):
+        told.append(("Excluded", excluded))
+    return [(name, words) for name, words in told if words]
+
+
+def _excluded(projections: Projections, name: str) -> str:
+    """Say who has no rank or no prize, by level or reason; of many only the first."""
+    found: dict[str, list[str]] = {}
+    for row in rows_of(projections, "leaderboard", name):
+        if row["excluded"]:
+            found.setdefault(row["excluded"], []).append(row["participant"])
+    contest = projections.facts.contests[name]
+    hidden = [who for who in sorted({*contest.levels, *contest.enrolments}) if contest.level_of(who) == "hidden"]
+    found |= {"hidden": hidden} if hidden else {}
+    return "; ".join(f"{len(who):,} as {reason}: {listed('', who, MOST_NAMED)}" for reason, who in found.items())
 
 
 def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
