@@ -43,7 +43,8 @@ def as_recorded(command: AnyCommand, state: State) -> AnyCommand:
     change = _CHANGES.get(type(command))
     if change is None:
         return command
-    question = state.questions.get(getattr(command, "question", None) or "")
+    name = getattr(command, "question", None)
+    question = state.questions.get(name) if type(name) is str else None
     try:
         return structs.replace(command, **change(command, question))
     except (Refused, TypeError, ValueError, AttributeError):

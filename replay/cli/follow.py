@@ -100,10 +100,10 @@ def _is_there(log: str, name: str, wait: bool) -> bool:
 
     try:
         store = Store.open(log, values.check_id(name, "name"), read_only=True)
-    except Absent:
+    except Absent as absent:
         if wait:
             return False
-        raise
+        raise Absent(f"{absent}; name another, or wait for its first event with --wait") from None
     try:
         there = bool(store.read(0, limit=1))
     finally:

@@ -287,7 +287,7 @@ def test_a_ledger_that_is_waited_for_is_followed_from_its_first_event(tmp_path: 
     follower = start("follow", log, tables, "--name", "second", "--wait")
     with Ledger.open(log) as ledger:
         ledger.handle(opened(), "c1")
-    assert_ended_with(run("follow", log, tables, "--name", "secnd"), USAGE, "has no ledger named 'secnd': .*--wait")
+    assert_ended_with(run("follow", log, tables, "--name", "secnd"), UNREADABLE, "no ledger named 'secnd'; .*--wait")
     assert not Path(tables).exists()
     with Ledger.open(log, "second") as ledger:
         ledger.handle(opened(), "c1")

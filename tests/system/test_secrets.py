@@ -139,10 +139,10 @@ def test_the_paper_of_a_log_names_it_without_its_secret(folder: Path) -> None:
     (folder / "s3:").mkdir()
     (folder / "season.db").rename(folder / f"s3:/season.db?token={SECRET}")
     for ending in (".md", ".html"):
-        found = door.audit(f"s3:/season.db?token={SECRET}", folder / f"out{ending}")
+        found = door.audit(f"./s3:/season.db?token={SECRET}", folder / f"out{ending}")
         assert found.paper.title == "Working paper: season.db?…"
         assert SECRET not in (folder / f"out{ending}").read_text()
-    door.report(f"s3:/season.db?token={SECRET}", folder / "report.html")
+    door.report(f"./s3:/season.db?token={SECRET}", folder / "report.html")
     assert SECRET not in (folder / "report.html").read_text()
 
 

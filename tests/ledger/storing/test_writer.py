@@ -188,7 +188,7 @@ RETRIES: list[
         [quartiles()],
         forecast("flow", quantiles=(1, 2, 3)),
         forecast("flow", quantiles=["1.0", 2.0, "3e0"]),
-        forecast("flow", quantiles=(1, 2, "3.0000001")),  # the same event, but another command
+        forecast("flow", quantiles=(1, 2, "3.5")),
     ),
     (
         [opened()],

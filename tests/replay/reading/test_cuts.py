@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE, main
 from forecast_ledger.replay.reading.cuts import cut_as_claimed, first_event
 from forecast_ledger.replay.reading.plain_dates import end_of_date
@@ -139,9 +140,10 @@ def test_each_command_answers_as_of_a_claimed_instant(tmp_path: Path, command: l
     assert (result.exit_code, "as of log position 34, " in result.stderr) == (FINE, True), result.stderr
 
 
-def test_an_empty_log_has_no_first_event(log: str) -> None:
+def test_an_empty_log_has_no_first_event(log: str, tmp_path: Path) -> None:
     """Nothing is told of it."""
     first = first_event(log, "main")
     assert first is not None
     assert first.position == 1
-    assert first_event(log, "other") is None
+    Ledger.open(tmp_path / "empty.db").close()
+    assert first_event(str(tmp_path / "empty.db"), "main") is None

@@ -13,7 +13,7 @@ from time import sleep
 
 import pytest
 
-from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.log import START
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -199,7 +199,8 @@ def test_each_ledger_of_a_store_is_replayed_by_its_name(log: str) -> None:
         ledger.handle_many(oracle.with_ids(SAID[:5]))
     assert replay(log, "other").checkpoint.position == 5
     assert replay(log).checkpoint.position == len(SAID)
-    assert replay(log, "third").checkpoint == START
+    with pytest.raises(Absent, match="there is no ledger named 'third'; there is 'main', 'other'"):
+        replay(log, "third")
 
 
 def test_a_watcher_hears_how_far_the_reading_is(log: str) -> None:

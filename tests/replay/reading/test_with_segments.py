@@ -94,7 +94,7 @@ def test_segments_that_are_not_of_the_log_are_refused(path: str, whole: Path, tm
     short = written(tmp_path / "short.db", commands_of("metaculus-2022")[:20])
     with pytest.raises(Unavailable, match="the log is an older copy"):
         replay(short, segments=whole, trust=trust)
-    with pytest.raises(Absent, match="of the ledger 'main'; name it with --name"):
+    with pytest.raises(Absent, match="there is no ledger named 'else'; there is 'main'"):
         replay(path, "else", segments=whole, trust=trust)
     with pytest.raises(Absent, match=r"no segments\.json in it"):
         replay(path, segments=tmp_path, trust=trust)

@@ -429,7 +429,7 @@ def test_the_command_says_what_it_did_and_exits_with_what_is_wrong(followed: tup
         ([path, str(tmp_path / "no" / "tables.db")], 3),
         ([str(tmp_path / "no.db"), tables], 3),
         ([path, path], 3),
-        ([path, tables, "--name", "second"], 2),
+        ([path, tables, "--name", "second"], 3),
         ([forked, tables], 4),
         ([path, tables, "--name", ""], 2),
     ):
