@@ -409,10 +409,11 @@ def read_from(participant: str, body: bytes | str) -> SubmitForecast | WithdrawF
     for field, reason in _NOT_FROM_PARTICIPANTS.items():
         if field in fields:
             raise Refused("malformed", field, None, reason, remedy="leave it out")
-    own = json.encode(values.check_id(participant, "participant"))
-    if json.decode(fields.setdefault("participant", Raw(own))) != participant:
+    fields.setdefault("participant", Raw(json.encode(values.check_id(participant, "participant"))))
+    command = cast("SubmitForecast | WithdrawForecast", read(json.encode(fields)))
+    if command.participant != participant:
         raise Refused("malformed", "participant", None, "a participant sends its own commands", remedy="leave it out")
-    return cast("SubmitForecast | WithdrawForecast", read(json.encode(fields)))
+    return command
 
 
 _FROM_PARTICIPANTS = ("submit_forecast", "withdraw_forecast")

@@ -979,6 +979,7 @@ def test_a_participant_sends_forecasts_and_withdrawals_of_its_own() -> None:
         (json.dumps(FORECAST | {"participant": None}), "participant"),
         (json.dumps(FORECAST)[:-1] + ', "participant": "ada", "participant": "bo"}', "participant"),
         (json.dumps(FORECAST)[:-1] + ', "type": "resolve_question"}', "type"),
+        (json.dumps(FORECAST)[:-1] + ', "participant": 1e999}', "participant"),
         (json.dumps(FORECAST | {"contest": "cup"}), "line"),
         (json.dumps([FORECAST]), "line"),
         (json.dumps(FORECAST) * 2, "line"),
