@@ -144,14 +144,19 @@ def append(
         head = base or ledger.head()
     if left_out := source.left_out():
         say(left_out)
+    _print_counts(counts, head, view, dry_run=dry_run)
+    if counts["refused"]:
+        sys.exit(FINDINGS)
+
+
+def _print_counts(counts: dict[str, int], head: "Checkpoint", view: View, *, dry_run: bool) -> None:
+    """Print how many commands were accepted, duplicate and refused, and where the log ends."""
     if dry_run:
         say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
         say("nothing was written")
         say_as_of(head)
     else:
         emit(COUNT_COLUMNS, [{**counts, "log_position": head.position, "digest": head.digest}], view)
-    if counts["refused"]:
-        sys.exit(FINDINGS)
 
 
 def _limits(claims: str | None) -> "Claims":

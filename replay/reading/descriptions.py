@@ -7,6 +7,7 @@ from forecast_ledger.ledger.core.values import MONEY, format_fixed
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import (
     LOGARITHMS,
+    NEVER_LATE,
     PRESET_SOURCES,
     PRESETS,
     RuleSet,
@@ -179,6 +180,10 @@ _PASSES = {
 # Field of a rule set -> what it says, "" where it has no effect.
 FURTHER: dict[str, Callable[[RuleSet], str]] = {
     "clock": lambda rules: "a forecast counts from its recording" * (rules.clock == "recorded"),
+    "late_minutes": lambda rules: (
+        f"a forecast recorded more than {rules.late_minutes:,} minutes after the instant it claims counts from then on"
+        * (rules.late_minutes != NEVER_LATE)
+    ),
     "day_minutes": lambda rules: f"days are {rules.day_minutes} minutes east of UTC" * bool(rules.day_minutes),
     "coverage_period": lambda rules: (
         "a coverage is a share of the period until the answer was known" * (rules.coverage_period == "actual")

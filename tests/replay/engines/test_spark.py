@@ -172,5 +172,5 @@ def test_a_table_that_is_too_large_on_a_machine_is_refused_here(season: Path, mo
 def test_without_pyspark_the_engine_says_what_to_install(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is scored."""
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(Unavailable, match="install the extra `spark`"):
+    with pytest.raises(Unavailable, match=r"run pip install 'forecast-ledger\[spark\]'"):
         replay(season, engine="spark")
