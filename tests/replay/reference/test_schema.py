@@ -186,11 +186,12 @@ UNSAID: dict[str, Callable[[Any], bool]] = {
     ),
     # bounds of numbers in text; in a range, how its numbers go together
     "out_of_range": lambda value: _number_as_text(value) or value["type"] == "open_question",
-    # a whole number that is written with a point; which fields of a quote, of a decision, of other times or of a
-    # change of outcomes go together
+    # a whole number that is written with a point; a call of a model that says nothing; which fields of a quote, of a
+    # decision, of other times or of a change of outcomes go together
     "malformed": lambda value: (
         value["type"] in {"quote", "record_decision", "change_outcomes", "reschedule_question"}
         or any(isinstance(leaf, Decimal) for leaf in _leaves(value))
+        or (isinstance(value.get("call"), dict) and not any(value["call"].values()))
     ),
 }
 
