@@ -39,9 +39,16 @@ DIFFICULTY: dict[str, Projection] = {
             *_DESIGN,
             Column("rank", "count", "1, 2, 2, 4 by adjusted score; empty if the scores are not fitted"),
             PARTICIPANT,
-            Column("questions", "count", "number of questions forecast on, with a weight above 0"),
-            Column("mean_score", "points", "weighted mean of the scores on them"),
-            Column("adjusted_score", "points", "weighted mean of score - effect of the question"),
+            Column(
+                "questions",
+                "count",
+                "number of questions of the part that the participant forecast on; a question without a fitted score "
+                "is in no part",
+            ),
+            Column("mean_score", "points", "weighted mean of the scores on these questions of the part"),
+            Column(
+                "adjusted_score", "points", "weighted mean of score - effect of the question, on the same questions"
+            ),
             Column(
                 "brier_index",
                 "points",

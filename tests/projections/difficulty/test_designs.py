@@ -74,6 +74,15 @@ def test_an_exclusion_takes_scores_out_of_the_fit() -> None:
     assert adjusted(*toy(), exclusion(participant="H", level="hidden")) == without
 
 
+def test_a_question_without_a_fitted_score_is_in_no_part() -> None:
+    """Mean and adjusted score of somebody who is not fitted are over the same questions: those with an effect."""
+    alone: list[AnyCommand] = [opened("x"), entry(question="x"), forecast("x", "H", probability="0.1"), resolution("x")]
+    story = [*toy(), *alone, exclusion(participant="H", level="no_rank")]
+    found = {row["participant"]: (row["questions"], row["mean_score"]) for row in rows("adjusted_scores", *story)}
+    assert found["H"] == (4, "0.250000000")
+    assert {row["question"] for row in rows("difficulty", *story)} == {f"cup {name}" for name in ANSWERS}
+
+
 def test_effects_add_up_to_nothing_and_say_what_a_question_adds() -> None:
     """Without H, the equations by hand: q1 is met by A alone, q4 by B alone, q2 and q3 by both."""
     found = {row["question"]: row["effect"] for row in rows("difficulty", *toy(people="AB"))}
