@@ -73,7 +73,7 @@ CATALOGUE: dict[str, Projection] = {
         division="questions",
     ),
     "forecasts": Projection(
-        1,
+        2,
         "what each forecast says: one row for each outcome, or for each level of a quantile",
         ("question", "participant", "log_position", "number"),
         (
@@ -84,15 +84,22 @@ CATALOGUE: dict[str, Projection] = {
             Column("made_at", "instant", "when it was made, by the forecaster's account"),
             Column("recorded_at", "instant", "when it was recorded, by the ledger's clock"),
             Column("until", "instant", "when it ends by itself; empty if it does not"),
+            Column("from_at", "instant", "the first instant at which it stood; empty if it never stood"),
+            Column("to_at", "instant", "the first instant after the end, at the latest the question's"),
+            Column(
+                "ended_by",
+                "text",
+                "empty if it stands until its question closes, so that these are the last word of each participant; "
+                "replaced, withdrawn, expired (at until), outcomes_added, or closed (before it began)",
+            ),
             Column("outcome", "id", "the outcome; for a question with bins, the bin; empty for a quantile"),
             Column("level", "probability", "the level of the quantile; empty for an outcome"),
             Column("probability", "probability", "the probability of the outcome; empty for a quantile"),
             Column("value", "measure", "the quantile, in the unit of the question; empty for an outcome"),
         ),
         forecast_tables.forecasts_values,
-        reads=("own_forecasts",),
+        reads=("own_forecasts", "questions"),
         division="forecasts",
-        final=True,
         on_request=True,
         exported=True,
     ),

@@ -10,6 +10,8 @@ from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.column_values import MEASURE, PROBABILITIES, Ids, Values
 from forecast_ledger.projections.facts.columns import CHANCE, Facts
+from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.projections.facts.standing import ENDINGS, spans
 from forecast_ledger.projections.tables.analysis import Analysis
 
 
@@ -35,6 +37,7 @@ def forecasts_values(analysis: Analysis) -> list[Values]:
         forecasts.at[row],
         forecasts.recorded_at[row],
         _where(forecasts.until[row] != NEVER, forecasts.until[row]),
+        *_spans(facts, row),
         Ids(labels[begins[question] + number], codes.labels),
         _where(quantile, _levels(facts, question, number, quantile)),
         _where(~quantile, _probabilities(facts, row, number, quantile)),
@@ -51,6 +54,20 @@ def _given(facts: Facts, row: Int64Array, number: Int64Array) -> tuple[Int64Arra
     given = np.ones(len(row), bool)
     given[changed] = forecasts.chances[forecasts.start[row[changed]] + number[changed]] >= 0
     return row[given], number[given]
+
+
+def _spans(facts: Facts, row: Int64Array) -> list[Values]:
+    """Return the columns from_at, to_at and ended_by of these forecasts."""
+    forecasts, now = facts.forecasts, status(facts)
+    grace = np.full(len(forecasts.at), NEVER)
+    for code, outcomes in facts.changed.items():
+        for change in reversed(outcomes.changes):
+            if change.added:
+                grace[(forecasts.question == code) & (forecasts.position < change.position)] = change.ends_at
+    found = spans(forecasts, grace, now.opens_at, now.closed_at)
+    stood, endings = found.stood[row], found.ending[row].tolist()
+    instants = [_where(stood, column[row]) for column in (found.start, found.end)]
+    return [*instants, [ENDINGS[ending] for ending in endings]]
 
 
 def _outcomes(question: events.QuestionOpened) -> list[str]:

@@ -40,25 +40,19 @@ VIEWS = {
         """,
     ),
     "latest_forecasts": SqlView(
-        "the last forecast of each participant on each question as it was made, and when it last stood",
-        frozenset({"standing", "forecasts"}),
+        "the last forecast of each participant on each question that stood, as it was made, and what ended it",
+        frozenset({"forecasts"}),
         """
-        SELECT question, title, state, outcome, participant, made_at, from_at, to_at, log_position, (
+        SELECT question, title, state, answer AS outcome, participant, made_at, from_at, to_at, ended_by, log_position, (
             SELECT json_group_object(name, json(number)) FROM (
                 SELECT coalesce(nullif(outcome, ''), level) AS name, coalesce(probability, value) AS number
                 FROM forecasts AS said WHERE said.question = made.question AND said.participant = made.participant
                 AND said.log_position = made.log_position ORDER BY said.number
             )
         ) AS forecast
-        FROM (SELECT max(rowid), question, participant, from_at, to_at, log_position AS stood
-              FROM standing GROUP BY question, participant)
-        JOIN (SELECT question, title, state, outcome FROM questions) USING (question)
-        JOIN (SELECT question, participant, log_position, made_at FROM forecasts WHERE number = 1) AS made
-        USING (question, participant)
-        WHERE log_position = (
-            SELECT max(each.log_position) FROM forecasts AS each WHERE each.question = made.question
-            AND each.participant = made.participant AND each.log_position <= stood
-        ) ORDER BY question, participant
+        FROM (SELECT *, max(log_position) FROM forecasts WHERE from_at IS NOT NULL GROUP BY question, participant) AS made
+        JOIN (SELECT question, title, state, outcome AS answer FROM questions) USING (question)
+        ORDER BY question, participant
         """,
     ),
     "scores_by_question": SqlView(

@@ -47,7 +47,10 @@ KEYS = {name: projection.key for name, projection in CATALOGUE.items()}
 PROMISED = {  # at least these columns
     "contests": ("contest", "rules", "pool", "sealed_at", "sealed_digest", "paid"),
     "questions": ("state", "outcome", "value", "closed_at", "group", "category", "tags", "url", "source"),
-    "forecasts": ("made_at", "recorded_at", "until", "outcome", "level", "probability", "value", "log_position"),
+    "forecasts": (
+        "made_at", "recorded_at", "until", "from_at", "to_at", "ended_by", "outcome", "level", "probability", "value",
+        "log_position",
+    ),
     "standing": (),
     "consensus": ("count", "median"),
     "score_parts": ("probability", "reference", "peers", "term", "weight", "contribution"),
@@ -124,7 +127,7 @@ PROMISED = {  # at least these columns
     "quotes": ("log_position", "known_from", "quoted_at", "source", "price", "bid", "ask"),
 }  # fmt: skip
 OPTIONAL = {  # columns that may be empty in a row
-    "forecasts": {"until", "level", "probability", "value"},
+    "forecasts": {"until", "from_at", "to_at", "ended_by", "level", "probability", "value"},
     "contests": {"sealed_at", "sealed_digest", "starts_at"},
     "questions": {"reveals_at", "outcome", "value"},
     "score_parts": {"probability", "reference", "peers"},

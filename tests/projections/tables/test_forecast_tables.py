@@ -1,29 +1,48 @@
-"""The table of forecasts: what each forecast says, a row for each outcome or level."""
+"""The table of forecasts: what each forecast says, a row for each outcome or level, and when it stood."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 from msgspec import structs
 
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.model.events import ForecastMade, QuestionOpened
+from forecast_ledger.ledger.model.events import ForecastMade, ForecastWithdrawn, QuestionOpened
 from forecast_ledger.ledger.model.log import START, Recorded, unseal
 from forecast_ledger.projections.catalogue.catalogue import BUILT, EXPORTED
+from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.files.export import default_tables, export
 from tests import kept_digests
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.exports import written
-from tests.support.given import choices, day, forecast, numeric, opened, quartiles, withdrawal
+from tests.support.given import (
+    BEFORE,
+    addition,
+    choices,
+    closing,
+    day,
+    forecast,
+    numeric,
+    opened,
+    quartiles,
+    removal,
+    rescheduling,
+    withdrawal,
+)
+from tests.support.seasons import Season, drawn_rules
 
 
 def shown(rows: Iterator[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """The rows without the instants at which they were recorded, and without their questions."""
-    return [(row["participant"], row["log_position"], row["number"], *list(row.values())[7:]) for row in rows]
+    return [(row["participant"], row["log_position"], row["number"], *list(row.values())[10:]) for row in rows]
 
 
 def test_a_forecast_has_a_row_for_each_outcome_bin_or_level() -> None:
@@ -86,6 +105,147 @@ def test_a_log_without_forecasts_has_an_empty_table() -> None:
         assert (len(table), list(table.rows()), table.to_arrow().num_rows) == (0, [], 0)
 
 
+Span = tuple[str | None, str | None, str | None]
+
+
+def spans(*story: AnyCommand, question: str = "rain") -> list[tuple[str, *Span]]:
+    """Participant, from_at, to_at and ended_by of each forecast; of instants the date alone."""
+    rows = oracle.projected(*story).table("forecasts").rows()
+    own = [*{row["log_position"]: row for row in rows if row["question"] == question}.values()]
+    instants = [[row[name] and str(row[name])[5:10] for name in ("from_at", "to_at")] for row in own]
+    return [(row["participant"], *at, row["ended_by"]) for row, at in zip(own, instants, strict=True)]
+
+
+def test_a_forecast_has_what_ended_it_and_nothing_if_it_stands_to_the_close() -> None:
+    """The question is open from the 10th to the 20th; the last word of a participant is not always a forecast."""
+    assert spans(
+        opened(),
+        forecast(at=day(11)),
+        forecast(at=day(13)),
+        forecast(participant="bob", at=day(12)),
+        withdrawal(participant="bob", at=day(15)),
+        forecast(participant="cyd", at=day(12), until=day(14)),
+        forecast(participant="dan", at=day(12), until=day(20)),
+        forecast(participant="eve", at=BEFORE),
+    ) == [
+        ("ada", "03-11", "03-13", "replaced"),
+        ("ada", "03-13", "03-20", None),
+        ("bob", "03-12", "03-15", "withdrawn"),
+        ("cyd", "03-12", "03-14", "expired"),
+        ("dan", "03-12", "03-20", None),
+        ("eve", "03-10", "03-20", None),
+    ]
+
+
+def test_a_forecast_that_never_stood_has_no_instants() -> None:
+    """It was replaced at its own instant or before the opening, or the question had closed before it began."""
+    assert spans(
+        opened(),
+        forecast(at=day(11)),
+        forecast(at=day(11)),
+        forecast(participant="bob", at=BEFORE),
+        withdrawal(participant="bob", at=BEFORE),
+        forecast(participant="cyd", at=day(16)),
+        closing(at=day(15)),
+    ) == [
+        ("ada", None, None, "replaced"),
+        ("ada", "03-11", "03-15", None),
+        ("bob", None, None, "withdrawn"),
+        ("cyd", None, None, "closed"),
+    ]
+
+
+def test_a_moved_close_moves_the_end_of_what_stands() -> None:
+    """The end is that of the question as of the cut."""
+    said: list[AnyCommand] = [opened(), forecast(at=day(11)), rescheduling(at=day(12), closes_at=day(25))]
+    assert spans(*said) == [("ada", "03-11", "03-25", None)]
+
+
+def test_added_outcomes_end_a_forecast_and_removed_ones_do_not() -> None:
+    """It ends with the grace period; one that is made in it stands on."""
+    first = {"red": "0.2", "green": "0.1", "blue": "0.7"}
+    late = {"green": "0.2", "blue": "0.3", "violet": "0.5"}
+    story: list[AnyCommand] = [
+        choices(),
+        forecast("colour", at=day(11), probabilities=first),
+        removal(at=day(12)),
+        addition(at=day(13), grace_ends_at=day(15)),
+        forecast("colour", participant="bob", at=day(14), probabilities=late),
+    ]
+    assert spans(*story[:3], question="colour") == [("ada", "03-11", "03-20", None)]
+    assert spans(*story, question="colour") == [
+        ("ada", "03-11", "03-15", "outcomes_added"),
+        ("bob", "03-14", "03-20", None),
+    ]
+
+
+def spans_slowly(recorded: Sequence[Recorded]) -> dict[int, Span]:
+    """From when to when each forecast stood and why it ended, by log position, looked up instant by instant."""
+    found: dict[int, Span] = {}
+    for question in oracle.world(recorded).questions.values():
+        added = [(position, each.grace_ends_at or 0) for position, each in question.changes if each.added]
+        words = [each for own in question.statements.values() for each in own]
+        cuts = {question.opened.opens_at, question.closed_at, *(at for _, at in added), *(said.at for _, said in words)}
+        cuts |= {said.until for _, said in words if isinstance(said, ForecastMade) and said.until}
+        inside = [at for at in sorted(cuts) if question.opened.opens_at <= at < question.closed_at]
+        stood: dict[int, list[int]] = {}
+        for at in inside:
+            for position, _ in question.standing(at).values():
+                if not any(change > position and ends <= at for change, ends in added):
+                    stood.setdefault(position, []).append(at)
+        for own in question.statements.values():
+            for number, (position, said) in enumerate(own):
+                if isinstance(said, ForecastMade):
+                    last = stood.get(position, [-1])[-1]
+                    end = next((at for at in inside if at > last >= 0), question.closed_at)
+                    begin = max(said.at, question.opened.opens_at)
+                    grace = [ends for change, ends in added if change > position]
+                    after = [each for _, each in own[number + 1 : number + 2]]
+                    by = _reason(said, after, grace, end if last >= 0 else begin)
+                    never = (None, None, "closed" if begin >= question.closed_at else by)
+                    whole = end == question.closed_at
+                    times = (format_instant(begin), format_instant(end), None if whole else by)
+                    found[position] = times if last >= 0 else never
+    return found
+
+
+def _reason(
+    said: ForecastMade, after: Sequence[ForecastMade | ForecastWithdrawn], grace: Sequence[int], at: int
+) -> str | None:
+    """What was the first to end a forecast by an instant, apart from the close."""
+    ends = [] if said.until is None else [(said.until, "expired")]
+    ends += [(each, "outcomes_added") for each in grace]
+    ends += [(each.at, "replaced" if isinstance(each, ForecastMade) else "withdrawn") for each in after]
+    past = sorted((each for each in ends if each[0] <= at), key=itemgetter(0))
+    return past[0][1] if past else None
+
+
+def assert_spans(recorded: Sequence[Recorded]) -> None:
+    """Check the three columns against the slow definition."""
+    slow = spans_slowly(recorded)
+    for row in Projections(oracle.facts_in(recorded)).table("forecasts").rows():
+        assert (row["from_at"], row["to_at"], row["ended_by"]) == slow[row["log_position"]], row
+
+
+@settings(max_examples=times(30), deadline=None)
+@given(oracle.logs())
+def test_spans_are_what_the_slow_definition_says(commands: Sequence[AnyCommand]) -> None:
+    """After every event of a random log, by looking up everyone's last word at every instant."""
+    recorded, _ = oracle.attempted(commands)
+    for number in range(len(recorded) + 1):
+        assert_spans(recorded[:number])
+
+
+@pytest.mark.parametrize("seed", range(times(4)))
+def test_spans_of_seasons_with_changed_outcomes_and_moved_times(seed: int) -> None:
+    """After every event of a random season, of which some outcomes and times change."""
+    random = Random(seed)
+    season = Season(random, drawn_rules(random), "peer-2025-06", ending=0.3, moved=0.4, changing=0.9)
+    recorded, _ = oracle.attempted(season.commands)
+    for number in range(len(recorded) + 1):
+        assert_spans(recorded[:number])
+
+
 def said(event: ForecastMade, question: QuestionOpened) -> list[tuple[str, Decimal | None, Decimal | None, Any]]:
     """What a forecast says, by the definition of its numbers: (outcome, level, probability, value)."""
     span = question.range
@@ -101,14 +261,14 @@ def said(event: ForecastMade, question: QuestionOpened) -> list[tuple[str, Decim
 
 def listed(recorded: list[Recorded]) -> list[tuple[Any, ...]]:
     """All rows of the table, from the events one by one."""
-    rows, questions = [], dict[str, QuestionOpened]()
+    rows, questions, spans = [], dict[str, QuestionOpened](), spans_slowly(recorded)
     for each in recorded:
         if isinstance(each.event, QuestionOpened):
             questions[each.event.question] = each.event
         elif isinstance(each.event, ForecastMade):
             made, question = each.event, questions[each.event.question]
             until = None if made.until is None else format_instant(made.until)
-            instants = (format_instant(made.at), format_instant(each.recorded_at), until)
+            instants = (format_instant(made.at), format_instant(each.recorded_at), until, *spans[each.position])
             for number, values in enumerate(said(made, question), 1):
                 rows.append((made.question, made.participant, each.position, number, *instants, *values))
     return sorted(rows, key=lambda row: row[:4])
@@ -121,7 +281,7 @@ def test_the_table_lists_what_the_events_say(name: str) -> None:
     """As a reader of the log finds it, event by event."""
     kept = kept_digests.record_and_take(name)
     table = kept.projections.table("forecasts")
-    numbers = [(*row[:8], *(None if each is None else Decimal(each) for each in row[8:])) for row in table.printed()]
+    numbers = [(*row[:11], *(None if each is None else Decimal(each) for each in row[11:])) for row in table.printed()]
     assert numbers == listed(list(unseal(kept.rows, START)))
     assert numbers
 

@@ -21,7 +21,7 @@ from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import EVERYTHING, TITLES, export_commands, exported, written
-from tests.support.given import choices, contest, day, entry, forecast, opened, removal, resolution
+from tests.support.given import choices, contest, day, entry, forecast, opened, removal, resolution, withdrawal
 
 Db = sqlite3.Connection
 
@@ -147,15 +147,19 @@ def test_the_latest_forecast_is_the_last_that_stood(log: str, db: Db) -> None:
 
 
 def test_the_latest_forecast_is_as_it_was_made_after_a_change_of_outcomes(tmp_path: Path) -> None:
-    """What follows from the removal of an outcome is no forecast of its own; the interval is the last one."""
+    """What follows from the removal of an outcome is no forecast of its own; one without the first outcome is there."""
     made = forecast("colour", at=day(11), probabilities={"red": "0.2", "green": "0.3", "blue": "0.5"})
-    log = written(tmp_path / "log.db", oracle.with_ids([choices(), made, removal(at=day(13))]))
+    later = forecast("colour", participant="bob", at=day(14), probabilities={"green": "0.4", "blue": "0.6"})
+    gone = withdrawal("colour", participant="bob", at=day(15))
+    log = written(tmp_path / "log.db", oracle.with_ids([choices(), made, removal(at=day(13)), later, gone]))
     exported(log, tmp_path / "out.db", "sqlite")
     with closing(sqlite3.connect(tmp_path / "out.db")) as db:
         db.row_factory = sqlite3.Row
-        [row] = asked(db, "SELECT * FROM latest_forecasts")
-    assert (row["log_position"], row["made_at"][:10], row["from_at"][:10]) == (2, "2026-03-11", "2026-03-13")
-    assert row["forecast"] == '{"red":0.2,"green":0.3,"blue":0.5}'
+        first, second = asked(db, "SELECT * FROM latest_forecasts")
+    assert (first["log_position"], first["from_at"][:10], first["to_at"][:10]) == (2, "2026-03-11", "2026-03-20")
+    assert (first["forecast"], first["ended_by"]) == ('{"red":0.2,"green":0.3,"blue":0.5}', None)
+    assert (second["log_position"], second["from_at"][:10], second["to_at"][:10]) == (4, "2026-03-14", "2026-03-15")
+    assert (second["forecast"], second["ended_by"]) == ('{"green":0.4,"blue":0.6}', "withdrawn")
 
 
 def test_every_view_answers(db: Db) -> None:
