@@ -116,9 +116,11 @@ def event_fields(recorded: Recorded, outcomes: Outcomes = unnamed) -> Iterator[P
     """Return a row field by field: instants as RFC 3339, other numbers of the event in the unit of its type.
 
     An event with numbers of outcomes has their names too, as `outcome` or, in the order of its numbers, `outcomes`.
+    `normal` and `imported` are there if the row has them.
     """
     row = event_row(recorded, outcomes)
     shown = {name: row[name] for name in SENTENCE_COLUMNS} | _outcome_fields(recorded.event, outcomes)
+    shown |= {name: "true" for name in ("normal", "imported") if getattr(recorded, name) is True}
     shown |= {name: getattr(recorded, name) for name in ("command_id", "command", "previous")}
     shown["digest"] = recorded.digest
     for name in recorded.event.__struct_fields__:

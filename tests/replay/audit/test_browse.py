@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec import structs
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent
@@ -325,6 +326,20 @@ def test_a_row_is_taken_apart(log: str) -> None:
     assert (shown["log_position"], shown["type"]) == (5, row["event"]["type"])
     assert (shown["event.at"], shown["event.probabilities"]) == ("2026-03-11T00:00:00Z", "[700000000,300000000]")
     assert result.stderr == f"as of log position 5, digest {row['digest']}\n"
+
+
+def test_a_row_says_whether_its_digest_is_of_the_normal_form() -> None:
+    """`normal` and `imported` are shown if the row has them, as in its bytes: true, or left out."""
+    event = events.ForecastWithdrawn(at=NOW, question="rain", participant="ada")
+    recorded = Recorded(position=1, recorded_at=NOW, command_id="c", command="", previous="", event=event)
+
+    def flags(recorded: Recorded) -> dict[str, Any]:
+        shown = {row["field"]: row["value"] for row in event_fields(recorded)}
+        return {name: value for name, value in shown.items() if name in {"normal", "imported"}}
+
+    assert flags(recorded) == {}
+    assert flags(structs.replace(recorded, normal=True)) == {"normal": "true"}
+    assert flags(structs.replace(recorded, normal=True, imported=True)) == {"normal": "true", "imported": "true"}
 
 
 def test_a_damaged_row_is_shown_with_what_is_wrong_with_it(tmp_path: Path) -> None:
