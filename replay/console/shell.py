@@ -96,6 +96,9 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
             subject = error.filename or "reading the input or writing the output failed"
             failed = Unavailable(f"{subject}: {error.strerror or error}")
             report(failed, str(failed), UNREADABLE)
+        except MemoryError:
+            failed = Unavailable("there is not enough memory for this; `replay` and `export` take less with --memory")
+            report(failed, str(failed), UNREADABLE)
         except KeyboardInterrupt as stopped:
             sys.unraisablehook = lambda _: None  # objects that a library leaves half made print nothing
             number = signal_of(stopped)

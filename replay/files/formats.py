@@ -9,9 +9,10 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from forecast_ledger.ledger.core.parquet_files import read_batches
-from forecast_ledger.projections.core.arrow import pyarrow
+from forecast_ledger.projections.core.arrow import pyarrow, type_of
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.replay.files.export_tables import ExportTable
+from forecast_ledger.replay.files.arrow_files import read_plain_batches
+from forecast_ledger.replay.files.export_tables import EVENT_COLUMNS, ExportTable
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
 from forecast_ledger.replay.reading.input_files import ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_csv
@@ -102,9 +103,8 @@ def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
 
 
 def _arrow_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
-    with pyarrow().ipc.open_file(file) as table:
-        for number in range(table.num_record_batches):
-            yield from _encode_rows(table.get_batch(number))
+    for batch in read_plain_batches(file, {type_of(column.kind) for column in EVENT_COLUMNS}):
+        yield from _encode_rows(batch)
 
 
 def _encode_rows(batch: Any) -> Iterator[bytes]:

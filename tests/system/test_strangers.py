@@ -312,12 +312,13 @@ def of_a_map(tmp_path: Path, _: str) -> list[object]:
     return ["append", tmp_path / "new.db", tmp_path / "rows.parquet", "--map", tmp_path / "map.toml"]
 
 
-def of_an_export(tmp_path: Path, log: str) -> list[object]:
-    """The rows of a log, in an export."""
+def with_rows(tmp_path: Path, log: str, form: str, forge: Callable[[Path], None]) -> list[object]:
+    """An export whose rows are forged, and whose manifest agrees with them."""
     out = tmp_path / "out"
-    export(log, out, "parquet")
-    bomb(out / "events.parquet", row=BOMB_TEXT)
-    said = {"sha256": sha256((out / "events.parquet").read_bytes()).hexdigest(), "rows": BOMB_ROWS}
+    export(log, out, form)
+    path = out / f"events.{form}"
+    forge(path)
+    said = {"sha256": sha256(path.read_bytes()).hexdigest(), "rows": BOMB_ROWS}
 
     def change(manifest: dict[str, Any]) -> None:
         manifest["tables"]["events"].update(said)
@@ -325,6 +326,46 @@ def of_an_export(tmp_path: Path, log: str) -> list[object]:
 
     resaid(out, change)
     return ["import", out, tmp_path / "new.db"]
+
+
+def of_an_export(tmp_path: Path, log: str) -> list[object]:
+    """The rows of a log, in an export."""
+    return with_rows(tmp_path, log, "parquet", lambda path: bomb(path, row=BOMB_TEXT))
+
+
+def arrow_bomb(path: Path, column: Any, **options: Any) -> None:
+    """An Arrow file with one column: half a gigabyte or more in a megabyte."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import ipc  # noqa: PLC0415
+
+    batch = pa.record_batch({"row": column})
+    with ipc.new_file(str(path), batch.schema, options=ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_batch(batch)
+    assert path.stat().st_size < 2 * 2**20
+
+
+def of_packed_arrow(tmp_path: Path, log: str) -> list[object]:
+    """The rows of a log as Arrow: packed texts of a megabyte."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    texts = pa.array([BOMB_TEXT] * 2**9)
+    return with_rows(tmp_path, log, "arrow", lambda path: arrow_bomb(path, texts, compression="zstd"))
+
+
+def of_labels(tmp_path: Path, log: str) -> list[object]:
+    """The rows of a log as Arrow: a text of a megabyte in each, once in a dictionary."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    labels = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), BOMB_ROWS), pa.array([BOMB_TEXT]))
+    return with_rows(tmp_path, log, "arrow", lambda path: arrow_bomb(path, labels))
+
+
+def of_runs(tmp_path: Path, log: str) -> list[object]:
+    """The rows of a log as Arrow: one run of a text."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2**30], pa.int32()), pa.array([BOMB_TEXT]))
+    return with_rows(tmp_path, log, "arrow", lambda path: arrow_bomb(path, runs))
 
 
 def of_a_hub(tmp_path: Path, _: str) -> list[object]:
@@ -362,6 +403,9 @@ LIMIT = "rows take more than 268,435,456 bytes, and the file has "
 REFUSED = [  # the first row of the export is no row, which ends it before the limit
     (of_a_map, USAGE, LIMIT),
     (of_an_export, DAMAGED, "the log is damaged: log position 1"),
+    (of_packed_arrow, UNREADABLE, "events cannot be read: its rows are compressed"),
+    (of_labels, UNREADABLE, "events cannot be read: the column 'row' has the type dictionary"),
+    (of_runs, UNREADABLE, "events cannot be read: the column 'row' has the type run_end_encoded"),
     (of_a_hub, FINDINGS, LIMIT),
     (of_segments, DAMAGED, LIMIT),
 ]

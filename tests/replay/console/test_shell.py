@@ -1,5 +1,6 @@
 """The parts that all commands share: the location of a log, and messages about wrong names and values."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.replay.cli.main import UNREADABLE, USAGE
+from forecast_ledger.replay.console.shell import report_errors
 from tests.replay.cli.test_main import run
 from tests.support.exports import commands_of, exported, written
 from tests.support.paths import ROOT
@@ -114,3 +116,17 @@ def test_a_database_of_something_else_is_not_written_into(log: str, tmp_path: Pa
             assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (UNREADABLE, "", 1), arguments
             assert f"{path}: not a ledger: the database has no table stored_events; its tables are: " in result.stderr
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_lack_of_memory_is_one_line(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    """Whatever was computed; the exit code is that of a store that cannot be read."""
+
+    def work(errors: str) -> None:
+        raise MemoryError(errors)
+
+    with pytest.raises(SystemExit) as ended:
+        report_errors(work)(errors=form)
+    [line] = capsys.readouterr().err.splitlines()
+    assert (ended.value.code, "there is not enough memory for this" in line) == (UNREADABLE, True)
+    assert form == "text" or json.loads(line)["error"] == "unavailable"
