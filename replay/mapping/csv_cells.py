@@ -30,9 +30,10 @@ class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"sourc
     """The description of a value in a map, where a template alone is not enough.
 
     source: a template. map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or
-    "1234.5%". instant: a format of strptime. offset: the UTC offset of instants without one. end_of_day: a date stands
-    for the end of its day. split: the separator of the items of a list. json: the cell is JSON. names: the keys of the
-    items, in their order, or the template of a cell with their list.
+    "1234.5%". instant: a format of strptime. offset: the UTC offset of instants without one; zone: the time zone of the
+    clock that shows them. end_of_day: a date stands for the end of its day. split: the separator of the items of a
+    list. json: the cell is JSON. names: the keys of the items, in their order, or the template of a cell with their
+    list.
     """
 
     source: str
@@ -40,6 +41,7 @@ class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"sourc
     number: str = ""
     instant: str = ""
     offset: str = ""
+    zone: str = ""
     end_of_day: bool = False
     split: str = ""
     json: bool = False
@@ -83,7 +85,7 @@ def field_value(description: Any, field: str, usual: CellFormat, needed: Collect
         return _cell_value(CellFormat(description), field, usual)
     constant = description.isoformat() if hasattr(description, "isoformat") else description
     if constant is not description and is_instant(field):
-        constant = instant_reader(InstantFormat("", usual.offset), field)(constant)
+        constant = instant_reader(_instants(CellFormat(""), usual, ""), field)(constant)
     return FieldValue((), lambda _: constant)
 
 
@@ -136,7 +138,7 @@ def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
         return _named(FieldValue(columns, read, read_column), cell, field, usual)
     constant = text.read({})
     if is_instant(field) and not cell.instant and _RFC_3339.match(constant):  # whatever the cells' format is
-        read_text = instant_reader(InstantFormat("", cell.offset or usual.offset, cell.end_of_day), field)
+        read_text = instant_reader(_instants(cell, usual, ""), field)
     return _named(FieldValue((), lambda _: read_text(constant) if constant else None), cell, field, usual)
 
 
@@ -176,10 +178,15 @@ def _reader(cell: CellFormat, field: str, usual: CellFormat) -> Callable[[str], 
     number = _number_reader(cell.number, field) if cell.number else str
     if cell.split:
         return lambda text: [number(item) for item in split_list(text, cell.split, field)]
-    if cell.instant or cell.offset or cell.end_of_day or is_instant(field):
-        written = InstantFormat(cell.instant or usual.instant, cell.offset or usual.offset, cell.end_of_day)
-        return instant_reader(written, field)
+    if cell.instant or cell.offset or cell.zone or cell.end_of_day or is_instant(field):
+        return instant_reader(_instants(cell, usual, cell.instant or usual.instant), field)
     return number
+
+
+def _instants(cell: CellFormat, usual: CellFormat, form: str) -> InstantFormat:
+    """Return how instants of a cell are written: the offset or zone of the cell, if it has one, not that of the map."""
+    place = cell if cell.offset or cell.zone else usual
+    return InstantFormat(form, place.offset, place.zone, cell.end_of_day)
 
 
 def _named(items: FieldValue, cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
@@ -201,7 +208,7 @@ def _named(items: FieldValue, cell: CellFormat, field: str, usual: CellFormat) -
 
 
 def _check_format(cell: CellFormat, field: str) -> None:
-    is_instant_cell = bool(cell.instant or cell.offset or cell.end_of_day)
+    is_instant_cell = bool(cell.instant or cell.offset or cell.zone or cell.end_of_day)
     ways = [cell.map is not None, bool(cell.number or cell.split), is_instant_cell, cell.json]
     if sum(ways) > 1 or (cell.names is not None and not cell.split and not cell.json):
         fault = "map, json, instant, and number or split exclude each other; names needs split or json"

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import UTC_INSTANT
+from forecast_ledger.ledger.core.values import UTC_INSTANT, read_instant
 
 _OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
 _ENDING = re.compile(r"(?P<clock>:[0-9]{2}(?:\.[0-9]+)?)\s?(?P<zone>Z|z|UTC|[+-][0-2][0-9](?::?[0-5][0-9])?)\Z")
@@ -21,12 +22,13 @@ _HOURS = re.compile(r"%-?[HIcXsT]")  # directives of strptime that give a time o
 class InstantFormat(NamedTuple):
     """How a file writes instants.
 
-    form: of strptime; `unix` for seconds since 1970, `unix ms` for milliseconds. offset: of instants without one.
-    end_of_day: of dates.
+    form: of strptime; `unix` for seconds since 1970, `unix ms` for milliseconds. offset: of instants without one; or
+    zone: the time zone of their clock, by its IANA name. end_of_day: of dates.
     """
 
     form: str
     offset: str
+    zone: str = ""
     end_of_day: bool = False
 
 
@@ -35,20 +37,19 @@ def instant_reader(written: InstantFormat, field: str) -> Callable[[str], str]:
 
     A date is the beginning of its day or, with `end_of_day`, the beginning of the next. Refuses: bad_map.
 
-    >>> instant_reader(InstantFormat("", "+01:00", True), "closes_at")("2026-02-28")
+    >>> instant_reader(InstantFormat("", "+01:00", end_of_day=True), "closes_at")("2026-02-28")
     '2026-03-01T00:00:00+01:00'
     """
-    form, offset, end_of_day = written
-    if offset and not _OFFSET.fullmatch(offset):
-        raise Refused("bad_map", "offset", offset, "write an offset as Z, +01:00 or -05:30")
+    form, offset, zone, end_of_day = written
+    placed = _placing(offset, zone, field)
     if not form:
-        return lambda text: _rewritten(text, field, offset, end_of_day)
+        return lambda text: _rewritten(text, field, placed, end_of_day)
     if end_of_day and (form in _UNIX or _HOURS.search(form)):
         raise Refused("bad_map", field, form, "end_of_day is of dates; this format has a time of day")
     if form in _UNIX:
         return lambda text: _since_epoch(text, field, form)
     _check_format(form, field)
-    return lambda text: _parsed(text, field, form, offset, end_of_day)
+    return lambda text: _parsed(text, field, form, placed, end_of_day)
 
 
 def are_rfc_3339(texts: Sequence[str], form: str) -> bool:
@@ -59,6 +60,40 @@ def are_rfc_3339(texts: Sequence[str], form: str) -> bool:
     """
     joined = ",".join([*texts, ""])
     return not form and joined.count(",") == len(texts) and _INSTANTS.fullmatch(joined) is not None
+
+
+def _placing(offset: str, zone: str, field: str) -> Callable[[str], str]:
+    """Return the function that makes an instant of a local time. Refuses: bad_map."""
+    if offset and zone:
+        raise Refused("bad_map", "zone", zone, "give offset or zone, not both")
+    if offset and not _OFFSET.fullmatch(offset):
+        raise Refused("bad_map", "offset", offset, "write an offset as Z, +01:00 or -05:30")
+    if not zone:
+        return lambda text: text + offset
+    try:
+        clock = ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        detail = "the database of time zones on this machine has no zone of this name"
+        remedy = "write a name such as Europe/Berlin; if there is no database, run pip install tzdata"
+        raise Refused("bad_map", "zone", zone, detail, remedy=remedy) from None
+    return lambda text: _by_clock(text, field, clock)
+
+
+def _by_clock(text: str, field: str, clock: ZoneInfo) -> str:
+    """Return the instant, in UTC, at which the clocks of a zone show a time.
+
+    Refuses: bad_instant (not a time; they show it twice, or never, because they are set back or forward).
+    """
+    local = _EPOCH + timedelta(microseconds=read_instant(f"{text}Z", field))
+    try:
+        first, second = (local.replace(tzinfo=clock, fold=fold).astimezone(UTC) for fold in (0, 1))
+    except OverflowError:
+        raise Refused("bad_instant", field, text) from None
+    if first != second:
+        detail = f"clocks in {clock.key} show this time {'twice' if first < second else 'never'}, as they change"
+        remedy = "write the offset behind the time, such as +01:00; a format of strptime reads it by %z"
+        raise Refused("bad_instant", field, text, detail, remedy=remedy)
+    return first.isoformat().replace("+00:00", "Z")
 
 
 def _since_epoch(text: str, field: str, form: str) -> str:
@@ -87,12 +122,12 @@ def _check_format(form: str, field: str) -> None:
             raise Refused("bad_map", field, form, detail, remedy="write each directive once, as in %d/%m/%Y") from None
 
 
-def _rewritten(text: str, field: str, offset: str, end_of_day: bool) -> str:
+def _rewritten(text: str, field: str, placed: Callable[[str], str], end_of_day: bool) -> str:
     if _DATE.fullmatch(text):
-        return _day(text, field, end_of_day) + offset
+        return placed(_day(text, field, end_of_day))
     ending = _ENDING.search(text)
     if ending is None:
-        return text + offset
+        return placed(text)
     zone = ending["zone"].upper()
     return text[: ending.end("clock")] + ("Z" if zone in {"Z", "UTC"} else f"{zone[:3]}:{zone[3:].lstrip(':') or '00'}")
 
@@ -105,9 +140,9 @@ def _day(text: str, field: str, end_of_day: bool) -> str:
         raise Refused("bad_instant", field, text, "there is no such day") from None
 
 
-def _parsed(text: str, field: str, form: str, offset: str, end_of_day: bool) -> str:
+def _parsed(text: str, field: str, form: str, placed: Callable[[str], str], end_of_day: bool) -> str:
     try:
         parsed = datetime.strptime(text, form) + timedelta(days=end_of_day)
     except (ValueError, OverflowError):
         raise _not_written(text, field, form) from None
-    return parsed.isoformat() if parsed.tzinfo or not offset else parsed.isoformat() + offset
+    return parsed.isoformat() if parsed.tzinfo else placed(parsed.isoformat())

@@ -58,8 +58,8 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
 class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
     """A map as it is written.
 
-    encoding: of the file; "" for UTF-8. instant, offset: the defaults for all fields that are instants. sort: one of
-    these.
+    encoding: of the file; "" for UTF-8. instant, offset, zone: the defaults for all fields that are instants. sort: one
+    of these.
     """
 
     command: list[CommandMap]
@@ -67,6 +67,7 @@ class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
     encoding: str = ""
     instant: str = ""
     offset: str = ""
+    zone: str = ""
     sort: str = ""
 
 
@@ -183,9 +184,9 @@ class CsvMapping:
             detail = "no encoding of text that is known here and writes ASCII as it is"
             remedy = "use one such as cp1252, latin-1 or mac_roman, or convert the file to UTF-8"
             raise Refused("bad_map", "encoding", description.encoding, detail, remedy=remedy)
-        usual = CellFormat("", instant=description.instant, offset=description.offset)
+        usual = CellFormat("", instant=description.instant, offset=description.offset, zone=description.zone)
         self.description, self.delimiter, self.encoding = description, description.delimiter, description.encoding
-        self.instants = InstantFormat(description.instant, description.offset)
+        self.instants = InstantFormat(description.instant, description.offset, description.zone)
         self.readers = [
             CommandReader(part, f"command[{number}]", usual) for number, part in enumerate(description.command)
         ]
