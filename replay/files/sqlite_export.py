@@ -43,14 +43,17 @@ VIEWS = {
         "the last forecast of each participant on each question that stood, as it was made, and what ended it",
         frozenset({"forecasts"}),
         """
-        SELECT question, title, state, answer AS outcome, participant, made_at, from_at, to_at, ended_by, log_position, (
+        SELECT question, title, state, answer AS outcome, participant, made_at, from_at, to_at, ended_by, log_position,
+        (
             SELECT json_group_object(name, json(number)) FROM (
                 SELECT coalesce(nullif(outcome, ''), level) AS name, coalesce(probability, value) AS number
                 FROM forecasts AS said WHERE said.question = made.question AND said.participant = made.participant
                 AND said.log_position = made.log_position ORDER BY said.number
             )
         ) AS forecast
-        FROM (SELECT *, max(log_position) FROM forecasts WHERE from_at IS NOT NULL GROUP BY question, participant) AS made
+        FROM (
+            SELECT *, max(log_position) FROM forecasts WHERE from_at IS NOT NULL GROUP BY question, participant
+        ) AS made
         JOIN (SELECT question, title, state, outcome AS answer FROM questions) USING (question)
         ORDER BY question, participant
         """,
