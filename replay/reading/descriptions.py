@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model.rules import (
     kernels_of,
     shown_references,
 )
+from forecast_ledger.ledger.model.trading_rules import PERCENT, Trading
 from forecast_ledger.ledger.model.written_rules import own_fields
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.references.community import AGGREGATIONS
@@ -34,8 +35,9 @@ def describe_rules(rules: RuleSet, position: int, words: str, kernel: str = "non
     """Describe a rule set: its name, its description, the fields that differ from their defaults, and its source.
 
     position: log position of the event that holds the rule set. kernel: the kernel of a score; if the rule set is not
-    a preset, the source of the kernel is added.
+    a preset, the source of the kernel is added. If it is no score, the trading rules are described too.
     """
+    trading = rules.trading if kernel == "none" else None
     source = "the contest's own"
     if PRESETS.get(rules.name) == rules:
         source = PRESET_SOURCES[rules.name]
@@ -46,7 +48,7 @@ def describe_rules(rules: RuleSet, position: int, words: str, kernel: str = "non
     return {
         "name": rules.name,
         "words": words,
-        "also": further_rules(rules),
+        "also": [*further_rules(rules), *([] if trading is None else trading_words(trading))],
         "fields": own_fields(rules),
         "log_position": position,
         "source": source,
@@ -168,8 +170,8 @@ def _least_density(rules: RuleSet) -> str:
 
 
 def _least_prize(rules: RuleSet) -> str:
-    least = format_fixed(rules.least_prize_micros, MONEY, least=2)
-    return f"the least prize is {least}, and takes below it are dropped {_PASSES[rules.least_prize_passes]}"
+    dropped = f"takes below it are dropped {_PASSES[rules.least_prize_passes]}"
+    return f"the least prize is {_money(rules.least_prize_micros)}, and {dropped}"
 
 
 _PASSES = {
@@ -231,3 +233,84 @@ TOLD_WITH_OTHERS = {
     "least_prize_passes": "least_prize_micros",
     "replicates": "level_ppm",
 }
+
+
+def trading_words(trading: Trading) -> list[str]:
+    """Return what trading rules say; amounts are in the contest's currency.
+
+    >>> trading_words(Trading(cap_divisor=5))[2]
+    'the largest bet is the cash / 5'
+    """
+    return [words for describe in TRADING_FIELDS.values() if (words := describe(trading))]
+
+
+def _fee(trading: Trading) -> str:
+    power = f" to the power of {trading.fee_exponent}" * (trading.fee_exponent > 1)
+    rounded = f"rounded {_FEE_ROUNDING[trading.fee_rounding]} multiple of {_money(trading.fee_unit_micros)}"
+    return f"the fee of a trade is {_percent(trading.fee_rate_ppm)} x shares x (price x (1 - price)){power}, {rounded}"
+
+
+def _money(micros: int) -> str:
+    return format_fixed(micros, MONEY, least=2)
+
+
+_FEE_ROUNDING = {
+    "up": "up to a",
+    "half_even": "to the nearest",
+    "down": "down to a",
+    "cash": "up until the change of cash is a",
+}
+_DEPTHS = {
+    "unlimited": "",
+    "refuse": "a bet or sale of more shares than the quote has is refused",
+    "partial": "a bet or sale of more shares than the quote has is filled with those that it has",
+}
+_WAITED_FOR = {"all": "all participants", "shown": "all participants who are not hidden"}
+# Field of trading rules -> what it says, "" where it has no effect.
+TRADING_FIELDS: dict[str, Callable[[Trading], str]] = {
+    "starting_cash_micros": lambda trading: f"an account starts with {_money(trading.starting_cash_micros)}",
+    "least_bet_micros": lambda trading: f"the least bet is {_money(trading.least_bet_micros)}",
+    "cap_divisor": lambda trading: f"the largest bet is the cash / {trading.cap_divisor:,}",
+    "sum_capped": lambda trading: "all bets of a decision together are at most the largest bet" * trading.sum_capped,
+    "legs": lambda trading: (
+        "one refused bet refuses all bets of a decision"
+        if trading.legs == "all_or_nothing"
+        else "each bet of a decision is carried out or refused by itself"
+    ),
+    "least_percentage_micros": lambda trading: (
+        f"a sale sells {format_fixed(trading.least_percentage_micros, PERCENT)}% of a position or more"
+    ),
+    "fills": lambda trading: (
+        "shares are bought at the ask and sold at the bid"
+        if trading.fills == "bid_ask"
+        else "shares are bought and sold at the price of the quote"
+    ),
+    "stale_after_seconds": lambda trading: (
+        f"nothing is traded at a quote that is older than {trading.stale_after_seconds:,} seconds"
+    ),
+    "depth": lambda trading: _DEPTHS[trading.depth],
+    "fee_rate_ppm": lambda trading: _fee(trading) * bool(trading.fee_rate_ppm),
+    "marks": lambda trading: f"positions are valued at the {trading.marks} of the quote",
+    "closed_marks": lambda trading: (
+        f"in a closed question, this is the last quote{' before the close' * (trading.closed_marks == 'prior')}"
+    ),
+    "snapshot_seconds": lambda trading: f"portfolios are valued every {trading.snapshot_seconds:,} seconds",
+    "period_days": lambda trading: (
+        f"the period of a decision is {trading.period_days:,} days" * bool(trading.period_days)
+    ),
+    "attempts": lambda trading: f"the decision is HOLD after {trading.attempts:,} malformed replies",
+    "replies": lambda trading: (
+        "a reply is one JSON object" if trading.replies == "strict" else "a reply may have text around its JSON object"
+    ),
+    "cohorts": lambda trading: "contests start on a Sunday, one a week in each series" * (trading.cohorts == "weekly"),
+    "deciding_cohorts": lambda trading: (
+        f"decisions are accepted in the newest {trading.deciding_cohorts:,} contests of a series"
+        * bool(trading.deciding_cohorts)
+    ),
+    "completed_by": lambda trading: (
+        f"a contest is complete when {_WAITED_FOR[trading.completed_by]} have decided and hold nothing"
+    ),
+    "recapitalisation": lambda trading: "cash may be deposited and withdrawn" * trading.recapitalisation,
+}
+# Fields whose sentence is that of `fee_rate_ppm`.
+TOLD_WITH_FEE = ("fee_exponent", "fee_unit_micros", "fee_rounding")

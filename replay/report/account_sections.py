@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.replay.reading.descriptions import trading_words
 from forecast_ledger.replay.report.chart_parts import count, rows_of
 from forecast_ledger.replay.report.page_parts import (
     MOST_PARTICIPANTS,
@@ -43,6 +44,7 @@ def trading_facts(rules: Trading, currency: str) -> list[tuple[str, str]]:
     how = "participants buy and sell shares of outcomes at quoted prices, and a share pays 1 if its outcome happens"
     return [
         ("Accounts", f"start with {cash}; {how}"),
+        ("Rules of trading", "; ".join(trading_words(rules))),
         ("Ranking", "by profit, rounded to the payable unit, the largest first"),
     ]
 

@@ -11,11 +11,14 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.replay.reading.descriptions import (
     FURTHER,
+    TOLD_WITH_FEE,
     TOLD_WITH_OTHERS,
+    TRADING_FIELDS,
     describe_board,
     describe_rules,
     describe_score,
     further_rules,
+    trading_words,
 )
 
 # A rule set in which each field has an effect, so that another value of it says something else.
@@ -26,7 +29,7 @@ WHOLE = RuleSet(
 OTHERS: dict[str, Any] = {
     "name": "other", "scored_only_levels": ("hidden",), "reference_rows": ("uniform",), "trading": Trading(),
     "least_probability_ppm": 2_000, "least_density_ppm": 20_000, "open_end_ppm": 10_000, "replicates": 99,
-    "greatest_probability_ppm": 990_000, "greatest_density_ppm": 10**9, "level_ppm": 900_000,
+    "greatest_probability_ppm": 990_000, "greatest_density_ppm": 10**9, "level_ppm": 900_000, "cohorts": "none",
 }  # fmt: skip
 
 
@@ -40,7 +43,7 @@ def told(rules: RuleSet) -> str:
     )
 
 
-def other(field: str, value: Any) -> Any:
+def other(field: str, value: Any, of: type[RuleSet | Trading] = RuleSet) -> Any:
     """Return another value of a field."""
     if field in OTHERS:
         return OTHERS[field]
@@ -48,7 +51,7 @@ def other(field: str, value: Any) -> Any:
         return not value
     if isinstance(value, int):
         return value + 7
-    kind = {each.name: each.type for each in structs.fields(RuleSet)}[field]
+    kind = {each.name: each.type for each in structs.fields(of)}[field]
     choices = [choice for choice in _choices(kind) if choice not in {value, "none"}]
     return choices[0]
 
@@ -66,6 +69,33 @@ def test_every_field_of_a_rule_set_is_in_a_sentence(field: str) -> None:
     """Another value of it says something else."""
     changed = structs.replace(WHOLE, **{field: other(field, getattr(WHOLE, field))})
     assert told(changed) != told(WHOLE)
+
+
+@pytest.mark.parametrize("field", Trading.__struct_fields__)
+def test_every_field_of_trading_rules_is_in_a_sentence(field: str) -> None:
+    """Another value of it says something else; there is a fee, so that its fields have an effect."""
+    whole = Trading(fee_rate_ppm=70_000)
+    changed = structs.replace(whole, **{field: other(field, getattr(whole, field), Trading)})
+    assert trading_words(changed) != trading_words(whole)
+    assert {*TRADING_FIELDS, *TOLD_WITH_FEE} == {*Trading.__struct_fields__}
+
+
+def test_trading_rules_are_in_words() -> None:
+    """Amounts in the currency, percentages of positions, and the fee as a formula."""
+    words = trading_words(
+        Trading(fee_rate_ppm=70_000, fee_exponent=2, fee_unit_micros=10_000, least_percentage_micros=2_500_000)
+    )
+    assert words[:3] == ["an account starts with 10000.00", "the least bet is 50.00", "the largest bet is the cash / 4"]
+    assert "a sale sells 2.5% of a position or more" in words
+    fee = "7% x shares x (price x (1 - price)) to the power of 2, rounded up to a multiple of 0.01"
+    assert f"the fee of a trade is {fee}" in words
+
+
+def test_an_explanation_has_the_rules_of_trading_unless_it_is_of_a_score() -> None:
+    """A score of forecasts does not depend on them."""
+    rules = structs.replace(WHOLE, trading=Trading())
+    assert describe_rules(rules, 1, "")["also"] == [*further_rules(WHOLE), *trading_words(Trading())]
+    assert describe_rules(rules, 1, "", "ln")["also"] == further_rules(WHOLE)
 
 
 def test_limits_exclusions_and_bots_are_named() -> None:
