@@ -62,7 +62,8 @@ def export(
     """Write the events and all tables to OUT.
 
     OUT is a new folder with one file per table, or an SQLite file with metadata for datasette beside it. The number of
-    rows and the digest of each table are printed. The projections score_parts and portfolio_snapshots can have far more
+    rows and the digest of each table are printed, and which answers changed after a board was sealed that rests on
+    them; the manifest has these notes too. The projections score_parts and portfolio_snapshots can have far more
     rows than the log; they are written only if --tables names them.
 
     With --format hub, OUT is a folder in the layout of a hubverse hub instead: model output, oracle output and the
@@ -93,6 +94,8 @@ def export(
     if form == SEGMENTS:
         rows = [{"table": "events", "rows": manifest.log_position, "digest": manifest.log_digest}]
     emit(["table", "rows", "digest"], rows, View(wide=wide))
+    for note in manifest.notes:
+        say(note)
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
 
 

@@ -89,7 +89,7 @@ def export(  # noqa: PLR0913 - what has a default is named
     season = replay(log, name, as_of, watch, tables=names, memory=memory)
     with scratch_folder(out) as part, open_store(log, name) as store:
         whole, code = _is_whole(store, season.checkpoint.position), code_version()
-        manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {})
+        manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {}, (*season.notes(),))
         contents = export_tables(season.projections, names, store, season.checkpoint)
         if form == SQLITE:
             _write_database(part, out.stem, contents, manifest)

@@ -36,10 +36,10 @@ class ManifestEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     sha256: str = ""
 
 
-class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The ledger, log position and digest of an export, and its tables by name.
 
-    whole: whether the export has all events of its last command; a cut can separate them.
+    whole: whether the export has all events of its last command; a cut can separate them. notes: see `Replay.notes`.
     """
 
     export: int
@@ -50,6 +50,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     whole: bool
     code: str
     tables: dict[str, ManifestEntry]
+    notes: tuple[str, ...] = ()
 
     def encoded(self) -> bytes:
         """Return indented JSON."""

@@ -219,7 +219,8 @@ def datasette_metadata(manifest: Manifest, database: str, described: Iterable[Ex
         for sheet in described
     }
     tables |= {name: {"description": view.meaning} for name, view in VIEWS.items() if view.tables <= tables.keys()}
-    description = f"Ledger {manifest.ledger!r} as of log position {manifest.log_position}, digest {manifest.log_digest}"
+    end = f"as of log position {manifest.log_position}, digest {manifest.log_digest}"
+    description = "; ".join([f"Ledger {manifest.ledger!r} {end}", *manifest.notes])
     contents = {
         "title": "Forecast Ledger",
         "description": description,

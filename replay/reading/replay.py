@@ -32,6 +32,7 @@ from forecast_ledger.replay.engines.divided import scored
 from forecast_ledger.replay.engines.engines import ENGINES, Choice
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 from forecast_ledger.replay.engines.pool import check_guard
+from forecast_ledger.replay.reading.changed_answers import every_seal_note
 from forecast_ledger.replay.reading.plain_dates import end_of_date
 from forecast_ledger.replay.reading.with_segments import Trust, WithSegments
 
@@ -70,6 +71,17 @@ class Replay:
     def table(self, name: str) -> Table:
         """Return the table of a projection. Raises KeyError: the catalogue has no such projection."""
         return self.projections.table(name)
+
+    def notes(self) -> list[str]:
+        """Return what a reader of its boards should know, as commands say it on stderr: which answers changed after
+        a board was sealed that rests on them, and what that board would be now. No table says so.
+
+        >>> from forecast_ledger import open, replay
+        >>> with open(":memory:") as ledger:
+        ...     replay(ledger).notes()
+        []
+        """
+        return every_seal_note(self.projections)
 
 
 def replay(  # noqa: PLR0913 - what has a default is named

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger import audit, replay
+from forecast_ledger import audit, export, replay
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE
+from forecast_ledger.replay.files.manifest import read_manifest
 from forecast_ledger.replay.reading import changed_answers
 from forecast_ledger.replay.reading.changed_answers import every_seal_note, seal_notes
 from forecast_ledger.replay.writing.pay import prizes_from_log
@@ -124,6 +125,21 @@ def test_what_if_shows_the_board_without_its_seal(changed: str) -> None:
     done = run("what-if", changed, "--unsealed", "--contest", "cup", "--show", "prizes", "--format", "csv")
     assert done.stdout.splitlines()[1:] == ["cup,ada,changed,prize,6.67,2.50", "cup,bob,changed,prize,3.33,7.50"]
     assert "--unsealed needs --contest" in run("what-if", changed, "--unsealed", "--show", "prizes").stderr
+
+
+@pytest.mark.parametrize("form", ["csv", "sqlite", "parquet"])
+def test_an_export_says_it_on_stderr_and_in_its_manifest(changed: str, tmp_path: Path, form: str) -> None:
+    """As does a replay in Python; an export of a log whose sealed answers did not change has no notes."""
+    done = run("export", changed, str(tmp_path / "out"), "--format", form, "--tables", "leaderboard")
+    notes = replay(changed).notes()
+    assert notes == every_seal_note(replay(changed).projections)
+    assert [line for line in done.stderr.splitlines() if not line.startswith("as of")] == notes
+    assert read_manifest(tmp_path / "out").notes == (*notes,)
+    if form == "sqlite":
+        assert ANSWER in json.loads((tmp_path / "out.metadata.json").read_bytes())["description"]
+    sound = export(recorded(tmp_path / "sound.db"), tmp_path / "sound", form, tables=["leaderboard"])
+    assert sound.notes == ()
+    assert b"notes" not in sound.encoded()
 
 
 def test_the_paper_begins_with_what_rests_on_other_answers(tmp_path: Path) -> None:
