@@ -1,14 +1,14 @@
-"""The ids that a command brings into a ledger: every character of them can be seen.
+"""The ids that a command brings into a ledger: every character of them can be seen, and is known to this Python.
 
 A ledger may already have other ids, from before this rule. They stay in use: only what is new is checked, and only when
-it is recorded, so that an audit decides an old command as it was decided.
+it is recorded, so that an audit decides an old command as it was decided, with any version of Unicode.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.visible import unseen
+from forecast_ledger.ledger.core.visible import is_known_plain, unseen
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands
 
@@ -24,10 +24,13 @@ _BRINGS: dict[type, tuple[str, ...]] = {
 
 
 def check_new_ids(command: commands.AnyCommand, state: State) -> None:
-    """Refuses: id_not_visible."""
+    """Refuses: id_not_visible, id_not_plain."""
     for field, text in _brought(command):
-        if (what := unseen(text)) and not (field == "participant" and _takes_part(text, state)):
-            raise Refused("id_not_visible", field, text, f"{what} cannot be seen")
+        what = unseen(text)
+        if (what or not is_known_plain(text)) and not (field == "participant" and _takes_part(text, state)):
+            if what:
+                raise Refused("id_not_visible", field, text, f"{what} cannot be seen")
+            raise Refused("id_not_plain", field, text)
 
 
 def _brought(command: Any) -> Iterator[tuple[str, str]]:

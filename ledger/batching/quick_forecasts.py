@@ -20,7 +20,7 @@ from msgspec import json, msgpack
 from forecast_ledger.ledger.batching.forecast_columns import UNSTAMPED, ForecastColumns, QuickForecasts
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.visible import unseen
+from forecast_ledger.ledger.core.visible import is_known_plain, unseen
 from forecast_ledger.ledger.model.canonical import NORMAL
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
@@ -211,9 +211,9 @@ def _all_match(texts: Sequence[str], match: Any) -> bool:
 
 
 def _id_text(text: str) -> str:
-    """Return the JSON of an id; empty if it is refused, or may be because it cannot be seen."""
+    """Return the JSON of an id; empty if it is refused, or may be as a new one."""
     try:
-        return "" if unseen(text) else json.encode(values.check_id(text, "id")).decode()
+        return json.encode(values.check_id(text, "id")).decode() if is_known_plain(text) and not unseen(text) else ""
     except Refused:
         return ""
 

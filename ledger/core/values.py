@@ -1,7 +1,6 @@
 """Units and their conversion: decimals and RFC 3339 text outside, integers inside; other values are refused."""
 
 import re
-import unicodedata
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE, half_even
+from forecast_ledger.ledger.core.visible import is_plain
 
 if TYPE_CHECKING:  # the types that a caller may pass
     Number = Decimal | float | int | str
@@ -339,7 +339,7 @@ def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None)
 
 
 def check_id(text: str, field: str) -> str:
-    """Check an id: 1 to 200 printable characters in Unicode form NFC, without a space at either end; return it.
+    """Check an id: 1 to 200 characters that are plain (`visible.is_plain`), without a space at either end; return it.
 
     Refuses, first that applies: malformed (not a text), id_empty, id_too_long, id_not_plain.
     """
@@ -349,7 +349,7 @@ def check_id(text: str, field: str) -> str:
         raise Refused("id_empty", field)
     if len(text) > ID_LENGTH:
         raise Refused("id_too_long", field, text)
-    if not text.isprintable() or " " in (text[0], text[-1]) or not unicodedata.is_normalized("NFC", text):
+    if " " in (text[0], text[-1]) or not is_plain(text):
         raise Refused("id_not_plain", field, text)
     return text
 

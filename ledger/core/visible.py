@@ -1,10 +1,12 @@
-"""Characters that cannot be seen: two ids that differ in them alone look the same.
+"""Characters that cannot be printed or seen: two ids that differ in them alone look the same.
 
+What an audit depends on is the same with every version of Python, whose Unicode changes from 14.0 on.
 Source: Unicode 16.0, DerivedCoreProperties.txt, Default_Ignorable_Code_Point: the ranges are those of Unicode 14.0.
 """
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 # The first and the last of each range: joiners, variation selectors, fillers, marks of direction, tags, and places that
 # are reserved for more of them.
@@ -23,7 +25,48 @@ BLANK = {
     "\U00016fe4": "a filler between the parts of a Khitan character",
     "\U0001d159": "a note without a head",
 }
-_UNSEEN = re.compile(f"[{''.join(f'{first}-{last}' for first, last in IGNORABLE)}{''.join(BLANK)}]")
+# Categories C and Z of Unicode 14.0, without the space and what it does not assign: controls, formats, private use.
+UNPRINTABLE = (
+    ("\0", "\x1f"), ("\x7f", "\xa0"), ("\xad", "\xad"), ("\u0600", "\u0605"), ("\u061c", "\u061c"),
+    ("\u06dd", "\u06dd"), ("\u070f", "\u070f"), ("\u0890", "\u0891"), ("\u08e2", "\u08e2"), ("\u1680", "\u1680"),
+    ("\u180e", "\u180e"), ("\u2000", "\u200f"), ("\u2028", "\u202f"), ("\u205f", "\u2064"), ("\u2066", "\u206f"),
+    ("\u3000", "\u3000"), ("\ud800", "\uf8ff"), ("\ufeff", "\ufeff"), ("\ufff9", "\ufffb"),
+    ("\U000110bd", "\U000110bd"), ("\U000110cd", "\U000110cd"), ("\U00013430", "\U00013438"),
+    ("\U0001bca0", "\U0001bca3"), ("\U0001d173", "\U0001d17a"), ("\U000e0001", "\U000e0001"),
+    ("\U000e0020", "\U000e007f"), ("\U000f0000", "\U000ffffd"), ("\U00100000", "\U0010fffd"),
+)  # fmt: skip
+
+
+def _ranges(ranges: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"{first}-{last}" for first, last in ranges)
+
+
+_UNSEEN = re.compile(f"[{_ranges(IGNORABLE)}{''.join(BLANK)}]")
+_UNPRINTABLE = re.compile(f"[{_ranges(UNPRINTABLE)}]")
+
+
+def is_plain(text: str) -> bool:
+    r"""Return whether a text can be printed and is in Unicode form NFC, as far as every version of Unicode agrees.
+
+    Characters that Unicode 14.0 does not have may be anything. The form is that of the characters of Unicode 3.2, which
+    no later version changes; https://www.unicode.org/policies/stability_policy.html
+
+    >>> is_plain("Zoë"), is_plain("Zoe\u0308"), is_plain("a\tb")
+    (True, False, False)
+    """
+    if text.isascii():
+        return text.isprintable()
+    if _UNPRINTABLE.search(text):
+        return False
+    category = unicodedata.ucd_3_2_0.category
+    return unicodedata.is_normalized("NFC", text) or unicodedata.is_normalized(
+        "NFC", "".join(" " if category(character) == "Cn" else character for character in text)
+    )
+
+
+def is_known_plain(text: str) -> bool:
+    """Return whether a text can be printed and is in form NFC by the Unicode of this Python, which knows all of it."""
+    return text.isprintable() and unicodedata.is_normalized("NFC", text)
 
 
 def unseen(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger import ForecastColumns, Ledger, Refused, replay, seal, verify
-from forecast_ledger.ledger.batching import batch
+from forecast_ledger.ledger.batching import batch, new_ids, quick_forecasts
 from tests.support.given import (
     addition,
     closing,
@@ -64,6 +64,17 @@ def test_a_new_id_that_cannot_be_seen_is_refused(ledger: Ledger, text: str, fiel
     assert ledger.head() == before
 
 
+@pytest.mark.parametrize("field", commands_with("x"))
+def test_a_new_id_that_this_python_does_not_know_is_refused(ledger: Ledger, field: str) -> None:
+    """A character that its Unicode has not assigned may turn out to be a mark, or one that cannot be seen."""
+    before = ledger.head()
+    for text in ("ada\u0378", "\u0378"):
+        with pytest.raises(Refused) as refused:
+            ledger.handle(commands_with(text)[field], "c")
+        assert (refused.value.code, refused.value.field) == ("id_not_plain", field.partition(" ")[0])
+    assert ledger.head() == before
+
+
 @pytest.mark.parametrize(
     "text", ["a\u200dda", "a\u200cda", "\ufeffada", "\u3000ada", "ada\u00a0", "\x07ada", "\x9bada"]
 )
@@ -76,17 +87,18 @@ def test_joiners_blanks_and_control_codes_were_always_refused(ledger: Ledger, te
 
 def test_batches_and_columns_are_checked_like_single_commands(ledger: Ledger) -> None:
     """The quick way of forecasts, in which most of them are recorded, lets none through."""
-    people = ["bob", "ada\ufe0f", "cyd"]
+    people = ["bob", "ada\ufe0f", "cyd", "eve\u0378"]
     single = ledger.handle_many([structs.replace(forecast(participant=each), id=f"s {each[:3]}") for each in people])
     columns = ForecastColumns(
-        id=["1", "2", "3"], at=[forecast().at] * 3, question=["rain"] * 3, participant=people,
-        probability=[Decimal("0.5")] * 3,
+        id=["1", "2", "3", "4"], at=[forecast().at] * 4, question=["rain"] * 4, participant=people,
+        probability=[Decimal("0.5")] * 4,
     )  # fmt: skip
     for outcomes in (single, ledger.handle_many(columns)):
         assert [getattr(outcome, "code", "recorded") for outcome in outcomes] == [
             "recorded",
             "id_not_visible",
             "recorded",
+            "id_not_plain",
         ]
 
 
@@ -130,3 +142,26 @@ def test_an_old_ledger_goes_on_with_its_ids(old: Path, sealed: bool) -> None:
         ledger.handle(closing("rain\ufe0f"), "close")
         ledger.handle(resolution("rain\ufe0f"), "r")
     assert verify(old).position == 10
+
+
+NEWER = "ada\u0378\U0001fae8"  # as a later Unicode may assign them, of which this Python does not know all
+
+
+def test_a_log_of_a_newer_python_verifies_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id that is plain there is plain in an audit everywhere; only what is new is refused here."""
+    path = tmp_path / "newer.db"
+    with monkeypatch.context() as there, Ledger.open(path) as ledger:
+        there.setattr(new_ids, "is_known_plain", lambda _: True)
+        there.setattr(quick_forecasts, "is_known_plain", lambda _: True)
+        ledger.handle(opened(NEWER, category=NEWER), NEWER)
+        ledger.handle_many([structs.replace(forecast(NEWER, participant=who), id=f"f {who}") for who in (NEWER, "bo")])
+    quick_forecasts._name_text.cache_clear()
+    assert verify(path).position == 3
+    assert {row["participant"] for row in replay(path).table("standing").rows()} == {"bo", NEWER}
+    with Ledger.open(path) as ledger:
+        assert ledger.handle(opened(NEWER, category=NEWER), NEWER).duplicate
+        ledger.handle(forecast(NEWER, participant=NEWER), "f")
+        ledger.handle(withdrawal(NEWER, participant=NEWER), "w")
+        with pytest.raises(Refused, match="id_not_plain"):
+            ledger.handle(forecast(NEWER, participant=f"{NEWER}2"), "g")
+    assert verify(path).position == 5
