@@ -638,6 +638,7 @@ def _crowd(questions: int, participants: int, count: int) -> Facts:
         participant=chance.integers(0, participants, count),
         made=np.ones(count, bool),
         until=np.full(count, facts.forecasts.until[0]),
+        retracted=np.full(count, facts.forecasts.retracted[0]),
         start=2 * own,
         chances=np.stack([numbers, PROBABILITY - numbers], axis=1).reshape(-1),
     )

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.deciding.normal_forms import command_digest
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid, TextKept
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastsRetracted, PrizePaid, TextKept
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.model.mismatch import first_difference, mismatch, money_text, short_repr, shorten
 
@@ -114,7 +114,10 @@ class Audit:
                 self.is_cut = True
                 return
             raise self._missing(rows, after, "the decision that has the text")
-        readings = rebuilt_commands(recorded_events[main], self.state, lambda digest: self._text_of(digest, texts))
+        if cut and _is_begun(recorded_events[main:]):
+            self.is_cut = True
+            return
+        readings = rebuilt_commands(recorded_events[main:], self.state, lambda digest: self._text_of(digest, texts))
         if not readings:
             what = mismatch("the first event of a command", "an event that only follows another one")
             raise _corrupt(rows[main], what)
@@ -254,6 +257,12 @@ class Audit:
         if digest in texts:
             return texts[digest].text
         return self._text(self.state.texts[digest]).text if digest in self.state.texts else None
+
+
+def _is_begun(recorded_events: Sequence[AnyEvent]) -> bool:
+    """Return whether fewer forecasts follow a retraction than it says."""
+    first = recorded_events[0]
+    return isinstance(first, ForecastsRetracted) and len(recorded_events) <= first.restated
 
 
 def _first_digest(command: AnyCommand) -> str:

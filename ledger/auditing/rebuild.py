@@ -4,7 +4,7 @@ Deciding the rebuilt command must give the same events. `LOST_DETAILS` lists the
 not record; without such details, the digest of its content can be rebuilt too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import combinations, product
 from typing import Any
@@ -53,13 +53,15 @@ LOST_DETAILS: dict[str, str] = {
 }
 
 
-def rebuilt_commands(event: AnyEvent, state: State, texts: TextLookup) -> list[CommandReading]:
-    """Return every reading of the command whose first event, apart from texts, is this one; none if there is no such
-    command.
+def rebuilt_commands(recorded: Sequence[AnyEvent], state: State, texts: TextLookup) -> list[CommandReading]:
+    """Return every reading of the command of these events; none if the first is not the first of a command.
 
-    state: before the command. If there are several readings, the recorded digest decides; if it is the digest of none,
-    the last reading counts, if it is lossy.
+    recorded: one or more events, without the texts that come before them. state: before the command. If there are
+    several readings, the recorded digest decides; if it is the digest of none, the last reading counts, if it is lossy.
     """
+    event, *rest = recorded
+    if isinstance(event, events.ForecastsRetracted):
+        return [_restate_forecasts(event, rest, state)]
     rebuild = REBUILDERS.get(type(event))
     return [] if rebuild is None else list(rebuild(event, state, texts))
 
@@ -110,21 +112,37 @@ def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> It
 
 
 def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) -> Iterator[CommandReading]:
+    yield from lossy_reading(_forecast(event, state))
+
+
+def _restate_forecasts(event: events.ForecastsRetracted, rest: Sequence[AnyEvent], state: State) -> CommandReading:
+    made = [_forecast(each, state) for each in rest if isinstance(each, events.ForecastMade)]
+    names = commands.RestatedForecast.__struct_fields__
+    restated = [commands.RestatedForecast(**{name: getattr(each, name) for name in names}) for each in made]
+    command = commands.RestateForecasts(
+        at=instant_text(event.at),
+        question=event.question,
+        participant=event.participant,
+        forecasts=tuple(restated),
+        reason=event.reason,
+    )
+    return CommandReading(command, (command,), lossy=False)
+
+
+def _forecast(event: events.ForecastMade, state: State) -> commands.SubmitForecast:
     question = state.questions.get(event.question)
     binary = question is not None and question.kind == "binary"
     numbers = event.probabilities
-    yield from lossy_reading(
-        commands.SubmitForecast(
-            at=instant_text(event.at),
-            question=event.question,
-            participant=event.participant,
-            probability=in_units(numbers[0], PROBABILITY) if binary and numbers else None,
-            probabilities=None if binary else by_outcome(numbers, current_outcomes_of(event.question, state)) or None,
-            cdf=tuple(in_units(height, CUMULATIVE) for height in event.cdf) or None,
-            quantiles=_quantiles(event.quantiles, question.range if question else None) or None,
-            attestation=event.attestation,
-            until=optional_instant(event.until),
-        )
+    return commands.SubmitForecast(
+        at=instant_text(event.at),
+        question=event.question,
+        participant=event.participant,
+        probability=in_units(numbers[0], PROBABILITY) if binary and numbers else None,
+        probabilities=None if binary else by_outcome(numbers, current_outcomes_of(event.question, state)) or None,
+        cdf=tuple(in_units(height, CUMULATIVE) for height in event.cdf) or None,
+        quantiles=_quantiles(event.quantiles, question.range if question else None) or None,
+        attestation=event.attestation,
+        until=optional_instant(event.until),
     )
 
 

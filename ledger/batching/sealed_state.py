@@ -18,7 +18,12 @@ UNREAD = frozenset(
     {"form", "numbers", "attestation", "imported", "normal", "command"}
 )  # columns that a writer does not need
 # Events that read or move what stands on their question: the forecasts before them are to be there.
-_READ_STANDING = (events.OutcomesChanged, events.QuestionResolved, events.QuestionAnnulled)
+_READ_STANDING = (
+    events.ForecastsRetracted,
+    events.OutcomesChanged,
+    events.QuestionResolved,
+    events.QuestionAnnulled,
+)
 
 
 def apply_segment(known: WriterState, columns: SegmentColumns, last: Recorded) -> None:

@@ -55,7 +55,7 @@ def needs_question(command: AnyCommand) -> bool:
     """Return whether the normal form of a command depends on its question."""
     if type(command) is commands.SubmitForecast:
         return command.probabilities is not None or command.quantiles is not None
-    return type(command) is commands.ResolveQuestion
+    return type(command) in {commands.ResolveQuestion, commands.RestateForecasts}
 
 
 def without_fields(command: AnyCommand) -> AnyCommand:
@@ -80,6 +80,11 @@ def _forecast(command: commands.SubmitForecast, question: QuestionState | None) 
         units = values.read_measures(command.quantiles, 10**decimals, "quantiles")
         return {"quantiles": tuple(Decimal(each).scaleb(-decimals, WIDE) for each in units)}
     return {}
+
+
+def _restated(command: commands.RestateForecasts, question: QuestionState | None) -> dict[str, Any]:
+    made = [(each, each.made(command.question, command.participant)) for each in command.forecasts]
+    return {"forecasts": tuple(structs.replace(each, **_forecast(forecast, question)) for each, forecast in made)}
 
 
 def _adding_up(given: dict[str, Any], question: QuestionState) -> dict[str, Decimal]:
@@ -124,6 +129,7 @@ def _quote(command: commands.QuotePrices, _: object) -> dict[str, Any]:
 
 _CHANGES: dict[type, Callable[[Any, QuestionState | None], dict[str, Any]]] = {
     commands.SubmitForecast: _forecast,
+    commands.RestateForecasts: _restated,
     commands.ResolveQuestion: _answer,
     commands.OpenQuestion: _opening,
     commands.OpenContest: _contest,

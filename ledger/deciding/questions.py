@@ -71,19 +71,29 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, wrong_order_of_instants,
     out_of_order.
     """
+    return forecast_event(command, state, after_forecasts(command.question, command.participant, state))
+
+
+def forecast_event(
+    command: commands.SubmitForecast, state: State, earliest: int, *, restated: bool = False
+) -> events.ForecastMade:
+    """Return the event of a forecast, which is not before the instant `earliest`, µs. Refuses as `submit_forecast`.
+
+    restated: whether its question may be resolved.
+    """
     until = None if command.until is None else values.read_instant(command.until, "until")
     form, numbers = distributions.read_distribution(command, state.questions.get(command.question))
     question = state.question(command.question)
     if form != distributions.distribution_form(question):
         raise Refused("wrong_distribution", "question", command.question)
     probabilities, cdf, quantiles = distributions.check_distribution(command, numbers, question)
-    at = _open_at(command, question)
+    at = _open_at(command, question._replace(settled=False) if restated else question)
     if until is not None and until <= at:
         remedy = "give an instant after at, or leave it out"
         raise Refused(
             "wrong_order_of_instants", "until", command.until, "a forecast ends after it is made", remedy=remedy
         )
-    if at < after_forecasts(command.question, command.participant, state):
+    if at < earliest:
         raise Refused("out_of_order", "at", command.at)
     return events.ForecastMade(
         at=at,

@@ -20,6 +20,7 @@ from forecast_ledger.ledger.model.commands import (
     ModelCall,
     Prices,
     Range,
+    RestatedForecast,
     Sale,
     Spot,
     SubmitForecast,
@@ -165,6 +166,14 @@ def _parts_of_item(item: Any) -> list[tuple[_Convert, Any]]:
         return [(values.check_text, item.market_id), (values.check_text, item.side), (_number, item.amount)]
     if type(item) is Spot:
         return [(values.read_instant, item.at), (_checked(int), item.weight)]
+    if type(item) is RestatedForecast:
+        given = [(convert, getattr(item, field)) for field, convert in _restated_rows(_FIELDS)]
+        return [
+            part
+            for convert, value in given
+            if value is not None
+            for part in (*_parts(value, convert), (convert, value))
+        ]
     return [(_number, item.percentage)] if type(item) is Sale else []
 
 
@@ -339,6 +348,29 @@ def _sale(value: Any, name: str) -> list[str]:
     return [values.check_text(str(position), f"{name}.position_id"), _number(value.percentage, f"{name}.percentage")]
 
 
+def _restated(value: Any, name: str) -> list[Any]:
+    return _restated_fields(value, name, _restated_rows(_FIELDS))
+
+
+def _restated_rows(fields: Any) -> list[tuple[str, _Convert]]:
+    """Return the fields of a forecast in a restatement, with their functions, from those of a submit_forecast."""
+    _, rows, *_ = fields[SubmitForecast]
+    return [(field, convert) for field, convert, _ in rows if field in RestatedForecast.__struct_fields__]
+
+
+def _restated_fields(value: Any, name: str, rows: Sequence[tuple[str, _Convert]]) -> list[Any]:
+    """Return the canonical form of each field of a forecast, up to the last that is given."""
+    if type(value) is not RestatedForecast:
+        raise Refused("malformed", name, value, "not a forecast of a restatement")
+    content = [
+        None if (part := getattr(value, field)) is None and field != "at" else convert(part, f"{name}.{field}")
+        for field, convert in rows
+    ]
+    while content[-1] is None:
+        content.pop()
+    return content
+
+
 def _spot(value: Any, name: str) -> list[int]:
     if type(value) is not Spot:
         raise Refused("malformed", name, value, "not an instant and its weight")
@@ -395,6 +427,7 @@ _ADDED: dict[str, _Convert] = {
     "starts_at": values.read_instant,
     **dict.fromkeys(["series", "family", "release"], _id),
     "spots": _array(_spot),
+    "forecasts": _array(_restated),
     **dict.fromkeys(["add", "remove"], _array(_id)),
     "grace_ends_at": values.read_instant,
     "until": values.read_instant,
@@ -521,6 +554,10 @@ def _measured(value: Range, name: str) -> list[str]:
 _SIZES = frozenset({"bid_sizes", "ask_sizes"})
 
 
+def _normal_restated(value: Any, name: str) -> list[Any]:
+    return _restated_fields(value, name, _restated_rows(_NORMAL_FIELDS))
+
+
 def _normal_prices(value: Any, name: str) -> list[Any]:
     """Return a question, its prices that are not the means of its bids and asks, and its bids, asks and sizes."""
     _prices(value, name)
@@ -570,6 +607,7 @@ _NORMAL_BY_NAME: dict[str, _Convert] = {
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _units(values.WEIGHT)),
     "value": _measure,
     "range": _normal_range,
+    "forecasts": _or_none(_array(_normal_restated)),
     "quotes": _array(_normal_prices),
     "bets": _or_none(_array(_normal_bet)),
     "sells": _or_none(_array(_normal_sale)),

@@ -139,6 +139,38 @@ class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecas
     participant: Id
 
 
+class RestatedForecast(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A forecast of a restatement, which counts from its own `at`, with the fields of a submit_forecast."""
+
+    at: Instant
+    probability: Probability | None = None
+    probabilities: dict[Id, Probability] | None = None
+    cdf: tuple[Cumulative, ...] | None = None
+    quantiles: tuple[Measure, ...] | None = None
+    attestation: Attestation | None = None
+    until: Instant | None = None
+
+    def made(self, question: str, participant: str) -> SubmitForecast:
+        """Return the command that makes this forecast."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return SubmitForecast(question=question, participant=participant, **fields)
+
+
+class RestateForecasts(Command, frozen=True, kw_only=True, tag="restate_forecasts"):
+    """Restates what a participant forecast on a question, at any time, even after its close or its answer.
+
+    All forecasts and withdrawals of the participant there count as never made, and the given ones count instead, each
+    from its own `at`; with none, the participant never forecast it. The log keeps both, and a replay as of an earlier
+    log position shows what counted then. The boards of contests that are already finalized do not change. It is for
+    whoever keeps the records, such as an importer whose source was corrected.
+    """
+
+    question: Id
+    participant: Id
+    forecasts: tuple[RestatedForecast, ...]
+    reason: Text
+
+
 class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
     """Closes a question early, at `at`.
 
@@ -356,10 +388,10 @@ class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
 
 
 AnyCommand = (
-    OpenQuestion | SubmitForecast | WithdrawForecast | CloseQuestion | RescheduleQuestion | ChangeOutcomes
-    | ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant
-    | ExcludeParticipant | FinalizeContest | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash
-    | WithdrawCash
+    OpenQuestion | SubmitForecast | WithdrawForecast | RestateForecasts | CloseQuestion | RescheduleQuestion
+    | ChangeOutcomes | ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution | OpenContest | AddQuestion
+    | EnrolParticipant | ExcludeParticipant | FinalizeContest | PayPrizes | QuotePrices | RecordDecision
+    | RecordFailedCall | DepositCash | WithdrawCash
 )  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _kinds = json.Decoder(_Kind)

@@ -70,6 +70,18 @@ class ForecastWithdrawn(Event, frozen=True, kw_only=True, tag="forecast_withdraw
     participant: str
 
 
+class ForecastsRetracted(Event, frozen=True, kw_only=True, tag="forecasts_retracted.v1"):
+    """Retracts all that the participant forecast on the question before; as many forecasts count instead as follow.
+
+    restated: how many ForecastMade follow from the same command.
+    """
+
+    question: str
+    participant: str
+    restated: int = 0
+    reason: str
+
+
 class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1"):
     """Closes a question before its scheduled close; standing forecasts end."""
 
@@ -391,10 +403,10 @@ class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settleme
 
 
 AnyEvent = (
-    QuestionOpened | ForecastMade | ForecastWithdrawn | QuestionClosed | QuestionRescheduled | OutcomesChanged
-    | QuestionResolved | QuestionAnnulled | ResolutionRevoked | ContestOpened | QuestionAdded | ParticipantEnrolled
-    | ParticipantExcluded | ContestFinalized | PrizePaid | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn
-    | TextKept
+    QuestionOpened | ForecastMade | ForecastWithdrawn | ForecastsRetracted | QuestionClosed | QuestionRescheduled
+    | OutcomesChanged | QuestionResolved | QuestionAnnulled | ResolutionRevoked | ContestOpened | QuestionAdded
+    | ParticipantEnrolled | ParticipantExcluded | ContestFinalized | PrizePaid | PricesQuoted | CashGranted
+    | CashDeposited | CashWithdrawn | TextKept
     | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused
     | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed
 )  # fmt: skip

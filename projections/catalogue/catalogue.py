@@ -90,7 +90,8 @@ CATALOGUE: dict[str, Projection] = {
                 "ended_by",
                 "text",
                 "empty if it stands until its question closes, so that these are the last word of each participant; "
-                "replaced, withdrawn, expired (at until), outcomes_added, or closed (before it began)",
+                "replaced, withdrawn, expired (at until), outcomes_added, closed (before it began), or retracted (it "
+                "counts as never made)",
             ),
             Column("outcome", "id", "the outcome; for a question with bins, the bin; empty for a quantile"),
             Column("level", "probability", "the level of the quantile; empty for an outcome"),

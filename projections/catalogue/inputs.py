@@ -10,7 +10,7 @@ from typing import NamedTuple
 from forecast_ledger.ledger.model import events
 from forecast_ledger.projections.boards.totals import may_take_reference_label
 
-FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
+FORECASTS = (events.ForecastMade, events.ForecastWithdrawn, events.ForecastsRetracted)
 CHANGING = (events.QuestionOpened, events.QuestionClosed, events.QuestionRescheduled, events.OutcomesChanged)
 SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 

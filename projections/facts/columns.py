@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY
+from forecast_ledger.ledger.core.values import CUMULATIVE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.model.rules import LEVELS, Level
@@ -23,8 +23,9 @@ class Forecasts:
     """Forecasts and withdrawals, question after question, each in log order; columns of shape (n,).
 
     at, recorded_at: µs, as claimed and by the ledger's clock. question, participant: codes. made: False for a
-    withdrawal. until: µs, when the forecast ends by itself; NEVER if it does not. start: where the distribution begins
-    in `chances`, which holds probabilities (1e-9), cumulative probabilities (1e-10) or quantiles (in the unit of the
+    withdrawal. until: µs, when the forecast ends by itself; NEVER if it does not. retracted: the log position from
+    which on the row counts as never made; NEVER if there is none. start: where the distribution begins in `chances`,
+    which holds probabilities (1e-9), cumulative probabilities (1e-10) or quantiles (in the unit of the
     question), forecast after forecast. Where outcomes of a question changed, an outcome that a forecast does not give
     has the number ~k, below 0: its probability is in that of outcome k, the catch-all.
     """
@@ -36,6 +37,7 @@ class Forecasts:
     participant: Int64Array
     made: BoolArray
     until: Int64Array
+    retracted: Int64Array
     start: Int64Array
     chances: Int64Array
 
@@ -47,7 +49,7 @@ class Forecasts:
         return counts
 
     def on(self, questions: Int64Array, as_of: Int64Array | int) -> "Forecasts":
-        """Return the rows of these questions, numbered anew in their order, up to a log position.
+        """Return the rows of these questions, numbered anew in their order, that count as of a log position.
 
         as_of: one log position, or one for each question.
         """
@@ -55,9 +57,15 @@ class Forecasts:
         number = np.repeat(np.arange(len(questions)), counts)
         begins = np.searchsorted(self.question, questions) - (np.cumsum(counts) - counts)
         index = np.arange(len(number)) + begins[number]
-        recorded = self.position[index] <= np.broadcast_to(as_of, len(questions))[number]
-        index, number = index[recorded], number[recorded]
+        last = np.broadcast_to(as_of, len(questions))[number]
+        counting = (self.position[index] <= last) & (last < self.retracted[index])
+        index, number = index[counting], number[counting]
         return replace(self.rows(index), question=number)
+
+    def counting(self, as_of: int) -> "Forecasts":
+        """Return the rows that are not retracted as of a log position."""
+        kept = np.flatnonzero(as_of < self.retracted)
+        return self if len(kept) == len(self.retracted) else self.rows(kept)
 
     def chance(self, rows: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
         """Return the probability that forecasts give to an outcome, 1e-10; see `Forecasts.chances`.
@@ -90,6 +98,7 @@ class Forecasts:
             self.participant[index],
             self.made[index],
             self.until[index],
+            self.retracted[index],
             self.start[index],
             self.chances,
         )
@@ -111,6 +120,7 @@ class Forecasts:
             taken(self.participant),
             taken(self.made),
             taken(self.until),
+            taken(self.retracted),
             taken(self.start),
             self.chances,
         )
@@ -261,6 +271,8 @@ class Facts:
     contests: dict[str, Contest] = field(default_factory=dict)
     attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
     changed: dict[int, ChangedOutcomes] = field(default_factory=dict)  # question code -> changes of its outcomes
+    # Question code -> log position of each retraction of forecasts, and participant code.
+    retractions: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     statuses: dict[int, "Status"] = field(default_factory=dict)  # a cache, by log position
     forecasts: Forecasts = field(default_factory=lambda: join_pages([])[0])
     books: Books = field(default_factory=Books)
@@ -323,4 +335,5 @@ def join_pages(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Arr
     position, at, recorded_at, question, participant, made, until, lengths, chances = columns
     start = np.cumsum(lengths)
     start -= lengths
-    return Forecasts(position, at, recorded_at, question, participant, made > 0, until, start, chances), lengths
+    kept = np.broadcast_to(np.int64(NEVER), len(position))
+    return Forecasts(position, at, recorded_at, question, participant, made > 0, until, kept, start, chances), lengths

@@ -173,19 +173,11 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
             facts.opened.append(position)
         case events.QuestionClosed() | events.QuestionRescheduled():
             _file_times(facts, position, event)
-        case events.QuestionResolved():
-            code = question[event.question]
-            facts.settlements.append(
-                Settlement(position, code, event.outcome, event.known_at, event.value, payouts=event.payouts)
-            )
-            facts.settled[code] = events.QuestionResolved
-        case events.QuestionAnnulled() | events.ResolutionRevoked():
-            code = question[event.question]
-            annuls = type(event) is events.QuestionAnnulled
-            facts.settlements.append(Settlement(position, code, -1, facts.questions[code].closes_at, settles=annuls))
-            facts.settled.pop(code, None)
-            if annuls:
-                facts.settled[code] = events.QuestionAnnulled
+        case events.ForecastsRetracted():
+            who = facts.participant_codes.add(event.participant)
+            facts.retractions.setdefault(question[event.question], []).append((position, who))
+        case events.QuestionResolved() | events.QuestionAnnulled() | events.ResolutionRevoked():
+            _file_settlement(facts, position, event)
         case events.PricesQuoted():
             facts.books.quotes.enter(position, recorded.recorded_at, event, question)
         case events.ContestOpened():
@@ -204,6 +196,22 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
         case events.PrizePaid():
             facts.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
             facts.contests[event.contest].paid_total += event.amount
+
+
+def _file_settlement(
+    facts: Facts, position: int, event: events.QuestionResolved | events.QuestionAnnulled | events.ResolutionRevoked
+) -> None:
+    """File an answer, an annulment, or that neither counts any more."""
+    code = facts.question_codes.codes[event.question]
+    facts.settled.pop(code, None)
+    if isinstance(event, events.QuestionResolved):
+        answer = Settlement(position, code, event.outcome, event.known_at, event.value, payouts=event.payouts)
+    else:
+        annuls = isinstance(event, events.QuestionAnnulled)
+        answer = Settlement(position, code, -1, facts.questions[code].closes_at, settles=annuls)
+    facts.settlements.append(answer)
+    if answer.settles:
+        facts.settled[code] = type(event)
 
 
 def _file_times(facts: Facts, position: int, event: events.QuestionClosed | events.QuestionRescheduled) -> None:

@@ -17,6 +17,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import ChangedOutcomes, Facts, Forecasts, OutcomeChange, joined
+from forecast_ledger.projections.facts.retractions import with_retractions
 
 
 def missing(outcome: int) -> int:
@@ -76,7 +77,10 @@ def widths(facts: Facts, base: Int64Array, question: Int64Array, position: Int64
 
 
 def laid_out(facts: Facts, forecasts: Forecasts) -> Forecasts:
-    """Return forecasts, question after question, with a number for every outcome that a changed question ever had."""
+    """Return forecasts, question after question, with a number for every outcome that a changed question ever had, and
+    with the log position at which they were retracted.
+    """
+    forecasts = with_retractions(facts, forecasts)
     if not facts.changed:
         return forecasts
     starts, numbers, size = forecasts.start.copy(), [forecasts.chances], len(forecasts.chances)

@@ -35,6 +35,7 @@ class QuestionFacts(NamedTuple):
     settlements: list[Settlement]
     settled: dict[int, type]
     changed: dict[int, ChangedOutcomes]
+    retractions: dict[int, list[tuple[int, int]]]
     entries: dict[str, dict[int, Entry]]
     quotes: Quotes
 
@@ -78,6 +79,7 @@ class FactsByQuestion:
             settlements=sorted(settlements),
             settled=_numbered(facts.settled, numbers),
             changed=_numbered(facts.changed, numbers),
+            retractions=_numbered(facts.retractions, numbers),
             entries=self._entries_of(numbers, contest),
             quotes=facts.books.quotes.on(numbers),
         )
@@ -108,6 +110,7 @@ def without_questions(facts: Facts) -> Facts:
         settlements=[],
         settled={},
         changed={},
+        retractions={},
         contests={name: replace(contest, entries={}) for name, contest in facts.contests.items()},
         statuses={},
         forecasts=_NO_FORECASTS,
@@ -134,6 +137,7 @@ def with_questions(shared: Facts, own: QuestionFacts) -> Facts:
         settlements=own.settlements,
         settled=own.settled,
         changed=own.changed,
+        retractions=own.retractions,
         contests=contests,
         statuses={},
         books=Books(clock=shared.books.clock, quotes=own.quotes),

@@ -47,7 +47,8 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     return Intervals(row, question[stands], forecasts.participant[row], start[stands], end[stands])
 
 
-ENDINGS = (None, "expired", "outcomes_added", "withdrawn", "replaced", "closed")  # None: the close of the question
+# None: the close of the question. The last one is of rows that count as never made, which `spans` is not given.
+ENDINGS = (None, "expired", "outcomes_added", "withdrawn", "replaced", "closed", "retracted")
 
 
 class Spans(NamedTuple):

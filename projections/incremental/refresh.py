@@ -49,7 +49,15 @@ _ARRANGE = (
     events.PrizePaid,
 )
 # The events that change parts of tables; any other event changes the clock only.
-FOLLOWED = (*_FORECASTS, *_SETTLE, *_ARRANGE, events.QuestionOpened, events.PricesQuoted, events.AccountEvent)
+FOLLOWED = (
+    *_FORECASTS,
+    events.ForecastsRetracted,
+    *_SETTLE,
+    *_ARRANGE,
+    events.QuestionOpened,
+    events.PricesQuoted,
+    events.AccountEvent,
+)
 
 
 @dataclass(slots=True)
@@ -104,9 +112,11 @@ class IncrementalTables:
         self.touched.kinds |= kinds_of({type(recorded.event) for recorded in page})
         self._new += forecasts
         self._forecast_on += [columns[_QUESTION] for columns in forecasts]
-        for recorded in page:
-            if type(recorded.event) not in _FORECASTS:
-                self._touch(recorded.event)
+        for event in (recorded.event for recorded in page):
+            if isinstance(event, events.ForecastsRetracted):
+                self._forecast_on.append(int64_array([facts.question_codes.codes[event.question]]))
+            elif type(event) not in _FORECASTS:
+                self._touch(event)
         if reference_labels(facts) != labels:
             self.touched.scores.boards |= set(facts.contests)
             self.touched.scores.renamed = True

@@ -291,9 +291,9 @@ def _forecasts_of(facts: Facts, contest: Contest) -> Iterator[int]:
     forecasts, last = facts.forecasts, contest.as_of(facts)
     for question in sorted(contest.entries):
         first, end = np.searchsorted(forecasts.question, [question, question + 1])
-        yield from (
-            np.flatnonzero(forecasts.made[first:end] & (forecasts.position[first:end] <= last)) + first
-        ).tolist()
+        own = slice(first, end)
+        counting = (forecasts.position[own] <= last) & (last < forecasts.retracted[own])
+        yield from (np.flatnonzero(forecasts.made[own] & counting) + first).tolist()
 
 
 def _declared_columns(attestation: Attestation, cutoff: int) -> list[Any]:

@@ -64,10 +64,13 @@ def _spans(facts: Facts, row: Int64Array) -> list[Values]:
         for change in reversed(outcomes.changes):
             if change.added:
                 grace[(forecasts.question == code) & (forecasts.position < change.position)] = change.ends_at
-    found = spans(forecasts, grace, now.opens_at, now.closed_at)
-    stood, endings = found.stood[row], found.ending[row].tolist()
-    instants = [_where(stood, column[row]) for column in (found.start, found.end)]
-    return [*instants, [ENDINGS[ending] for ending in endings]]
+    kept = np.flatnonzero(facts.as_of < forecasts.retracted)
+    found = spans(forecasts.rows(kept), grace[kept], now.opens_at, now.closed_at)
+    place = np.full(len(forecasts.at), len(kept))  # the last one is of retracted rows
+    place[kept] = np.arange(len(kept))
+    stood, start, end = (np.append(column, 0)[place[row]] for column in found[:3])
+    endings = np.append(found.ending, ENDINGS.index("retracted"))[place[row]].tolist()
+    return [_where(stood > 0, start), _where(stood > 0, end), [ENDINGS[ending] for ending in endings]]
 
 
 def _outcomes(question: events.QuestionOpened) -> list[str]:

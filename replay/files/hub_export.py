@@ -68,6 +68,8 @@ class _Folded:
             self.standing.setdefault(event.question, {})[event.participant] = event
         elif isinstance(event, events.ForecastWithdrawn):
             self.standing[event.question].pop(event.participant, None)
+        elif isinstance(event, events.ForecastsRetracted):
+            self.standing.get(event.question, {}).pop(event.participant, None)
         elif isinstance(event, events.QuestionOpened):
             self.questions[event.question] = event
         elif isinstance(event, events.OutcomesChanged):

@@ -203,6 +203,10 @@ def _more(event: events.SharesBought | events.SharesSold) -> str:
 _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.QuestionOpened: _question_opened,
     events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
+    events.ForecastsRetracted: lambda event: (
+        f"{event.participant} on {event.question}"
+        f"{f', {event.restated} forecasts instead' if event.restated else ''}{_reason(event.reason)}"
+    ),
     events.QuestionClosed: lambda event: str(event.question),
     events.QuestionRescheduled: _rescheduling,
     events.OutcomesChanged: lambda event: (

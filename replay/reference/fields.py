@@ -80,6 +80,14 @@ FIELDS: dict[str, str] = {
     "submit_forecast.cdf": "the cumulative probability at each of the bins + 1 edges, for a numeric question with bins",
     "submit_forecast.quantiles": "the value at each level, for a numeric question with levels",
     "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
+    "restate_forecasts.forecasts": (
+        "what counts instead, each from its own `at`, in order of time; empty if the participant forecast nothing there"
+    ),
+    "RestatedForecast.at": "the instant from which the forecast counts, after that of the one before it",
+    **{
+        f"RestatedForecast.{name}": "as in `submit_forecast`"
+        for name in ("probability", "probabilities", "cdf", "quantiles", "until")
+    },
     "change_outcomes.add": "names of new outcomes, none of which the question has or had",
     "change_outcomes.remove": "names of outcomes to remove; not the last one that the question was opened with",
     "change_outcomes.grace_ends_at": "with `add`: when forecasts that do not have the new outcomes end",
@@ -216,6 +224,7 @@ FIELDS: dict[str, str] = {
     ),
     "forecast_made.cdf": "1e-10 each, at the bins + 1 edges",
     "forecast_made.quantiles": "one for each level, in the question's unit 10^-decimals",
+    "forecasts_retracted.restated": "how many forecasts count instead; their events follow",
     "forecast_made.until": "when the forecast ends by itself; null if it stands until it is replaced or withdrawn",
     "question_resolved.outcome": "the index of the outcome that came true; -1 if there are payouts",
     "question_resolved.value": (

@@ -29,7 +29,15 @@ from forecast_ledger.replay.reference.rule_fields import RULES
 
 Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_PARTS = (commands.Range, commands.Spot, commands.Prices, commands.Bet, commands.Sale, commands.ModelCall)
+_PARTS = (
+    commands.Range,
+    commands.Spot,
+    commands.RestatedForecast,
+    commands.Prices,
+    commands.Bet,
+    commands.Sale,
+    commands.ModelCall,
+)
 _EVENT_PARTS = (
     events.NumericRange,
     events.Attestation,

@@ -38,6 +38,7 @@ def commands() -> tuple[Block, ...]:
         command_types.Range,
         event_types.Attestation,
         command_types.Spot,
+        command_types.RestatedForecast,
         command_types.Prices,
         command_types.Bet,
         command_types.Sale,

@@ -9,7 +9,15 @@ from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.written_rules import WrittenRuleSet, WrittenTrading
 from forecast_ledger.replay.reference.fields import name
 
-PARTS = (commands.Range, commands.Spot, commands.Prices, commands.Bet, commands.Sale, commands.ModelCall)
+PARTS = (
+    commands.Range,
+    commands.Spot,
+    commands.RestatedForecast,
+    commands.Prices,
+    commands.Bet,
+    commands.Sale,
+    commands.ModelCall,
+)
 # The numbers of maps and of the command line: where they are written, their name, their unit.
 OTHERS: tuple[tuple[str, str, str], ...] = (
     ("maps", "a constant, or a cell", "that of the field of the command"),

@@ -66,7 +66,7 @@ def digest_of(happened: Sequence[AnyEvent], state: State, *, is_normal: bool) ->
     try:
         if main is None:
             return NOTHING
-        command = rebuilt_commands(main, state, texts.get)[place].variants[0]
+        command = rebuilt_commands([main], state, texts.get)[place].variants[0]
         return command_digest(command, state) if is_normal else log.fingerprint(canonical_content(command))
     except (LedgerError, LookupError):
         return NOTHING

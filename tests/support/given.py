@@ -31,6 +31,8 @@ from forecast_ledger.ledger.model.commands import (
     RecordFailedCall,
     RescheduleQuestion,
     ResolveQuestion,
+    RestatedForecast,
+    RestateForecasts,
     RevokeResolution,
     Sale,
     SubmitForecast,
@@ -98,6 +100,15 @@ def forecast(question: str = "rain", participant: str = "ada", **fields: Any) ->
 def withdrawal(question: str = "rain", participant: str = "ada", at: str | None = day(13)) -> WithdrawForecast:
     """Takes the standing forecast back."""
     return WithdrawForecast(question=question, participant=participant, at=at)
+
+
+def restatement(*made: SubmitForecast, participant: str = "ada", question: str = "rain") -> RestateForecasts:
+    """What a participant forecast, as it is found on LATER: these forecasts and no others."""
+    names = RestatedForecast.__struct_fields__
+    parts = tuple(RestatedForecast(**{name: getattr(each, name) for name in names}) for each in made)
+    return RestateForecasts(
+        at=LATER, question=question, participant=participant, forecasts=parts, reason="the source was corrected"
+    )
 
 
 def closing(question: str = "rain", at: str | None = day(15)) -> CloseQuestion:

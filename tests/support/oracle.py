@@ -161,6 +161,8 @@ def world(recorded: Sequence[Recorded], as_of: int | None = None) -> World:
     for each in recorded:
         if as_of is None or each.position <= as_of:
             state.learn(each.position, each.event)
+            if isinstance(each.event, events.ForecastsRetracted):
+                state.questions[each.event.question].statements.pop(each.event.participant, None)
             if isinstance(each.event, events.OutcomesChanged):
                 state.questions[each.event.question].changes.append((each.position, each.event))
             state.recorded_at[each.position] = each.recorded_at
@@ -506,7 +508,10 @@ def _doings(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> list
     if draw(st.integers(0, 2)) == 0:
         close = commands.CloseQuestion(at=moment(draw(st.integers(1, closes))), question=opened.question)
         made.insert(draw(st.integers(0, len(made))), close)
-    after = st.one_of(*[_answers(opened)] * 4, _statements(opened, closes - 1))  # forecasts again, once revoked
+    if draw(st.booleans()):
+        made.insert(draw(st.integers(0, len(made))), draw(_restatements(opened, closes)))
+    # forecasts again, once revoked
+    after = st.one_of(*[_answers(opened)] * 4, _statements(opened, closes - 1), _restatements(opened, closes))
     return [*made, *draw(st.lists(after, min_size=1, max_size=5))]
 
 
@@ -527,6 +532,24 @@ def _statements(draw: st.DrawFn, opened: commands.OpenQuestion, at: int) -> AnyC
     if draw(st.integers(0, 4)) == 0:
         return commands.WithdrawForecast(at=moment(at), question=opened.question, participant=who)
     return draw(_forecasts(opened, who, at))
+
+
+@st.composite
+def _restatements(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> commands.RestateForecasts:
+    """What somebody forecast, as it is found later: nothing, or forecasts in order of time, most of them before the
+    close.
+    """
+    who, instants = draw(st.sampled_from(PEOPLE)), draw(st.sets(st.integers(-2, closes), max_size=3))
+    made = [restated(draw(_forecasts(opened, who, at))) for at in sorted(instants)]
+    return commands.RestateForecasts(
+        at=moment(51), question=opened.question, participant=who, forecasts=tuple(made), reason="found later"
+    )
+
+
+def restated(command: commands.SubmitForecast) -> commands.RestatedForecast:
+    """A forecast as a part of a restatement."""
+    names = commands.RestatedForecast.__struct_fields__
+    return commands.RestatedForecast(**{name: getattr(command, name) for name in names})
 
 
 @st.composite

@@ -204,6 +204,7 @@ class Season:
         paid: float = 0,
         moved: float = 0,
         changing: float = 0,
+        restated: float = 0,
     ) -> None:
         """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0; half
         as many have several spots.
@@ -212,14 +213,17 @@ class Season:
         moved: how many of the questions get other times, once or several times.
 
         changing: of how many of the questions with three or more named outcomes the outcomes change.
+
+        restated: on how many of the questions forecasts are restated, once or several times.
         """
+        self.restated = restated
         self.changing = changing
         self.random, self.ending, self.uncounted, self.quoted, self.paid = random, ending, uncounted, quoted, paid
         self.moved = moved
         self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
         self.unit = random.choice(UNITS)
         self.questions = [self.opening(f"q{number}") for number in range(random.randint(1, 4))]
-        self.threads = [self.doings(opened) for opened in self.questions]
+        self.threads = [self.with_restatements(opened, self.doings(opened)) for opened in self.questions]
         self.contests = [self.contest(f"cup{number}", each) for number, each in enumerate(rules)]
         self.commands = [*self.questions, *self.interleaved([*self.threads, *self.contests])]
 
@@ -319,6 +323,19 @@ class Season:
         sure = [*last, *(self.resolution(opened) for _ in range(3))]  # the second and third if the first fails
         late = self.quotes(opened)[-1:] if self.quoted and opened.range is None else []
         return [*made, *after, *sure * (random.random() < 0.9), *late]
+
+    def with_restatements(self, opened: commands.OpenQuestion, made: list[AnyCommand]) -> list[AnyCommand]:
+        """What happens to a question, with restatements at any place, also after its answer."""
+        random = self.random
+        while self.restated and random.random() < self.restated:
+            who, instants = random.choice(PEOPLE), {random.randint(-2, 9) for _ in range(random.randint(0, 3))}
+            said = [self.statement(opened, who, self.moment(at)) for at in sorted(instants)]
+            given = [oracle.restated(each) for each in said if isinstance(each, commands.SubmitForecast)]
+            command = commands.RestateForecasts(
+                at=self.moment(60), question=opened.question, participant=who, forecasts=tuple(given), reason="found"
+            )
+            made.insert(random.randint(0, len(made)), command)
+        return made
 
     def rescheduling(self, opened: commands.OpenQuestion) -> commands.RescheduleQuestion:
         """Other times, most of them in order; now and then only an opening or a reveal."""

@@ -1,13 +1,14 @@
 """Random commands, alone and in batches, through old and newly opened ledgers, against a naive model of the rules."""
 
 import copy
+import dataclasses
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from hypothesis import settings
@@ -25,6 +26,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.facts.from_log import facts
+from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import NOW
 
@@ -99,6 +101,8 @@ class Model:
         if isinstance(command, said.RevokeResolution):
             question = self.questions[command.question]
             return 2 if question.fate == "annulled" and question.known_at else 1
+        if isinstance(command, said.RestateForecasts):
+            return 1 + len(command.forecasts)
         return 1
 
 
@@ -234,6 +238,31 @@ def withdraw_forecast(model: Model, command: said.WithdrawForecast) -> None:
     question = model.questions[command.question]
     question.last[command.participant] = str(command.at)
     question.standing.pop(command.participant, None)
+
+
+def restate_faults(model: Model, command: said.RestateForecasts) -> Iterator[str]:
+    """Faults of restate_forecasts: those of each forecast, as if the question were not resolved."""
+    if command.question not in model.questions:
+        yield "unknown_question"
+    question, made = model.questions[command.question], command.forecasts
+    if not made and command.participant not in question.last:
+        yield "nothing_standing"
+    before = ""
+    for forecast in made:
+        alone = Model({command.question: dataclasses.replace(question, fate="open", last={})})
+        yield from submit_faults(alone, forecast.made(command.question, command.participant))
+        if str(forecast.at) <= before:
+            yield "out_of_order"
+        before = str(forecast.at)
+
+
+def restate_forecasts(model: Model, command: said.RestateForecasts) -> None:
+    """What was said is forgotten, and the last of the others stands."""
+    question = model.questions[command.question]
+    question.last.pop(command.participant, None)
+    question.standing.pop(command.participant, None)
+    for forecast in command.forecasts:
+        submit_forecast(model, forecast.made(command.question, command.participant))
 
 
 def close_faults(model: Model, command: said.CloseQuestion) -> Iterator[str]:
@@ -552,6 +581,7 @@ RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, 
     said.OpenQuestion: (no_open_faults, open_question),
     said.SubmitForecast: (submit_faults, submit_forecast),
     said.WithdrawForecast: (withdraw_faults, withdraw_forecast),
+    said.RestateForecasts: (restate_faults, restate_forecasts),
     said.CloseQuestion: (close_faults, close_question),
     said.ChangeOutcomes: (change_faults, change_outcomes),
     said.RescheduleQuestion: (reschedule_faults, reschedule_question),
@@ -716,6 +746,15 @@ FORECASTS = st.one_of(
         for question, pool in FITTING
     ]
 )
+RESTATED = FORECASTS.map(lambda command: oracle.restated(cast("said.SubmitForecast", command)))
+RESTATEMENTS = st.builds(
+    said.RestateForecasts,
+    at=AT,
+    question=QUESTIONS,
+    participant=PARTICIPANTS,
+    forecasts=st.lists(RESTATED, max_size=2).map(tuple),
+    reason=st.just("found"),
+)
 WITHDRAWALS = merged(said.WithdrawForecast, question=QUESTIONS, participant=PARTICIPANTS)
 POLICIES = ["refund_cost", "void_trades"]
 FATES = st.one_of(
@@ -757,6 +796,8 @@ def divided(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]
         match event:
             case events.ForecastMade():
                 forecasters[event.question].add(event.participant)
+            case events.ForecastsRetracted():
+                forecasters[event.question].discard(event.participant)
             case events.ContestOpened(contest=name) if name == contest:
                 opened.append(event)
             case events.QuestionAdded(contest=name, question=question) if name == contest:
@@ -839,6 +880,11 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(command=WITHDRAWALS, fresh=st.booleans())
     def withdraws(self, command: AnyCommand, fresh: bool) -> None:
         """A forecast is withdrawn."""
+        self.one(command, fresh=fresh)
+
+    @rule(command=RESTATEMENTS, fresh=st.booleans())
+    def restates(self, command: AnyCommand, fresh: bool) -> None:
+        """What somebody forecast is restated, at any time."""
         self.one(command, fresh=fresh)
 
     @precondition(lambda self: self.model.standing())

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.canonical import canonical_content
-from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, RecordFailedCall, read
+from forecast_ledger.ledger.model.commands import (
+    AnyCommand,
+    ModelCall,
+    RecordFailedCall,
+    RestatedForecast,
+    RestateForecasts,
+    read,
+)
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
@@ -326,6 +333,22 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "prompt": "Decide.",
             "response": "{}",
             "call": ModelCall(cost=1),
+        },
+    ),
+    (
+        RestateForecasts(
+            at=day(2),
+            question="rain",
+            participant="ada",
+            forecasts=(RestatedForecast(at=day(1), probability="0.5"),),
+            reason="mistyped",
+        ),
+        {
+            "at": day(3),
+            "question": "other",
+            "participant": "bob",
+            "forecasts": (RestatedForecast(at=day(1), probability="0.5", until=day(2)),),
+            "reason": "other",
         },
     ),
     (

@@ -34,6 +34,12 @@ LINES: dict[str, dict[str, Any]] = {
     "open_question": {"question": "rain", "kind": "binary", "opens_at": day(10), "closes_at": day(20)},
     "submit_forecast": {"question": "rain", "participant": "ada", "probability": 0.7},
     "withdraw_forecast": {"question": "rain", "participant": "ada"},
+    "restate_forecasts": {
+        "question": "rain",
+        "participant": "ada",
+        "forecasts": [{"at": day(12), "probability": 0.4}],
+        "reason": "mistyped",
+    },
     "close_question": {"question": "rain"},
     "reschedule_question": {"question": "rain", "closes_at": day(22)},
     "resolve_question": {"question": "rain", "outcome": "yes"},

@@ -73,7 +73,14 @@ def scored(seed: int) -> list[Recorded]:
     """The log of a random season under rules drawn field by field."""
     random = Random(seed)
     season = Season(
-        random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2, quoted=0.5, paid=0.3, moved=0.4, changing=0.5
+        random,
+        *(drawn_rules(random) for _ in range(2)),
+        uncounted=0.2,
+        quoted=0.5,
+        paid=0.3,
+        moved=0.4,
+        changing=0.5,
+        restated=0.5,
     )
     return oracle.attempted([with_few_replicates(command) for command in season.commands])[0]
 

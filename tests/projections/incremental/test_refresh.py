@@ -189,7 +189,15 @@ def test_updates_equal_a_rebuild_of_any_season(seed: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(incremental_scores, "_MOST", random.choice([0, 2]))
     rules, some = [drawn_rules(random) for _ in range(2)], random.random
     drawn = seasons.Season(
-        random, *rules, ending=some(), uncounted=0.6, quoted=some(), paid=0.3, moved=0.4, changing=random.choice([0, 1])
+        random,
+        *rules,
+        ending=some(),
+        uncounted=0.6,
+        quoted=some(),
+        paid=0.3,
+        moved=0.4,
+        changing=random.choice([0, 1]),
+        restated=0.5,
     )
     recorded = drawn.recorded()
     cuts = sorted(random.choices(range(len(recorded)), k=8))

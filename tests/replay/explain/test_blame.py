@@ -143,7 +143,14 @@ def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> Non
     """Two contests with rules drawn field by field; of boards, means of kinds, prizes and Brier aggregates."""
     random, path = Random(seed), str(tmp_path / "log.db")
     season = Season(
-        random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2, quoted=0.5, paid=0.3, moved=0.4, changing=0.5
+        random,
+        *(drawn_rules(random) for _ in range(2)),
+        uncounted=0.2,
+        quoted=0.5,
+        paid=0.3,
+        moved=0.4,
+        changing=0.5,
+        restated=0.5,
     )
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids(season.commands))

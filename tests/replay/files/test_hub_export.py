@@ -252,3 +252,20 @@ def test_the_oracle_of_a_range_is_one_from_the_answer_on(tmp_path: Path) -> None
     assert found["504"] == list(zip(edges, ["0", "0", "0", "1", "1", "1"], strict=True))
     assert {value for _, value in found["503"]} == {"0"}
     assert [value for _, value in found["505"]] == ["0"] * 100 + ["1"] * 101  # 50 of 100 days: the end of bin 100
+
+
+def test_a_hub_has_what_was_restated(tmp_path: Path) -> None:
+    """The forecasts that count, and none that was retracted."""
+    made = [{"at": "2026-03-02T00:00:00Z", "probability": 0.4}]
+    restated = {"type": "restate_forecasts", "question": "rain", "reason": "a slip"}
+    log = rain(
+        tmp_path / "log.db",
+        forecast("ada", "1", 0.2),
+        forecast("bo", "1", 0.3),
+        {**restated, "participant": "ada", "forecasts": made},
+        {**restated, "participant": "bo", "forecasts": []},
+    )
+    export_hub(log, tmp_path / "hub")
+    written_files = [name for name in files(tmp_path / "hub") if name.startswith("model-output/")]
+    assert len(written_files) == 1
+    assert [row[-2:] for row in rows(tmp_path / "hub", written_files[0])] == [["yes", "0.4"], ["no", "0.6"]]

@@ -50,6 +50,7 @@ STORIES = sorted(path.parent.name for path in DATA.glob("*/commands.jsonl"))
 PARTS = (
     commands.Range,
     commands.Spot,
+    commands.RestatedForecast,
     commands.Prices,
     commands.Bet,
     commands.Sale,
