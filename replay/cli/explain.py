@@ -222,6 +222,7 @@ def _changed_values(diff: "Diff", *, every: bool) -> Iterator[dict[str, Any]]:
     for change in diff.changes:
         row = change.difference
         because = ", ".join(f"#{cause.log_position} {cause.type}" for cause in change.causes)
+        because += f" and {change.events - len(change.causes):,} more" * (change.events > len(change.causes))
         more = {"events": change.events, "because": because}
         pairs = {column: pair for column, pair in row.columns.items() if any(value not in {None, ""} for value in pair)}
         for column, (old, new) in (pairs or {"": (None, None)}).items():

@@ -88,7 +88,7 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     profit       the profit of each account over time
     score        the scores of the best participants after each answer
 
-    The finding, which is the title of the picture, is written to stderr.
+    The finding, which is the title of the picture, and how to read it are written to stderr.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     from forecast_ledger.replay.report.report import plot as drawn
 
@@ -98,6 +98,7 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     except ValueError as wrong:
         fail(f"{wrong}: name a file that does", USAGE)
     say(picture.title)
+    say(picture.note)
     say(f"wrote {out}")
 
 

@@ -30,7 +30,14 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, label_of, start_of_day
+from forecast_ledger.replay.importing.source_items import (
+    NotCarried,
+    SourceItem,
+    cut_off,
+    fitting_id,
+    label_of,
+    start_of_day,
+)
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 SET_BYTES = 2**30  # of one set
@@ -165,6 +172,7 @@ def _questions(file: _SetFile, content: _Content, asked: _Asked, rules: str | No
                 name = _question_id(file.due, question.source, question.id, direction, date)
                 asked.questions.add(name)
                 title = _title(question, direction, file.due, date)
+                yield from ((place, each) for each in cut_off(TEXT_LENGTH, title=title, url=question.url))
                 for command in _openings(_Opened(name, file.due, title, question), parts, rules):
                     if not isinstance(command, OpenContest) or command.contest not in asked.contests:
                         yield place._replace(command=str(command.__struct_config__.tag)), command

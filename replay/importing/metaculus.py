@@ -210,7 +210,7 @@ def _commands(
         question = _question(row, points.get(row["Question ID"]), now)
         if isinstance(question, DownloadedQuestion):
             questions[question.id] = question
-            items += [(place, reason) for reason in question.left_out]
+            items += [(place, reason) for reason in (*question.left_out, *question.cut())]
             first = min(question.opened_at, firsts.get(question.id, question.opened_at))
             steps += _question_steps(place, question, (len(steps), first), rules)
         else:

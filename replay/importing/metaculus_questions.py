@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model.commands import (
     ResolveQuestion,
 )
 from forecast_ledger.replay.importing.metaculus_cells import read_bound, read_list, read_options, zero_point
-from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, instant_of, label_of
+from forecast_ledger.replay.importing.source_items import NotCarried, cut_off, fitting_id, instant_of, label_of
 
 PRESET = "peer-2024-03"
 CONTINUOUS = {"numeric", "date", "discrete"}
@@ -95,7 +95,7 @@ class DownloadedQuestion(NamedTuple):
             closes_at=self.closes,
             reveals_at=self.reveals,
             group=label_of(self.row.get("Post ID", "")) if self.row.get("Label") else None,
-            tags=self.tags() or None,
+            tags=self.tags()[:MOST_TAGS] or None,
             url=self.row.get("Question URL") or None,
             source="Metaculus",
         )
@@ -111,7 +111,12 @@ class DownloadedQuestion(NamedTuple):
         """Return its categories and leaderboard tags. Refuses: bad_source."""
         cells = [(name, self.row.get(name)) for name in ("Categories", "Leaderboard Tags")]
         said = [tag for name, cell in cells if cell for tag in read_options(cell, name)]
-        return tuple(sorted({tag for each in said if (tag := label_of(each))}))[:MOST_TAGS]
+        return tuple(sorted({tag for each in said if (tag := label_of(each))}))
+
+    def cut(self) -> Iterator[NotCarried]:
+        """Yield what its row has and the ledger does not take. Refuses: bad_source."""
+        yield from cut_off(TEXT_LENGTH, title=self.row["Question Title"])
+        yield from (NotCarried(f"a tag beyond the first {MOST_TAGS}") for _ in self.tags()[MOST_TAGS:])
 
     def options_at(self, instant: int) -> set[str]:
         """Return the options that count at an instant, µs."""

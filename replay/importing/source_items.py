@@ -53,6 +53,19 @@ class NotCarried(NamedTuple):
     reason: str
 
 
+def cut_off(most: int, **texts: str) -> Iterator[NotCarried]:
+    """Yield, for each text that is longer than so many characters, that its end is not carried over.
+
+    >>> [each.reason for each in cut_off(3, title="rain", url="r")]
+    ['the end of a title of more than 3 characters']
+    """
+    return (
+        NotCarried(f"the end of a {name} of more than {most:,} characters")
+        for name, text in texts.items()
+        if len(text) > most
+    )
+
+
 SourceItem = tuple[InputPlace, AnyCommand | Refused | NotCarried]
 
 

@@ -337,7 +337,8 @@ def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Mo
         "Rows of boards are listed whose rank, prize or total differs from just before a correction to just after it.",
     ]
     if len(sheets) == 1:
-        words.append("No rank, prize or total differs.")
+        followed = " in the corrections that were followed" * (len(effects) < len(corrections))
+        words.append(f"No rank, prize or total differs{followed}.")
     if len(rows) < len(revoked):
         words.append(
             f"Only {len(rows)} of {len(revoked):,} are listed: {_ORDER}; `log LOG --type resolution_revoked` lists all."
@@ -388,7 +389,8 @@ def _changes(correction: Correction, found: Sequence[Move]) -> Iterator[Sheet]:
         moved = [f"{name} {when}" for name in names for when in ("before", "after")]
         caption = f"Moved on {board} from log position {correction.first - 1} to {correction.last}"
         if len(rows) > MOST_CHANGES:
-            caption += f": the first {MOST_CHANGES} of {len(rows):,} rows"
+            see = f"`diff LOG @{correction.first - 1} @{correction.last}` prints all"
+            caption += f": the first {MOST_CHANGES} of {len(rows):,} rows; {see}"
         yield Sheet(caption, ["contest", "participant", *moved], rows[:MOST_CHANGES], frozenset(moved))
 
 
@@ -431,7 +433,7 @@ def _moved_times(evidence: Evidence) -> Section:
 
 
 def _listed(caption: str, columns: list[str], rows: list[list[str]], *types: str) -> list[Sheet]:
-    """Return rows about events of these types as a table, the newest of many."""
+    """Return rows about events of these types, in log order if they are many, as a table, the newest of many."""
     if len(rows) > MOST_LISTED:
         see = " and ".join(f"`log LOG --type {each}`" for each in types)
         caption += f": the newest {MOST_LISTED} of {len(rows):,}; {see} {'list' if len(types) > 1 else 'lists'} all"
@@ -441,7 +443,8 @@ def _listed(caption: str, columns: list[str], rows: list[list[str]], *types: str
 def _exclusions(evidence: Evidence) -> Section:
     columns = ["log position", "contest", "participant", "level", "reason", "in force"]
     told = [(each.position, event) for each in evidence.exclusions for event in [_exclusion(each)]]
-    told.sort(key=lambda each: (each[1].contest, LEVELS.index(each[1].level), each[0]))
+    if len(told) <= MOST_LISTED:
+        told.sort(key=lambda each: (each[1].contest, LEVELS.index(each[1].level), each[0]))
     last = {(event.contest, event.participant): position for position, event in sorted(told, key=itemgetter(0))}
     rows = [
         [str(position), event.contest, event.participant, event.level, event.reason,

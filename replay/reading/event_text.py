@@ -158,7 +158,8 @@ def _rescheduling(event: events.QuestionRescheduled) -> str:
 def _prices(event: events.PricesQuoted, outcomes: Outcomes) -> str:
     some = event.quotes[:5]
     prices = "; ".join(f"{quote.question} {_quoted(quote, outcomes(quote.question))}" for quote in some)
-    return f"{event.source}: {shorten(prices, _LONGEST_CHANCES)}"
+    more = f"; and {len(event.quotes) - 5:,} more questions" * (len(event.quotes) > 5)
+    return f"{event.source}: {shorten(prices, _LONGEST_CHANCES)}{more}"
 
 
 def _quoted(quote: events.Quote, names: Sequence[str]) -> str:

@@ -39,6 +39,8 @@ def profit(projections: Projections, contest: str) -> Picture | None:
     ]
     note = "Profit is cash and the value of positions, less net deposits. The lower part is the distance to the peak."
     note += left_out(every, board).replace("first", "best")
+    every_point = sum(map(len, points.values()))
+    note += f" Of {every_point:,} changes of profit, {len(shown):,} are drawn." * (len(shown) < every_point)
     steps = {name: [(point["at"], Decimal(point["profit"])) for point in own] for name, own in points.items()}
     [contest_row] = rows_of(projections, "contests", contest)
     title = _largest_profit(board, steps, currency, so_far=contest_row["state"] == "open")

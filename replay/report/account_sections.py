@@ -13,6 +13,7 @@ from forecast_ledger.replay.report.page_parts import (
     Participant,
     by_participant,
     ends_of,
+    in_table,
     kinds_of,
     row_anchor,
     short_table,
@@ -89,7 +90,7 @@ def _movements(projections: Projections, name: str) -> list[Part]:
         row |= {"outcome": outcomes.get((row["participant"], row["position"])), "cash": row["balance"]}
         row["at"] = f"{row['at'][:10]}\u00a0{row['at'][11:16]}"
     if len(shown) < len(rows):
-        note += f" The last {len(shown)} of {len(rows):,} are shown; the table cash has all of them."
+        note += f" The last {len(shown)} of {len(rows):,} are shown; {in_table('cash')}."
     columns = ("participant", "at", "movement", "question", "outcome", "shares", "price", "amount", "cash")
     kinds = kinds_of(projections, "cash") | {"at": "text", "outcome": "id", "shares": "money", "price": "points"}
     table = short_table(kinds | {"cash": "money"}, shown, columns)
@@ -110,7 +111,7 @@ def accounts(projections: Projections, name: str, anchor: str) -> list[Participa
             each["state"] = _STATES.get(each["status"], each["status"])
             each["question"] = ": ".join(filter(None, (each["question"], titles.get(each["question"]))))
         own.sort(key=lambda each: (-Decimal(each["gain"]), each["position"]))
-        shown, caption = ends_of(own, "positions")
+        shown, caption = ends_of(own, "positions", "positions")
         kinds = kinds_of(projections, "positions") | {"bought_for": "money", "state": "text", "gain": "money"}
         table = short_table(kinds, shown, ("question", "outcome", "bought_for", "state", "gain"))
         section = row_anchor(anchor, "account", number)

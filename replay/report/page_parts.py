@@ -130,8 +130,20 @@ def row_anchor(contest: str, kind: str, number: int) -> str:
     return f"{contest}-{kind}-{number + 1}" if number < MOST_PARTICIPANTS else contest
 
 
-def ends_of(rows: Sequence[Row], noun: str) -> tuple[Sequence[Row], str]:
-    """Return the first and the last few of rows in order, the best first, and a caption for them."""
+def in_table(table: str) -> str:
+    """Say where everything is that a page has only a part of."""
+    return f"forecast-ledger table LOG {table} prints all"
+
+
+def beyond(every: int, noun: str, table: str) -> list[str]:
+    """Say that only the first of the rows of a board have sections of their own, if so."""
+    told = f"Not shown: sections about {noun} after the first {MOST_PARTICIPANTS:,} of {every:,}"
+    return [f"{told}; {in_table(table)}."] * (every > MOST_PARTICIPANTS)
+
+
+def ends_of(rows: Sequence[Row], noun: str, table: str) -> tuple[Sequence[Row], str]:
+    """Return the first and the last few of rows in order, the best first, and a caption that names the whole table."""
     if len(rows) <= 2 * BEST:
         return rows, f"All {noun}, the best first"
-    return [*rows[:BEST], *rows[-BEST:]], f"The best {BEST} and the worst {BEST} {noun}"
+    caption = f"The best {BEST} and the worst {BEST} of {len(rows):,} {noun}; {in_table(table)}"
+    return [*rows[:BEST], *rows[-BEST:]], caption

@@ -38,7 +38,8 @@ MOST_TICKS = 10
 
 def board(projections: Projections, contest: str) -> Picture | None:
     """Scores in the order of the leaderboard, with their intervals."""
-    rows = [row for row in rows_of(projections, "intervals", contest) if row["score_low"] is not None]
+    every = rows_of(projections, "intervals", contest)
+    rows = [row for row in every if row["score_low"] is not None]
     if not rows:
         return None
     columns = ("rank", "participant", "score", "score_low", "score_high", "first")
@@ -66,7 +67,9 @@ def board(projections: Projections, contest: str) -> Picture | None:
     )
     level = percent(projections.facts.contests[contest].opened.rules.level_ppm, 10**6)
     note = f"Points are scores; lines are the {level} intervals of scores if the questions are sampled again."
-    return Picture(board_finding(rows), note + left_out(rows, shown), columns, shown, specification)
+    without = f" {count(len(every) - len(rows), 'row')} of the board without an interval." * (len(every) > len(rows))
+    note += left_out(rows, shown) + without
+    return Picture(board_finding(rows), note, columns, shown, specification)
 
 
 def board_finding(rows: Sequence[Row]) -> str:
@@ -193,6 +196,7 @@ def calibration(projections: Projections, contest: str) -> Picture | None:
         "happened as often as forecast. Lines are 95% Wilson intervals; bars count forecasts. The grey band, of the "
         "table corp_band, is where isotonic regression would put forecasts if they were calibrated."
     )
+    note += f" The table calibration also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
     most = max(row["n"] for row in values)
     return Picture(
         title,

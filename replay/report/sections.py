@@ -25,9 +25,11 @@ from forecast_ledger.replay.report.page_parts import (
     Heading,
     Part,
     Participant,
+    beyond,
     by_participant,
     digits_of,
     ends_of,
+    in_table,
     kinds_of,
     row_anchor,
     short_table,
@@ -82,8 +84,14 @@ def contest_section(
         and (has_board or kind not in FORECAST_CHARTS)
     ]
     people = accounts(projections, name, anchor) if traded else []
+    if traded:
+        left_out += beyond(len(rows_of(projections, "arena_leaderboard", name)), "accounts", "positions")
     if has_board:
         people += _participants(projections, name, anchor)
+        left_out += beyond(len(rows_of(projections, "leaderboard", name)), "participants", "participant_review")
+    if "calibration" in pictures and _says_little("calibration", pictures["calibration"]):
+        few = f"it would be drawn from fewer than {LEAST_FORECASTS} forecasts; {in_table('calibration')}"
+        left_out.append(f"Not shown: {CHARTS['calibration'].words}. Reason: {few}.")
     facts = contest_facts(projections, row)
     if same:
         facts.insert(3, ("Same questions", f"in {listed('', same)}, under other rules"))
@@ -218,7 +226,7 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
             f"{percent(float(row['attainable']))} attainable"
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
-        ends, caption = ends_of(own, "questions")
+        ends, caption = ends_of(own, "questions", "participant_review" if counted else "scores")
         table = _questions(ends, titles, digits, bool(counted))
         found.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
     return found
@@ -266,4 +274,4 @@ def _questions_words(projections: Projections, contest: ContestFacts, scored: in
     if len(asked) <= MOST_LISTED:
         return words
     first, *_, last = asked
-    return f"{words}; from {first} to {last}"
+    return f"{words}; from {first} to {last}; {in_table('questions')}"

@@ -17,7 +17,7 @@ class RefusalSummary:
     ...     summary(InputPlace(line), Refused("id_empty", "id"))
     line 4: id_empty: id: the id is empty; give an id of at least one character
     >>> summary.lines()
-    ['refused: 2 x id_empty; the first 1 are above']
+    ['refused: 2 x id_empty; the first 1 are above, and --errors json prints all']
     """
 
     def __init__(self, tell: OnRefusal, first: int = FIRST) -> None:
@@ -34,5 +34,5 @@ class RefusalSummary:
         """Return a line for each code, if some refusals were not passed on; else none."""
         if all(count <= self._first for count in self.counts.values()):
             return []
-        above = f"; the first {self._first} are above"
+        above = f"; the first {self._first} are above, and --errors json prints all"
         return [f"refused: {count:,} x {code}{above * (count > self._first)}" for code, count in self.counts.items()]

@@ -220,7 +220,10 @@ def test_a_history_that_is_imported_has_the_tables_of_the_one_that_was_received(
     lines.write_text("".join(json.dumps(command | {"received_at": time}) + "\n" for time, command in received))
     result = CliRunner().invoke(main, ["append", str(path), str(lines), "--recorded-at", "received_at"])
     assert result.exit_code == FINDINGS
-    assert result.stderr.splitlines()[-1] == f"refused: {OUT_OF_ORDER} x out_of_order; the first 3 are above"
+    assert (
+        result.stderr.splitlines()[-1]
+        == f"refused: {OUT_OF_ORDER} x out_of_order; the first 3 are above, and --errors json prints all"
+    )
     imported = replay(str(path))
     assert summarize_tables(imported.projections.facts) == summarize_tables(few[0].projections.facts)
     assert imported.checkpoint != few[0].checkpoint  # the rows say that their times are imported

@@ -46,7 +46,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = run("append", here / "season.db", here / "season.jsonl", "--format", "json", code=FINDINGS)
     [counts] = json.loads(result.stdout)
     assert counts["refused"] == 15  # files handed in late that claim to be older
-    assert result.stderr.splitlines()[-1] == "refused: 15 x out_of_order; the first 3 are above"
+    assert (
+        result.stderr.splitlines()[-1]
+        == "refused: 15 x out_of_order; the first 3 are above, and --errors json prints all"
+    )
     return here
 
 

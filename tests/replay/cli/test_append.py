@@ -49,7 +49,10 @@ def test_refusals_are_summed_up_by_code(tmp_path: Path) -> None:
         ["line 1", " malformed"],
         *([f"line {line}", " unknown_question"] for line in (2, 3, 4)),
     ]
-    assert told[4:] == ["refused: 1 x malformed", "refused: 5 x unknown_question; the first 3 are above"]
+    assert told[4:] == [
+        "refused: 1 x malformed",
+        "refused: 5 x unknown_question; the first 3 are above, and --errors json prints all",
+    ]
 
 
 def test_as_json_every_refusal_is_one_object_a_line(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_refusals_are_summed_up_by_code(tmp_path: Path) -> None:
     assert found.exit_code == FINDINGS
     assert found.stderr.count("bad_csv:") == 3
     assert "model-output/team1-a/2026-03-07-team1-a.csv, line 14: bad_csv" in found.stderr
-    assert "refused: 5 x bad_csv; the first 3 are above" in found.stderr
+    assert "refused: 5 x bad_csv; the first 3 are above, and --errors json prints all" in found.stderr
     found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(hub), "--errors", "json")
     told = json.loads(found.stderr.splitlines()[0])
     assert (told["file"], told["line"]) == ("model-output/team1-a/2026-03-07-team1-a.csv", 14)

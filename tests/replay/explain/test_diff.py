@@ -88,6 +88,8 @@ def test_of_many_causes_some_are_named_and_all_are_counted(log: str) -> None:
     found = diff(LogSource(log, as_of=11), 37, "consensus")
     most = max(found.changes, key=lambda change: change.events)
     assert len(most.causes) == CAUSES_SHOWN < most.events
+    told = run("diff", log, "@11", "@37", "--table", "consensus", "--format", "csv").stdout
+    assert f" and {most.events - CAUSES_SHOWN} more" in told
 
 
 def test_a_row_that_is_gone_is_told_as_gone(log: str) -> None:

@@ -102,6 +102,19 @@ def test_what_is_not_carried_over_is_counted() -> None:
         }
 
 
+def test_what_is_too_long_is_cut_and_counted(download: Path) -> None:
+    """The end of a title beyond 10,000 characters, and each tag beyond the first hundred, in order of their names."""
+    tags = str([f"t{number:03}" for number in range(103)])
+    cells = {"Question_Title": "x" * 10_001, "Categories": tags, "Leaderboard_Tags": ""}
+    rewrite(download / "question_data.csv", replacing("501", **cells))
+    with ticking() as ledger:
+        left_out = import_into(ledger, "metaculus", download).left_out
+        found = question(ledger, "501")
+    assert left_out["the end of a title of more than 10,000 characters"] == 1
+    assert left_out["a tag beyond the first 100"] == 3
+    assert (found.title, found.tags) == ("x" * 10_000, tuple(f"t{number:03}" for number in range(100)))
+
+
 def test_forecasts_on_questions_without_an_answer_lack_their_last_cell(download: Path) -> None:
     """Metaculus writes `PDF at Resolution` only beside an answer; a row that lacks more is refused."""
     lines = (download / FORECASTS).read_text(encoding="utf-8").splitlines()

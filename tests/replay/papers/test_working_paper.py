@@ -404,6 +404,7 @@ def test_a_revocation_that_a_sealed_board_rests_on_is_listed_first(
     assert [row[1] for row in found.sheets[0].rows] == ["rain", "b"]
     assert any(each.startswith("Only 2 of 3 are listed: ") and "log LOG --type" in each for each in found.words)
     assert any(each.startswith("Only 1 of 3 corrections") for each in found.words)
+    assert "No rank, prize or total differs in the corrections that were followed." in found.words
 
 
 def test_annulments_and_moved_times_are_listed(tmp_path: Path) -> None:
@@ -431,6 +432,15 @@ def test_long_lists_say_how_many_there_are_and_how_to_see_them(tmp_path: Path, m
     [found] = section(paper_of(written(tmp_path / "log.db", story)), "Questions that were annulled").sheets
     assert [row[1] for row in found.rows] == ["c"]
     assert found.caption == "Annulments: the newest 1 of 3; `log LOG --type question_annulled` lists all"
+    story = [
+        contest(),
+        *(exclusion(participant=who, level=level) for who, level in (("ada", "hidden"), ("bob", "no_prize"))),
+    ]
+    [found] = section(paper_of(written(tmp_path / "exclusions.db", story)), "Exclusions").sheets
+    assert ([row[2] for row in found.rows], found.caption.startswith("Exclusions: the newest 1 of 2;")) == (
+        ["bob"],
+        True,
+    )
 
 
 def test_exclusions_are_listed_by_level(tmp_path: Path) -> None:

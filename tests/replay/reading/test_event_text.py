@@ -93,6 +93,15 @@ NAMED: dict[str, tuple[events.AnyEvent, str]] = {
         ),
         "feed: mayor north none, south 0.24, west none; wind 0.000000001, 0.000000002",
     ),
+    "many prices": (
+        events.PricesQuoted(
+            at=0,
+            source="feed",
+            quoted_at=0,
+            quotes=tuple(events.Quote(question=f"q{n}", prices=(10**9, 0)) for n in range(1_007)),
+        ),
+        "feed: q0 1, 0; q1 1, 0; q2 1, 0; q3 1, 0; q4 1, 0; and 1,002 more questions",
+    ),
     "bids and asks": (
         events.PricesQuoted(
             at=0,

@@ -21,6 +21,7 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.report import account_charts, page_parts, sections
 from forecast_ledger.replay.report.account_sections import account_parts, accounts
 from forecast_ledger.replay.report.board_sections import _scale
 from forecast_ledger.replay.report.charts import CHARTS
@@ -171,6 +172,45 @@ def test_long_boards_are_shown_whole_and_pictures_say_what_they_leave_out(log: A
     assert sum(each.startswith("contest-1-participant") for each in page.ids) == 2 * 60
     assert "The first 40 of 60 are shown." in text
     assert "The first 20 of 60 are shown." in text
+
+
+def test_what_a_page_leaves_out_is_counted_with_the_command_that_prints_it(
+    log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Questions of a participant between the best and the worst, questions of a long list, sections, a picture."""
+    for module in (page_parts, sections):
+        monkeypatch.setattr(module, "MOST_PARTICIPANTS", 2)
+    monkeypatch.setattr(sections, "MOST_LISTED", 2)
+    monkeypatch.setattr(page_parts, "BEST", 1)
+    report(log(crowd(["ada", "bob", "cy"])), tmp_path / "page.html")
+    words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
+    whole = "forecast-ledger table LOG participant_review prints all"
+    assert f"The best 1 and the worst 1 of 3 questions; {whole}" in words
+    assert f"Not shown: sections about participants after the first 2 of 3; {whole}." in words
+    assert "3: 3 resolved; from q0 to q2; forecast-ledger table LOG questions prints all" in words
+    few = "it would be drawn from fewer than 5 forecasts; forecast-ledger table LOG calibration prints all"
+    assert f"Not shown: how often what was forecast happened. Reason: {few}." in words
+
+
+def test_the_command_for_a_picture_says_what_the_picture_leaves_out(log: Any, tmp_path: Path) -> None:
+    """The picture itself has no words besides the names and numbers."""
+    path = log(crowd([f"p{number}" for number in range(60)]))
+    done = run("plot", path, "coverage", str(tmp_path / "coverage.svg"))
+    assert "The first 40 of 60 are shown." in done.stderr
+    done = run("plot", path, "calibration", str(tmp_path / "calibration.svg"))
+    assert "The table calibration also has 60 others." in done.stderr
+
+
+def test_a_line_of_which_some_points_are_drawn_says_so(
+    log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the number of all; each line has its last point."""
+    whole = plot(log("arena-week"), "profit", tmp_path / "profit.json", contest="week-1")
+    monkeypatch.setattr(account_charts, "MOST_POINTS", 2)
+    few = plot(tmp_path / "season.db", "profit", tmp_path / "profit.json", contest="week-1")
+    assert f"Of {len(whole.rows)} changes of profit, {len(few.rows)} are drawn." in few.note
+    assert len(few.rows) < len(whole.rows)
+    assert "are drawn" not in whole.note
 
 
 def test_a_scale_leaves_out_a_tenth_of_the_numbers_that_would_leave_the_others_no_room() -> None:
