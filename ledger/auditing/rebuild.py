@@ -30,9 +30,10 @@ from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, read_fixed
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
-from forecast_ledger.ledger.model.answers import ABOVE, BELOW
+from forecast_ledger.ledger.model.answers import ABOVE, BELOW, exact_shares
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import AnyEvent
+from forecast_ledger.ledger.model.mismatch import share_text
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, RuleSet
 
 # The details of a command that its events do not record, by command type; with them, its digest cannot be rebuilt.
@@ -40,7 +41,7 @@ LOST_DETAILS: dict[str, str] = {
     "open_question": "levels beyond nine decimals; bounds below 1e-60, which count as 0; "
     "instants of a date question beyond µs",
     "submit_forecast": "decimals beyond the unit of its numbers; the difference between the sum of probabilities and 1",
-    "resolve_question": "decimals of payouts beyond nine, even if one payout is 1; a value below 1e-60; "
+    "resolve_question": "decimals of payouts beyond nine, and their sum, even if one payout is 1; a value below 1e-60; "
     "an instant beyond µs",
     "open_contest": "decimals of pool and payable_unit beyond six; the day of the week on which a cohort starts",
     "add_question": "decimals of weights beyond six",
@@ -202,10 +203,10 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: TextLooku
     if event.value in {BELOW, ABOVE}:
         value, dated, answers = None, False, [{"outcome": event.value}]
     elif event.payouts:
-        answers = [{"payouts": _current_payouts(event.payouts, event.question, state)}]
+        answers = [{"payouts": _current_payouts(event.payouts, event.payout_unit, event.question, state)}]
     elif 0 <= event.outcome < len(outcomes):
         alone = tuple(PROBABILITY * (index == event.outcome) for index in range(len(outcomes)))
-        whole = _current_payouts(alone, event.question, state)
+        whole = _current_payouts(alone, 0, event.question, state)
         answers = [{"outcome": outcomes[event.outcome]}, {"payouts": whole}]
     elif outcomes:
         answers = [{"outcome": str(event.outcome)}]
@@ -221,10 +222,11 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: TextLooku
     yield CommandReading(variants[0], variants, lossy=bool(outcomes) or dated or value == 0)
 
 
-def _current_payouts(payouts: tuple[int, ...], question: str, state: State) -> dict[str, Any]:
+def _current_payouts(payouts: tuple[int, ...], unit: int, question: str, state: State) -> dict[str, Any]:
     """Return payouts by outcome, without those of 0 for outcomes that were removed."""
-    by_name, current = by_outcome(payouts, outcomes_of(question, state)), current_outcomes_of(question, state)
-    return {name: share for name, share in by_name.items() if share or name in current}
+    names, current = by_outcome(payouts, outcomes_of(question, state)), current_outcomes_of(question, state)
+    shares = zip(names, exact_shares(payouts, unit), strict=True)
+    return {name: share_text(share) for name, share in shares if share or name in current}
 
 
 def _annul_question(event: events.QuestionAnnulled, _: State, __: TextLookup) -> Iterator[CommandReading]:

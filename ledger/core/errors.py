@@ -98,8 +98,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "give a value for every edge of a bin, every level, or every outcome",
     ),
     "not_summing_to_one": (
-        "the sum of the probabilities differs from 1 by more than 0.000001",
-        "give probabilities that sum to 1",
+        "the sum of the probabilities or payouts differs from 1 by more than 0.000001",
+        "give probabilities or payouts that sum to 1",
     ),
     "decreasing": ("the values of the cdf or the quantiles decrease", "give them in increasing order"),
     "open_end_needed": (

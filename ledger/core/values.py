@@ -24,6 +24,7 @@ else:  # the types that a JSON decoder uses: a number keeps its decimal digits, 
 PROBABILITY = 10**9  # units in 1: probabilities, prices
 CUMULATIVE = 10**10  # units in 1: the cumulative probabilities of a numeric forecast
 MONEY = 10**6  # units in 1: money, shares
+MOST_PAYOUT_UNITS = 2 * 10**9  # units in 1: payouts; more than the sum of any payouts in 1e-9 that counts as 1
 MOST_SPOTS = 365  # instants that count of one question in a contest
 LARGEST_SPOT_WEIGHT = 100  # so all weights together are fewer than the days of a century
 WEIGHT = 10**6  # units in 1: a question's weight in a contest
@@ -49,8 +50,10 @@ MOST_WRITTEN_DECIMALS = 1_000  # decimals of a number as it is written
 LARGEST_NUMBER = Decimal("1e30")  # as it is written
 _WHOLE = 10**30
 _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
+WRITTEN_FRACTION = "[0-9]{1,20}/[1-9][0-9]{0,19}"
 WRITTEN_NUMBER = r"[+-]?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,9})?"
 _DECIMAL = re.compile(WRITTEN_NUMBER, re.ASCII)
+_WRITTEN_FRACTION = re.compile(WRITTEN_FRACTION)
 _DECIMALS = re.compile(f"{WRITTEN_NUMBER}(?:,{WRITTEN_NUMBER})*", re.ASCII)
 # For numbers of units below 1e30, with at most 60 digits; other numbers are read one by one.
 _COMMON = Context(prec=60, Emax=29, traps=[InvalidOperation, Overflow, Rounded])
@@ -117,6 +120,15 @@ def _converted(given: list[Any]) -> list[Decimal] | None:
         with suppress(InvalidOperation):  # an exponent of absurd size
             return [*map(Decimal, given)]
     return None
+
+
+def is_fraction(value: object) -> bool:
+    """Return whether a value is the text of a fraction of two whole numbers.
+
+    >>> is_fraction("1/3"), is_fraction("1/0"), is_fraction("0.5")
+    (True, False, False)
+    """
+    return isinstance(value, str) and _WRITTEN_FRACTION.fullmatch(value) is not None
 
 
 def read_measure(number: Number, field: str) -> Decimal:

@@ -205,8 +205,10 @@ def _settlement(
     payout = event.payouts[position.outcome] if event.payouts else 0
     if position.outcome == event.outcome:
         payout = values.PROBABILITY
-    proceeds = position.shares * payout // values.PROBABILITY
-    return events.PositionSettled(**_position_fields(event, key, position), payout=payout, proceeds=proceeds)
+    proceeds = position.shares * payout // (event.payout_unit or values.PROBABILITY)
+    return events.PositionSettled(
+        **_position_fields(event, key, position), payout_unit=event.payout_unit, payout=payout, proceeds=proceeds
+    )
 
 
 def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[events.AnyEvent]:

@@ -1,8 +1,9 @@
 """Distributions: convert the numbers of a forecast to integers, and check them against the question."""
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
@@ -10,6 +11,7 @@ from forecast_ledger.ledger.deciding.numeric_ranges import is_countable
 from forecast_ledger.ledger.deciding.state import QuestionState
 from forecast_ledger.ledger.model import commands, events
 
+_Chance = TypeVar("_Chance")
 TOLERANCE = values.PROBABILITY // 10**6  # the largest difference between a sum of probabilities and 1
 NOT_COUNTABLE = f"it is more than {values.LARGEST_MEASURE:,} units of the question's last decimal"
 
@@ -37,27 +39,26 @@ def read_distribution(
     if probability is not None:
         return "probability", values.read_probability(probability, "probability")
     if probabilities is not None:
-        return "probabilities", outcome_probabilities(probabilities, "probabilities")
+        return "probabilities", outcome_probabilities(probabilities)
     if cdf is not None:
         return "cdf", values.read_each_fixed(cdf, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE)
     decimals = 0 if question is None or question.range is None else question.range.decimals
     return "quantiles", values.read_measures(quantiles or (), 10**decimals, "quantiles")
 
 
-def outcome_probabilities(given: dict[str, Any], field: str) -> dict[str, int]:
+def outcome_probabilities(given: dict[str, Any]) -> dict[str, int]:
     """Return probabilities by outcome, 1e-9. Refuses: out_of_range."""
     unit = values.PROBABILITY
     try:
-        return dict(zip(given, values.read_each_fixed(given.values(), unit, field, 0, unit), strict=True))
+        return dict(zip(given, values.read_each_fixed(given.values(), unit, "probabilities", 0, unit), strict=True))
     except Refused:  # name the outcome
-        return {name: values.read_probability(chance, f"{field}.{name}") for name, chance in given.items()}
+        return {name: values.read_probability(chance, f"probabilities.{name}") for name, chance in given.items()}
 
 
-def normalized(chances: dict[str, int], outcomes: tuple[str, ...], field: str = "probabilities") -> tuple[int, ...]:
-    """Return probabilities or payouts, 1e-9, in the question's order of outcomes, so that they sum to exactly 1.
+def check_outcomes(chances: Mapping[str, _Chance], outcomes: Sequence[str], field: str) -> list[_Chance]:
+    """Return probabilities or payouts in the question's order of outcomes.
 
-    The difference between their sum and 1, at most 1e-6, is added to the largest; to the first of several that are
-    equal. Refuses, first that applies: unknown_outcome, wrong_length, not_summing_to_one.
+    Refuses, first that applies: unknown_outcome, wrong_length.
     """
     names = frozenset(outcomes)
     for outcome in chances:
@@ -65,11 +66,20 @@ def normalized(chances: dict[str, int], outcomes: tuple[str, ...], field: str = 
             raise Refused("unknown_outcome", field, outcome)
     if len(chances) != len(outcomes):
         raise Refused("wrong_length", field, None, f"{field} must have every outcome")
-    row = [chances[outcome] for outcome in outcomes]
+    return [chances[outcome] for outcome in outcomes]
+
+
+def normalized(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[int, ...]:
+    """Return probabilities, 1e-9, in the question's order of outcomes, so that they sum to exactly 1.
+
+    The difference between their sum and 1, at most 1e-6, is added to the largest; to the first of several that are
+    equal. Refuses, first that applies: unknown_outcome, wrong_length, not_summing_to_one.
+    """
+    row = check_outcomes(chances, outcomes, "probabilities")
     missing = values.PROBABILITY - sum(row)
     if abs(missing) > TOLERANCE:
         total = values.format_fixed(sum(row), values.PROBABILITY)
-        raise Refused("not_summing_to_one", field, total)
+        raise Refused("not_summing_to_one", "probabilities", total)
     row[row.index(max(row))] += missing
     return tuple(row)
 

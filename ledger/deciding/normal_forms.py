@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.deciding.contests import start_of
 from forecast_ledger.ledger.deciding.distributions import TOLERANCE, outcome_probabilities
+from forecast_ledger.ledger.deciding.payouts import normal_payouts
 from forecast_ledger.ledger.deciding.state import QuestionState, State
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.canonical import normal_content
@@ -88,8 +89,8 @@ def _restated(command: commands.RestateForecasts, question: QuestionState | None
 
 
 def _adding_up(given: dict[str, Any], question: QuestionState) -> dict[str, Decimal]:
-    """Return probabilities or payouts as they are recorded: the largest, the first of equals, takes what is missing."""
-    chances = outcome_probabilities(given, "probabilities")
+    """Return probabilities as they are recorded: the largest, the first of equals, takes what is missing."""
+    chances = outcome_probabilities(given)
     missing = values.PROBABILITY - sum(chances.values())
     names = [outcome for outcome in question.outcomes if outcome in chances]
     if abs(missing) <= TOLERANCE and names:
@@ -101,7 +102,7 @@ def _answer(command: commands.ResolveQuestion, question: QuestionState | None) -
     if question is None:
         return {}
     if command.payouts is not None:
-        return {"payouts": _adding_up(command.payouts, question)}
+        return {"payouts": normal_payouts(command.payouts)}
     if command.value is not None and question.kind == "date":
         return {"value": values.read_seconds(command.value, "value")}
     return {}

@@ -1,11 +1,12 @@
 """Decide the commands of questions, forecasts and resolutions."""
 
 from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.deciding import distributions, numeric_ranges
+from forecast_ledger.ledger.deciding import distributions, numeric_ranges, payouts
 from forecast_ledger.ledger.deciding.numeric_ranges import is_countable, is_possible, numeric_range
 from forecast_ledger.ledger.deciding.stamps import after_forecasts
 from forecast_ledger.ledger.deciding.state import Decide, Evolve, QuestionState, State, Write, instants, to_standing
@@ -152,7 +153,7 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     known = state.questions.get(command.question)
     read = values.read_seconds if known is not None and known.kind == "date" else values.read_measure
     value = None if command.value is None else read(command.value, "value")
-    shares = distributions.outcome_probabilities(command.payouts or {}, "payouts")
+    shares = payouts.read_payouts(command.payouts or {})
     question = state.question(command.question)
     known_at = min(at, question.closes_at) if command.known_at is None else values.read_instant(command.known_at)
     answers = (command.outcome is not None) + (command.payouts is not None)
@@ -160,15 +161,15 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     takes_value = question.range is not None and beyond is None
     if (answers, value is not None) != (not takes_value, takes_value):
         raise Refused("wrong_resolution", "question", command.question)
-    payouts: tuple[int, ...] = ()
+    paid, unit = tuple[int, ...](), 0
     if question.range is not None and beyond is not None:
         outcome = _beyond(command.outcome or "", beyond, question)
     elif question.range is not None and value is not None:
         outcome = _outcome_on_range(value, question, question.range)
     elif command.payouts is not None:
-        current = distributions.normalized(shares, question.current, "payouts")
-        by_name = dict(zip(question.current, current, strict=True))
-        outcome, payouts = _split_payouts(tuple(by_name.get(name, 0) for name in question.outcomes))
+        by_name = dict(zip(question.current, payouts.paid_outcomes(shares, question.current), strict=True))
+        every = [by_name.get(name, Fraction(0)) for name in question.outcomes]
+        outcome, paid, unit = payouts.recorded_payouts(every)
     elif command.outcome in question.current:
         outcome = question.outcomes.index(command.outcome)
     else:
@@ -181,7 +182,13 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
         raise Refused("wrong_order_of_instants", "known_at", command.known_at)
     text = _answer_text(value, command, question)
     return events.QuestionResolved(
-        at=at, question=command.question, outcome=outcome, value=text, known_at=known_at, payouts=payouts
+        at=at,
+        question=command.question,
+        outcome=outcome,
+        value=text,
+        known_at=known_at,
+        payout_unit=unit,
+        payouts=paid,
     )
 
 
@@ -215,13 +222,6 @@ def _answer_text(value: Decimal | None, command: commands.ResolveQuestion, quest
     if question.kind == "date":
         return values.format_instant(int(value.scaleb(6, WIDE)))
     return values.exact_text(value)
-
-
-def _split_payouts(payouts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """Return the only outcome that is paid, and no payouts; or -1, and the payouts."""
-    if values.PROBABILITY in payouts:
-        return payouts.index(values.PROBABILITY), ()
-    return -1, payouts
 
 
 def annul_question(command: commands.AnnulQuestion | commands.CancelMarket, state: State) -> events.QuestionAnnulled:

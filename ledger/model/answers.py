@@ -1,7 +1,10 @@
-"""Answers on a range: their names beyond its ends, and the numbers that stand for dates.
+"""Answers: names beyond the ends of a range, numbers that stand for dates, and shares of outcomes.
 
 A date question counts seconds since the epoch, as Metaculus's data downloads do, and records its answer as an instant.
 """
+
+from collections.abc import Iterable
+from fractions import Fraction
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
@@ -18,6 +21,20 @@ def named_outcome(value: str, span: NumericRange) -> int | None:
     (5, None)
     """
     return {BELOW: 0, ABOVE: max(span.bins, 1) + 1}.get(value)
+
+
+def exact_share(payout: int, payout_unit: int) -> Fraction:
+    """Return a recorded payout as a part of 1. payout_unit: of its event.
+
+    >>> exact_share(250_000_000, 0), exact_share(1, 3)
+    (Fraction(1, 4), Fraction(1, 3))
+    """
+    return Fraction(payout, payout_unit or values.PROBABILITY)
+
+
+def exact_shares(payouts: Iterable[int], payout_unit: int) -> tuple[Fraction, ...]:
+    """Return `exact_share` of each payout of an event."""
+    return tuple(exact_share(payout, payout_unit) for payout in payouts)
 
 
 def number_of_answer(kind: QuestionKind, span: NumericRange | None, value: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from fractions import Fraction
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -240,6 +241,19 @@ def _by_id(value: Any, name: str) -> dict[str, Decimal]:
         raise
 
 
+def _or_fractions(convert: _Convert) -> _Convert:
+    """Return the function for an object of numbers, of which some may be fractions: these in their lowest terms."""
+
+    def convert_items(value: Any, name: str) -> dict[str, Any]:
+        if type(value) is not dict:
+            raise Refused("malformed", name, value, "not an object of ids and numbers")
+        fractions = {outcome: part for outcome, part in value.items() if values.is_fraction(part)}
+        decimals: dict[str, Any] = convert({key: part for key, part in value.items() if key not in fractions}, name)
+        return decimals | {_id(outcome, name): str(Fraction(part)) for outcome, part in fractions.items()}
+
+    return convert_items
+
+
 def _array(convert: _Convert) -> _Convert:
     def convert_items(value: Any, name: str) -> list[Any]:
         if type(value) is not tuple and type(value) is not list:
@@ -423,7 +437,7 @@ _ADDED: dict[str, _Convert] = {
     "spot_at": values.read_instant,
     "quantiles": _numbers,
     "attestation": _attestation,
-    "payouts": _by_id,
+    "payouts": _or_fractions(_by_id),
     "starts_at": values.read_instant,
     **dict.fromkeys(["series", "family", "release"], _id),
     "spots": _array(_spot),
@@ -600,7 +614,8 @@ _LARGEST_UNITS = 10**60
 # Fields whose normal form differs from the canonical one, by name.
 _NORMAL_BY_NAME: dict[str, _Convert] = {
     **dict.fromkeys(["probability"], _units(values.PROBABILITY)),
-    **dict.fromkeys(["probabilities", "payouts"], _units_by_id(values.PROBABILITY)),
+    "probabilities": _units_by_id(values.PROBABILITY),
+    "payouts": _or_fractions(_units_by_id(values.PROBABILITY)),
     "cdf": _units_of_each(values.CUMULATIVE),
     "pool": _or_none(_units(values.MONEY)),
     **dict.fromkeys(["payable_unit", "amount"], _units(values.MONEY)),

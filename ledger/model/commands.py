@@ -29,6 +29,7 @@ from forecast_ledger.ledger.model.forms import (
     LongText,
     Measure,
     PayableUnit,
+    Payout,
     Pool,
     Preset,
     Probability,
@@ -216,14 +217,15 @@ class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"
 
     A numeric answer on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below. An answer beyond an
     open end is an outcome of its own, which can be given by name: `below_lower_bound` or `above_upper_bound`. An answer
-    beyond a closed end is refused.
+    beyond a closed end is refused. Payouts whose sum differs from 1 by at most 0.000001 are divided by their sum: those
+    of 0.333333333 for each of three outcomes are thirds.
     """
 
     question: Id
     outcome: str | None = None
     value: Quantity | None = None
     known_at: Instant | None = None
-    payouts: dict[Id, Probability] | None = None
+    payouts: dict[Id, Payout] | None = None
 
 
 class AnnulQuestion(Command, frozen=True, kw_only=True, tag="annul_question"):

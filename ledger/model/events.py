@@ -114,6 +114,7 @@ class QuestionResolved(Event, frozen=True, kw_only=True, tag="question_resolved.
     outcome: int
     value: str = ""
     known_at: int
+    payout_unit: int = 0
     payouts: tuple[int, ...] = ()
 
 
@@ -375,6 +376,7 @@ class PositionSettled(PositionEvent, frozen=True, kw_only=True, tag="position_se
 
     shares: int
     cost: int
+    payout_unit: int = 0
     payout: int
     proceeds: int
 

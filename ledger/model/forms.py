@@ -66,6 +66,14 @@ _PROBABILITY = _decimal(
     (0, values.PROBABILITY),
     _SHARE_OF_ONE,
 )
+_PAYOUT = _form(
+    "Payout",
+    "a Probability, or a fraction of two whole numbers from 0 to 1 as text, such as 1/3, which is exact",
+    _SHARE_OF_ONE,
+    **(_DECIMAL | {"pattern": f"^({values.WRITTEN_NUMBER}|{values.WRITTEN_FRACTION})$"}),
+    minimum=FORMS["Probability"]["minimum"],
+    maximum=FORMS["Probability"]["maximum"],
+)
 _CUMULATIVE = _decimal(
     "Cumulative",
     "a number from 0 to 1, rounded to 10 decimals",
@@ -156,6 +164,7 @@ if TYPE_CHECKING:  # the types that a caller may pass
     Measure = Number
     Quantity = Number
     Probability = Number
+    Payout = Number
     Cumulative = Number
     QuantileLevel = Number
     Weight = Number
@@ -186,6 +195,7 @@ else:  # the types that a decoder returns
     Measure = Annotated[values.Number, _MEASURE]
     Quantity = Annotated[values.Number, _QUANTITY]
     Probability = Annotated[values.Number, _PROBABILITY]
+    Payout = Annotated[values.Number, _PAYOUT]
     Cumulative = Annotated[values.Number, _CUMULATIVE]
     QuantileLevel = Annotated[values.Number, _QUANTILE_LEVEL]
     Weight = Annotated[values.Number, _WEIGHT]

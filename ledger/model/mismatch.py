@@ -1,6 +1,7 @@
 """Messages of `verify`: what was expected and what was found, in printed units."""
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any
 
 from msgspec import Struct
@@ -72,8 +73,18 @@ def money_text(value: int) -> str:
 
 
 def probability_text(value: int | None) -> str:
-    """Return a probability, price or payout, 1e-9, as decimal text; "none" for None."""
+    """Return a probability or price, 1e-9, as decimal text; "none" for None."""
     return "none" if value is None else decimal_text(value, PROBABILITY)
+
+
+def share_text(share: Fraction) -> str:
+    """Return a payout as a command takes it: a decimal if nine places are exact, else a fraction.
+
+    >>> share_text(Fraction(1, 4)), share_text(Fraction(2, 6))
+    ('0.25', '1/3')
+    """
+    units, over = (share * PROBABILITY).as_integer_ratio()
+    return probability_text(units) if over == 1 else str(share)
 
 
 def instant_text(micros: int) -> str:
@@ -98,6 +109,9 @@ def first_difference(expected: Struct, found: Struct, quantum: int = 1) -> str:
     """
     path, left, right = _differing_part("", expected, found)
     name = path.rpartition(".")[2].partition("[")[0]
+    if name in {"payout", "payouts"} and type(left) is type(right) is int:
+        unit = getattr(expected, "payout_unit", 0) or PROBABILITY
+        return mismatch(f"{path} {share_text(Fraction(left, unit))}", share_text(Fraction(right, unit)))
     return mismatch(f"{path} {field_text(name, left, quantum)}", field_text(name, right, quantum))
 
 

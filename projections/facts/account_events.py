@@ -5,14 +5,17 @@ does not exist raises KeyError.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.answers import exact_share, exact_shares
 from forecast_ledger.ledger.model.trading_rules import bet_cap
 from forecast_ledger.projections.facts.accounts import Account, Attempt, Holding, Ruling, Trade
 from forecast_ledger.projections.facts.columns import Facts
 
+_PAID, _LOST = Fraction(1), Fraction(0)
 EndingEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
 
 
@@ -125,7 +128,8 @@ def _traded(facts: Facts, position: int, event: events.SharesBought | events.Sha
 def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
     code = facts.question_codes.codes[event.question]
     outcomes = range(len(facts.questions[code].outcomes))
-    facts.books.payouts[code] = event.payouts or tuple(PROBABILITY * (i == event.outcome) for i in outcomes)
+    paid = exact_shares(event.payouts, event.payout_unit)
+    facts.books.payouts[code] = paid or tuple(_PAID if i == event.outcome else _LOST for i in outcomes)
     facts.books.rulings.append(Ruling(position, event.at, code, facts.books.payouts[code]))
 
 
@@ -155,7 +159,8 @@ def _ended(facts: Facts, position: int, event: EndingEvent) -> None:
     holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
     price, fee = None, 0
     if isinstance(event, events.PositionSettled):
-        kind, cash, price = "settled", event.proceeds, event.payout
+        kind, cash = "settled", event.proceeds
+        price = PROBABILITY * exact_share(event.payout, event.payout_unit)
     elif isinstance(event, events.PositionRefunded):
         kind, cash = "refunded", event.cost
     else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Corrupt
@@ -13,7 +14,9 @@ from forecast_ledger.projections.facts.quotes import LastQuote, Quotes
 EXTERNAL_KINDS = frozenset({"granted", "deposited", "withdrawn"})
 ENDING_KINDS = frozenset({"settled", "refunded", "voided"})
 AccountKey = tuple[str, str]  # contest, participant
-AccountChange = tuple[int, int, int, int, int, int, int | None, int]  # the fields of a Movement from `question` on
+AccountChange = tuple[
+    int, int, int, int, int, int, Fraction | int | None, int
+]  # the fields of a Movement from `question` on
 LARGEST_SUM = 2**62  # 1e-6; no account that follows the rules reaches it
 FINE_PER_MICRO = PROBABILITY  # units of 1e-15, in which postings are counted, in one of 1e-6
 
@@ -24,7 +27,8 @@ class Movement(NamedTuple):
     at: the instant from which it counts, µs: the latest of the event's, of that of the account's movement before it,
     and of that from which the quote of a trade is known.
     number: of the position, 0 if none. question: code, -1 if none. cash, shares, cost: the change of each; cost is the
-    amount paid for the shares held, without fees. price: of a share, 1e-9, if shares were sold or settled, else None.
+    amount paid for the shares held, without fees. price: of a share, 1e-9, exact, if shares were sold or settled, else
+    None.
     fee: the part of the cash that is a fee, above 0 if it was paid and below 0 if it was given back.
     """
 
@@ -38,7 +42,7 @@ class Movement(NamedTuple):
     cash: int
     shares: int
     cost: int
-    price: int | None
+    price: Fraction | int | None
     fee: int = 0
 
     @property
@@ -103,12 +107,12 @@ class Attempt(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """A ruling on a question: the payout of a share of each outcome, 1e-9; () if it is annulled or revoked."""
+    """A ruling on a question: the payout of a share of each outcome; () if it is annulled or revoked."""
 
     position: int
     at: int
     question: int
-    payouts: tuple[int, ...]
+    payouts: tuple[Fraction, ...]
 
 
 @dataclass(slots=True)
@@ -146,9 +150,9 @@ class Books:
     attempts: list[Attempt] = field(default_factory=list)
     refusals: list[tuple[int, events.LegRefused]] = field(default_factory=list)
     failures: list[tuple[int, events.CallFailed]] = field(default_factory=list)
-    payouts: dict[int, tuple[int, ...]] = field(default_factory=dict)  # of settled questions, 1e-9 by outcome
+    payouts: dict[int, tuple[Fraction, ...]] = field(default_factory=dict)  # of settled questions, by outcome
     rulings: list[Ruling] = field(default_factory=list)
-    sealed: dict[str, dict[int, tuple[int, ...]]] = field(
+    sealed: dict[str, dict[int, tuple[Fraction, ...]]] = field(
         default_factory=dict
     )  # by contest: payouts when it was finalized
     closed: dict[int, int] = field(default_factory=dict)  # question -> its early close, µs
@@ -157,8 +161,8 @@ class Books:
     ends: dict[int, Movement] = field(default_factory=dict)  # by log position: settlements, refunds and voided trades
     clock: int = -(2**63)  # the latest instant that any event claims, µs
 
-    def payouts_of(self, contest: str, question: int) -> tuple[int, ...] | None:
-        """Return the payout of a share of each outcome, 1e-9, or None if the question is not resolved.
+    def payouts_of(self, contest: str, question: int) -> tuple[Fraction, ...] | None:
+        """Return the payout of a share of each outcome, or None if the question is not resolved.
 
         The payouts of a finalized contest are those at its finalization.
         """
@@ -203,12 +207,13 @@ class Posting(NamedTuple):
 def postings(movement: Movement) -> Iterator[Posting]:
     """Yield the postings of a movement; they sum to 0 and none is 0.
 
-    The house pays the exact worth of shares; the part that rounding down withholds is posted as rounding.
+    The house pays the worth of shares, exact but for less than 1e-15; the part that rounding down withholds is posted
+    as rounding.
     """
     contest, participant = movement.key
     cash, cost = movement.cash * FINE_PER_MICRO, movement.cost * FINE_PER_MICRO
     fee = movement.fee * FINE_PER_MICRO
-    exact = cash + fee if movement.price is None else -movement.shares * movement.price
+    exact = cash + fee if movement.price is None else -int(movement.shares * movement.price)
     counterparty = "external" if movement.kind in EXTERNAL_KINDS else "house"
     for account, owner, amount in (
         ("cash", participant, cash),

@@ -1,6 +1,7 @@
 """The facts of a log as columns: one table for each kind of fact, ids as integer codes."""
 
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,7 +131,7 @@ class Settlement(NamedTuple):
     """A resolution, annulment or revocation; question: code.
 
     outcome, known_at: -1 and the scheduled close if it is an annulment or revocation. value: exact decimal text of a
-    numeric answer. settles: False for a revocation. payouts: what a share of each outcome is paid, 1e-9, if no single
+    numeric answer. settles: False for a revocation. payouts: what a share of each outcome is paid, if no single
     outcome happened.
     """
 
@@ -140,7 +141,7 @@ class Settlement(NamedTuple):
     known_at: int
     value: str = ""
     settles: bool = True
-    payouts: tuple[int, ...] = ()
+    payouts: tuple[Fraction, ...] = ()
 
 
 class OutcomeChange(NamedTuple):
@@ -296,8 +297,8 @@ class Status(NamedTuple):
 
     opens_at, closes_at: as last scheduled, µs. bins: 0 unless numeric. closed_at: µs, the early close, else the
     scheduled one. outcome: index, -1 if there is none. known_at: µs, the scheduled close if there is no outcome.
-    values: exact decimal text of numeric answers. payouts: what a share of each outcome is paid, 1e-9, of questions
-    that no single outcome settles; () for others.
+    values: exact decimal text of numeric answers. payouts: what a share of each outcome is paid, of questions that no
+    single outcome settles; () for others.
     """
 
     opens_at: Int64Array
@@ -307,7 +308,7 @@ class Status(NamedTuple):
     outcome: Int64Array
     known_at: Int64Array
     values: list[str]
-    payouts: list[tuple[int, ...]]
+    payouts: list[tuple[Fraction, ...]]
 
     def of(self, rows: Int64Array) -> "Status":
         """Return the status of the questions at these indices."""

@@ -22,6 +22,7 @@ from forecast_ledger.ledger.core.values import (
     LONGEST_PERIOD,
     MOST_BINS,
     MOST_DECIMALS,
+    MOST_PAYOUT_UNITS,
     MOST_SPOTS,
     MOST_WRITTEN_DECIMALS,
     PROBABILITY,
@@ -166,7 +167,10 @@ def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
     elif span is not None and not _countable(event.value, span):
         bound = f" within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
         yield mismatch(f"a plain number{bound} as the answer", short_repr(event.value))
-    if event.payouts and (len(event.payouts) != outcomes or not _chances(event.payouts)):
+    if not 0 <= event.payout_unit <= MOST_PAYOUT_UNITS:
+        yield mismatch(f"a unit of payouts from 0 to {MOST_PAYOUT_UNITS}", short_repr(event.payout_unit))
+    most = event.payout_unit or PROBABILITY
+    if event.payouts and (len(event.payouts) != outcomes or not all(0 <= each <= most for each in event.payouts)):
         yield mismatch(f"{outcomes} payouts from 0 to 1", short_reprs(event.payouts))
     if event.known_at < question.opens_at:
         yield mismatch(

@@ -1,6 +1,7 @@
 """Reading the facts of a log: events are checked and filed as columns."""
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from itertools import chain, compress
 from operator import attrgetter
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.answers import exact_shares
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
@@ -133,7 +135,7 @@ def _status(facts: Facts, last: int) -> Status:
     closes_at = int64_array([question.closes_at for question in asked])
     bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
-    values, payouts = [""] * len(bins), list[tuple[int, ...]]([()]) * len(bins)
+    values, payouts = [""] * len(bins), list[tuple[Fraction, ...]]([()]) * len(bins)
     for position, question, at in facts.closings:
         if position <= last:
             closed_at[question] = at
@@ -205,7 +207,8 @@ def _file_settlement(
     code = facts.question_codes.codes[event.question]
     facts.settled.pop(code, None)
     if isinstance(event, events.QuestionResolved):
-        answer = Settlement(position, code, event.outcome, event.known_at, event.value, payouts=event.payouts)
+        paid = exact_shares(event.payouts, event.payout_unit)
+        answer = Settlement(position, code, event.outcome, event.known_at, event.value, payouts=paid)
     else:
         annuls = isinstance(event, events.QuestionAnnulled)
         answer = Settlement(position, code, -1, facts.questions[code].closes_at, settles=annuls)

@@ -1,8 +1,10 @@
 """The numbers of forecasts as kernels read them: one column, in blocks that fit in a processor's cache."""
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
+from math import lcm
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -20,7 +22,7 @@ class Numbers(NamedTuple):
 
     The numbers of a forecast are the `width` numbers from `start` on in `flat`. outcome: index of the outcome that
     happened, -1 with payouts. question: index into spans, values and payouts: the range and the exact text of the
-    answer of each question, and what a share of each outcome is paid, 1e-9, if no single outcome happened.
+    answer of each question, and what a share of each outcome is paid, if no single outcome happened.
     """
 
     flat: Int64Array
@@ -30,7 +32,7 @@ class Numbers(NamedTuple):
     question: Int64Array
     spans: list[NumericRange | None]
     values: list[str]
-    payouts: Sequence[tuple[int, ...]] = ()
+    payouts: Sequence[tuple[Fraction, ...]] = ()
 
     def rows(self, part: slice | Int64Array) -> "Numbers":
         """Return some of the forecasts."""
@@ -41,18 +43,28 @@ class Numbers(NamedTuple):
             question=self.question[part],
         )
 
-    def happened(self) -> Int64Array:
-        """Return, for each number of `columns`, what a share of that outcome is paid, 1e-9: all for what happened.
+    def missed(self) -> Iterator[tuple[Int64Array, Any, int]]:
+        """Yield the forecasts on questions with payouts, question after question, in blocks.
 
-        >>> one = np.array([0])
-        >>> Numbers(np.array([1, 2]), one, one + 2, one - 1, one, [None], [""], [(300_000_000, 700_000_000)]).happened()
-        array([300000000, 700000000])
+        They are their indices, shape (m,); by how much each number differs from what a share of its outcome is paid,
+        Python integers of shape (m, width), which do not wrap; and how many units of these make 1.
+
+        >>> one, half = np.array([0]), Fraction(1, 2)
+        >>> [(rows, missed, unit)] = Numbers(
+        ...     np.array([300_000_000, 700_000_000]), one, one + 2, one - 1, one, [None], [""], [(half, half)]
+        ... ).missed()
+        >>> rows.tolist(), missed.tolist(), unit
+        ([0], [[-200000000, 200000000]], 1000000000)
         """
-        _, begins, place = self.columns()
-        paid = np.where(place == np.repeat(self.outcome, self.width), PROBABILITY, 0)
-        for row in np.flatnonzero(self.outcome < 0).tolist():
-            paid[begins[row] : begins[row] + self.width[row]] = self.payouts[int(self.question[row])]
-        return paid
+        paid = np.flatnonzero(self.outcome < 0)
+        part = self.rows(paid)
+        for rows, table in part.tables(part.question):
+            shares = self.payouts[int(part.question[rows[0]])]
+            unit = lcm(PROBABILITY, *(share.denominator for share in shares))
+            missed = table.astype(object) * (unit // PROBABILITY) - np.array(
+                [int(each * unit) for each in shares], object
+            )
+            yield paid[rows], missed, unit
 
     def numeric_questions(self) -> Iterator[tuple[int, NumericRange]]:
         """Yield the numeric questions that have a forecast here, with their ranges."""

@@ -36,7 +36,7 @@ class Uniform(NamedTuple):
 
     outcomes: the number of outcomes, or of bins for a numeric question. outcome: the index of the outcome that
     happened, -1 with payouts. chance: the probability of that outcome, as numerator and denominator. span, value: for a
-    numeric question, its range and the exact text of its answer. payouts: what a share of each outcome is paid, 1e-9.
+    numeric question, its range and the exact text of its answer. payouts: what a share of each outcome is paid.
     """
 
     outcomes: int
@@ -44,11 +44,11 @@ class Uniform(NamedTuple):
     chance: tuple[int, int]
     span: NumericRange | None = None
     value: str = ""
-    payouts: tuple[int, ...] = ()
+    payouts: tuple[Fraction, ...] = ()
 
-    def paid(self) -> list[int]:
-        """Return what a share of each outcome is paid, 1e-9."""
-        return [*self.payouts] or [PROBABILITY * (each == self.outcome) for each in range(self.outcomes)]
+    def paid(self) -> list[Fraction]:
+        """Return what a share of each outcome is paid."""
+        return [*self.payouts] or [Fraction(each == self.outcome) for each in range(self.outcomes)]
 
 
 class Kernel(NamedTuple):
@@ -81,7 +81,7 @@ def brier(numbers: Numbers) -> Int64Array:
     >>> brier(two).tolist()
     [90000000000]
     """
-    return half_even_many(_squares(numbers), 2 * PROBABILITY**2 // QUANTUM)
+    return _mean_squares(numbers, 2)
 
 
 def brier_sum(numbers: Numbers) -> Int64Array:
@@ -91,7 +91,7 @@ def brier_sum(numbers: Numbers) -> Int64Array:
     >>> brier_sum(two).tolist()
     [180000000000]
     """
-    return half_even_many(_squares(numbers), PROBABILITY**2 // QUANTUM)
+    return _mean_squares(numbers, 1)
 
 
 def brier_mean(numbers: Numbers) -> Int64Array:
@@ -101,7 +101,7 @@ def brier_mean(numbers: Numbers) -> Int64Array:
     >>> brier_mean(Numbers(three, *(np.array([each]) for each in (0, 3, 1, 0)), [None], [""])).tolist()
     [260000000000]
     """
-    return half_even_many(_squares(numbers), PROBABILITY**2 // QUANTUM * numbers.width)
+    return _mean_squares(numbers, numbers.width)
 
 
 def ordered_brier(numbers: Numbers) -> Int64Array:
@@ -119,14 +119,19 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
         chances, begins, place = block.columns()
         upto = np.cumsum(chances)
         upto -= np.repeat(upto[begins] - chances[begins], block.width)
-        missed = upto - _cumulated(block, begins, place)
+        missed = upto - np.where(place >= np.repeat(block.outcome, block.width), PROBABILITY, 0)
         splits = block.width - 1
         whole, rest = np.divmod(missed * missed, np.repeat(splits, block.width))
         carried, rest = np.divmod(np.add.reduceat(rest, begins), splits)
         # 2 (whole + rest / splits) / (PROBABILITY² / QUANTUM), in two steps that fit in 64 bits, the first of them even
         quanta, left = np.divmod(np.add.reduceat(whole, begins) + carried, PROBABILITY**2 // QUANTUM)
         blocks.append(2 * quanta + half_even_many(2 * (left * splits + rest), PROBABILITY**2 // QUANTUM * splits))
-    return _joined(blocks)
+    scores = _joined(blocks)
+    for rows, missed, unit in numbers.missed():
+        squares = np.square(np.cumsum(missed, axis=1)[:, :-1])
+        over = unit**2 * squares.shape[1]
+        scores[rows] = [half_even(2 * QUANTUM * each, over) for each in squares.sum(axis=1).tolist()]
+    return scores
 
 
 def error(numbers: Numbers) -> Int64Array:
@@ -159,32 +164,15 @@ def spherical(numbers: Numbers) -> Int64Array:
     return shares
 
 
-def _cumulated(numbers: Numbers, begins: Int64Array, place: Int64Array) -> Int64Array:
-    """Σ of o up to each number's outcome, in PROBABILITY."""
-    if (numbers.outcome >= 0).all():
-        return np.where(place >= np.repeat(numbers.outcome, numbers.width), PROBABILITY, 0)
-    paid = numbers.happened()
-    upto: Int64Array = np.cumsum(paid)
-    return upto - np.repeat(upto[begins] - paid[begins], numbers.width)
-
-
-def _squares(numbers: Numbers) -> Int64Array:
-    """Σ (p_k - o_k)² in PROBABILITY²."""
-    if (numbers.outcome < 0).any():
-        return _squares_of_shares(numbers)
+def _mean_squares(numbers: Numbers, parts: Int64Array | int) -> Int64Array:
+    """Σ (p_k - o_k)² / parts in 1/QUANTUM, rounded half-even once. parts: shape (n,), or the same for all."""
     hits = numbers.flat[numbers.start + numbers.outcome]
-    total: Int64Array = _lengths(numbers) - 2 * PROBABILITY * hits + PROBABILITY**2
-    return total
-
-
-def _squares_of_shares(numbers: Numbers) -> Int64Array:
-    """Σ (p_k - o_k)² in PROBABILITY², where o may be a share of each outcome."""
-    blocks = []
-    for block in numbers.blocks():
-        chances, begins, _ = block.columns()
-        missed = chances - block.happened()
-        blocks.append(np.add.reduceat(missed * missed, begins))
-    return _joined(blocks)
+    squares = _lengths(numbers) - 2 * PROBABILITY * hits + PROBABILITY**2
+    scores = half_even_many(squares, PROBABILITY**2 // QUANTUM * parts)
+    for rows, missed, unit in numbers.missed():
+        over = unit**2 * int(np.broadcast_to(parts, scores.shape)[rows[0]])
+        scores[rows] = [half_even(QUANTUM * each, over) for each in np.square(missed).sum(axis=1).tolist()]
+    return scores
 
 
 def _lengths(numbers: Numbers) -> Int64Array:
@@ -231,12 +219,12 @@ def _brier_mean_uniform(uniform: Uniform) -> int:
 def _missed(uniform: Uniform) -> Fraction:
     """Σ (1 / K - o_k)²."""
     share = Fraction(1, uniform.outcomes)
-    return sum(((share - Fraction(paid, PROBABILITY)) ** 2 for paid in uniform.paid()), Fraction(0))
+    return sum(((share - paid) ** 2 for paid in uniform.paid()), Fraction(0))
 
 
 def _ordered_uniform(uniform: Uniform) -> int:
     outcomes, paid = uniform.outcomes, accumulate(uniform.paid()[:-1])
-    missed = sum((Fraction(k, outcomes) - Fraction(upto, PROBABILITY)) ** 2 for k, upto in enumerate(paid, 1))
+    missed = sum((Fraction(k, outcomes) - upto) ** 2 for k, upto in enumerate(paid, 1))
     twice, over = Fraction(2 * missed).as_integer_ratio()
     return half_even(twice * QUANTUM, over * (outcomes - 1))
 

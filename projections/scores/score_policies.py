@@ -24,13 +24,13 @@ class Answer(NamedTuple):
     """A question and its answer.
 
     outcome: its index, -1 with payouts. value: the exact text of a numeric answer. payouts: what a share of each
-    outcome is paid, 1e-9, if no single outcome happened.
+    outcome is paid, if no single outcome happened.
     """
 
     question: QuestionOpened
     outcome: int
     value: str
-    payouts: tuple[int, ...] = ()
+    payouts: tuple[Fraction, ...] = ()
 
     def among(self, given: Sequence[int], catch_all: int) -> "Answer":
         """Return the question and its answer among some outcomes, by index: any other counts as the catch-all.
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
         if not self.payouts:
             return Answer(question, given.index(self.outcome) if self.outcome in given else rest, self.value)
         paid = [self.payouts[place] for place in given]
-        paid[rest] += sum(self.payouts) - sum(paid)
+        paid[rest] += sum(self.payouts, Fraction(0)) - sum(paid, Fraction(0))
         return Answer(question, self.outcome, self.value, tuple(paid))
 
 

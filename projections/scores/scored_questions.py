@@ -240,7 +240,7 @@ def question_ruler(contest: Contest, questions: Questions) -> Ruler:
     return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules, questions.spot_weight)
 
 
-def _answer(question: QuestionOpened, outcome: int, value: str, payouts: tuple[int, ...]) -> Answer:
+def _answer(question: QuestionOpened, outcome: int, value: str, payouts: tuple[Fraction, ...]) -> Answer:
     return Answer(question, outcome, number_of_answer(question.kind, question.range, value), payouts)
 
 

@@ -186,8 +186,8 @@ def _trade(facts: Facts, trade: Trade) -> list[Any]:
         row.append(round_to_points(arena.yes_probability(confidence, event.outcome)) if binary else None)
     else:
         row += [event.proceeds, event.shares, event.cost, event.proceeds - event.cost, None, None, None]
-    row.append(payouts[0] if payouts and binary else None)
-    return [*row, payouts[event.outcome] if payouts else None]
+    row.append(round_to_points(payouts[0]) if payouts and binary else None)
+    return [*row, round_to_points(payouts[event.outcome]) if payouts else None]
 
 
 def decisions_values(analysis: Analysis) -> list[Values]:
@@ -284,7 +284,7 @@ def marks_values(analysis: Analysis) -> list[Values]:
             if len(series.price):
                 price, _, quoted_at, position = (int(column[-1]) for column in series)
                 source = facts.books.quotes.last(code, position + 1).source
-                brier = payouts and round_to_points(Fraction(price - payouts[outcome], PROBABILITY) ** 2)
+                brier = payouts and round_to_points((Fraction(price, PROBABILITY) - payouts[outcome]) ** 2)
                 age = facts.books.clock - quoted_at
                 rows.append([question.question, label, price, quoted_at, age, source, position, brier])
     return columns_of_rows(rows, "id id points instant seconds text count points")

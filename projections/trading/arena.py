@@ -96,10 +96,9 @@ def resolved_stakes(facts: Facts, trades: Iterable[Trade]) -> list[Stake]:
     ]
 
 
-def _stake(trade: Trade, payout: int) -> Stake:
+def _stake(trade: Trade, paid: Fraction) -> Stake:
     assert isinstance(trade.event, events.SharesBought)  # noqa: S101 - only purchases are stakes
-    confidence, paid = confidence_of(trade), Fraction(payout, PROBABILITY)
-    price = Fraction(trade.event.price, PROBABILITY)
+    confidence, price = confidence_of(trade), Fraction(trade.event.price, PROBABILITY)
     return Stake(trade, trade.event.amount, confidence, paid, (confidence - paid) ** 2, (price - paid) ** 2)
 
 

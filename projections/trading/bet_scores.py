@@ -77,17 +77,17 @@ def _verdicts(
             bought.append((entry.position, -entry.cash, caps[entry.position]))
         elif entry.kind != "sold":
             ended = entry.kind in ENDING_KINDS
-            yield Verdict(entry.position, entry.at, _scores(bought, entry.price if entry.kind == "settled" else None))
+            settled = entry.price is not None and entry.kind == "settled"
+            payout = Fraction(entry.price or 0, PROBABILITY) if settled else None
+            yield Verdict(entry.position, entry.at, _scores(bought, payout))
 
 
-def _scores(bought: list[tuple[int, int, int]], payout: int | None) -> dict[int, Ratio]:
-    """Return (amount / cap - payout / 1e9)² of each purchase (log position, amount, cap); {} without a payout."""
+def _scores(bought: list[tuple[int, int, int]], payout: Fraction | None) -> dict[int, Ratio]:
+    """Return (amount / cap - payout)² of each purchase (log position, amount, cap); {} without a payout."""
     if payout is None:
         return {}
-    return {
-        position: ((amount * PROBABILITY - payout * cap) ** 2, (cap * PROBABILITY) ** 2)
-        for position, amount, cap in bought
-    }
+    paid, unit = payout.as_integer_ratio()
+    return {position: ((amount * unit - paid * cap) ** 2, (cap * unit) ** 2) for position, amount, cap in bought}
 
 
 def scored_spans(verdicts: list[Verdict], begins: list[int], end: int) -> Iterator[ScoredSpan]:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -79,12 +80,12 @@ class ImpliedReturn(NamedTuple):
     returns: Returns | None
 
 
-def returns_at(chances: Sequence[int], prices: Sequence[int], paid: Sequence[int]) -> Returns:
-    """Return what a forecast earns at prices, all 1e-9 by outcome. paid: what a share of each outcome is paid.
+def returns_at(chances: Sequence[int], prices: Sequence[int], paid: Sequence[Fraction]) -> Returns:
+    """Return what a forecast earns at prices, both 1e-9 by outcome. paid: what a share of each outcome is paid.
 
     Raises ZeroDivisionError if an outcome that is not impossible by the forecast has the price 0.
 
-    >>> yes_at_60 = returns_at([800_000_000, 200_000_000], [600_000_000, 400_000_000], [PROBABILITY, 0])
+    >>> yes_at_60 = returns_at([800_000_000, 200_000_000], [600_000_000, 400_000_000], [Fraction(1), Fraction(0)])
     >>> yes_at_60.all_in, yes_at_60.proportional, yes_at_60.kelly_stake, yes_at_60.kelly
     (Fraction(2, 3), Fraction(1, 3), Fraction(1, 2), Fraction(1, 3))
     """
@@ -92,17 +93,17 @@ def returns_at(chances: Sequence[int], prices: Sequence[int], paid: Sequence[int
         Fraction(chance, price) if chance else Fraction(0) for chance, price in zip(chances, prices, strict=True)
     ]
     bought = max(range(len(chances)), key=lambda outcome: (multiples[outcome], -outcome))
-    all_in = Fraction(paid[bought], prices[bought]) - 1
-    earned = sum((each * pays for each, pays in zip(multiples, paid, strict=True)), Fraction(0))
-    proportional = earned * Fraction(1, PROBABILITY) - 1
+    all_in = Fraction(paid[bought] * PROBABILITY, prices[bought]) - 1
+    proportional = sum((each * pays for each, pays in zip(multiples, paid, strict=True)), Fraction(-1))
     edge = max(chances[bought] - prices[bought], 0)
     stake = Fraction(edge, PROBABILITY - prices[bought]) if edge else Fraction(0)
     return Returns(bought, all_in, proportional, stake, stake * all_in, _brier(chances, paid), _brier(prices, paid))
 
 
-def _brier(shares: Sequence[int], paid: Sequence[int]) -> Fraction:
-    missed = sum((share - pays) ** 2 for share, pays in zip(shares, paid, strict=True))
-    return Fraction(missed, len(paid) * PROBABILITY**2)
+def _brier(shares: Sequence[int], paid: Sequence[Fraction]) -> Fraction:
+    unit = lcm(PROBABILITY, *(pays.denominator for pays in paid))
+    missed = (share * (unit // PROBABILITY) - int(pays * unit) for share, pays in zip(shares, paid, strict=True))
+    return Fraction(sum(each**2 for each in missed), len(paid) * unit**2)
 
 
 def implied_returns(facts: Facts, contest: Contest) -> Iterator[ImpliedReturn]:
@@ -163,12 +164,12 @@ def _left_out(chances: Sequence[int], prices: Sequence[int], stale: bool) -> str
 
 
 class _Market:
-    """The prices of one question, and what a share of each of its outcomes is paid, 1e-9."""
+    """The prices of one question, and what a share of each of its outcomes is paid."""
 
     def __init__(self, facts: Facts, clock: Clock, questions: Questions, number: int) -> None:
         answer = questions.answers[number]
         outcomes = range(len(answer.question.outcomes))
-        self.paid = answer.payouts or tuple(PROBABILITY * (outcome == answer.outcome) for outcome in outcomes)
+        self.paid = answer.payouts or tuple(Fraction(outcome == answer.outcome) for outcome in outcomes)
         quotes = facts.books.quotes.of(int(questions.code[number]))
         known_from = np.maximum.accumulate(quotes.recorded_at) if clock == "recorded" else quotes.known_from
         upto = int(np.searchsorted(quotes.position, questions.as_of[number], "right"))

@@ -13,9 +13,10 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
-from forecast_ledger.ledger.core.values import PROBABILITY, format_fixed, format_instant
+from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.mismatch import share_text
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.sealed_log import SealedPart
@@ -185,7 +186,7 @@ def _outcome(answer: Answer) -> str:
     """Return the outcome that happened, or what a share of each is paid; "" for a numeric question."""
     if answer.payouts:
         paid = zip(answer.question.outcomes, answer.payouts, strict=True)
-        return ", ".join(f"{outcome} {format_fixed(share, PROBABILITY)}" for outcome, share in paid)
+        return ", ".join(f"{outcome} {share_text(share)}" for outcome, share in paid)
     return answer.question.outcomes[answer.outcome] if answer.question.outcomes else ""
 
 

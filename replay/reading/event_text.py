@@ -1,14 +1,23 @@
 """Events as text: one line per event, as every report and every list of events prints it."""
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from msgspec import structs
 
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.answers import exact_share, exact_shares
 from forecast_ledger.ledger.model.events import TAGS, Event
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.mismatch import field_text, instant_text, money_text, probability_text, shorten
+from forecast_ledger.ledger.model.mismatch import (
+    field_text,
+    instant_text,
+    money_text,
+    probability_text,
+    share_text,
+    shorten,
+)
 from forecast_ledger.replay.reading.outcome_names import Outcomes, unnamed
 
 _LONGEST = 60  # characters of a text within a line
@@ -82,9 +91,13 @@ def _fields(event: Event) -> str:
 
 def _chances(numbers: Sequence[int | None], names: Sequence[str]) -> str:
     """Return the probability or price of each outcome, after its name if it is known."""
-    if len(names) != len(numbers):
-        return ", ".join(map(probability_text, numbers))
-    return ", ".join(f"{name} {probability_text(number)}" for name, number in zip(names, numbers, strict=True))
+    return _by_name([*map(probability_text, numbers)], names)
+
+
+def _by_name(texts: Sequence[str], names: Sequence[str]) -> str:
+    if len(names) != len(texts):
+        return ", ".join(texts)
+    return ", ".join(f"{name} {text}" for name, text in zip(names, texts, strict=True))
 
 
 def _outcome(number: int, names: Sequence[str]) -> str:
@@ -108,6 +121,11 @@ def _holding(event: events.PositionSettled | events.PositionRefunded | events.Tr
     return f"{_position(event, outcomes)}: {money_text(event.shares)} shares that cost {money_text(event.cost)}"
 
 
+def _settlement(event: events.PositionSettled, outcomes: Outcomes) -> str:
+    share = share_text(exact_share(event.payout, event.payout_unit))
+    return f"{_holding(event, outcomes)}, at {share} for {money_text(event.proceeds)}"
+
+
 def _question_opened(event: events.QuestionOpened) -> str:
     order = {None: "", True: ", ordered", False: ", without an order"}[event.ordered]
     return f"{event.question}, {event.kind}{order}, until {instant_text(event.closes_at)}{_reason(event.title)}"
@@ -124,18 +142,19 @@ def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:
     return f"{event.participant} on {event.question}: {forecast}{until}"
 
 
-def answer_text(outcome: int, value: str, payouts: Sequence[int], names: Sequence[str]) -> str:
+def answer_text(outcome: int, value: str, payouts: Sequence[Fraction], names: Sequence[str]) -> str:
     """Return the answer of a resolution in words. names: of the outcomes of its question.
 
     >>> answer_text(1, "", (), ("yes", "no")), answer_text(2, "3.5", (), ())
     ('no', '3.5')
     """
-    paid = f"payouts {_chances(payouts, names)}" if payouts else ""
+    paid = f"payouts {_by_name([*map(share_text, payouts)], names)}" if payouts else ""
     return shorten(value or paid or _outcome(outcome, names), _LONGEST)
 
 
 def _resolution(event: events.QuestionResolved, outcomes: Outcomes) -> str:
-    answer = answer_text(event.outcome, event.value, event.payouts, outcomes(event.question))
+    paid = exact_shares(event.payouts, event.payout_unit)
+    answer = answer_text(event.outcome, event.value, paid, outcomes(event.question))
     return f"{event.question}: {answer}, known at {instant_text(event.known_at)}"
 
 
@@ -238,9 +257,7 @@ _NAMED: dict[type, Callable[[Any, Outcomes], str]] = {
     events.PricesQuoted: _prices,
     events.SharesBought: _purchase,
     events.SharesSold: _sale,
-    events.PositionSettled: lambda event, outcomes: (
-        f"{_holding(event, outcomes)}, at {probability_text(event.payout)} for {money_text(event.proceeds)}"
-    ),
+    events.PositionSettled: _settlement,
     events.PositionRefunded: _holding,
     events.TradesVoided: _voiding,
     events.SettlementReversed: lambda event, outcomes: (

@@ -100,7 +100,8 @@ FIELDS: dict[str, str] = {
         "and the rest of the scheduled period counts as 0"
     ),
     "resolve_question.payouts": (
-        "the payout of a share of each outcome, if no single outcome came true; they sum to one"
+        "the payout of a share of each outcome, if no single outcome came true; they sum to one. Fractions such as "
+        '`"1/3"` are exact'
     ),
     "cancel_market.policy": (
         "`refund_cost` gives back what open positions cost, `void_trades` undoes every trade in the question"
@@ -231,7 +232,10 @@ FIELDS: dict[str, str] = {
         "the answer on a range: decimal text, of a date question an instant, or the name of the outcome beyond an end"
     ),
     "question_resolved.known_at": "when the answer became known",
-    "question_resolved.payouts": "the payout of a share of each outcome, 1e-9, if no single outcome came true",
+    "question_resolved.payouts": (
+        "the payout of a share of each outcome, in units of which `payout_unit` make 1, if no single outcome came true"
+    ),
+    "payout_unit": "how many units of payouts make 1, if they are not whole in 1e-9; 0 for 1e9",
     "question_annulled.policy": (
         "`refund_cost` gives back what open positions cost, `void_trades` undoes every trade in the question"
     ),
@@ -279,7 +283,7 @@ FIELDS: dict[str, str] = {
     "shares_bought.confidence": "the amount divided by the largest bet that was allowed, 1e-9",
     "shares_sold.cost": "the cost of the shares sold, 1e-6 of the currency",
     "leg_refused.code": "why the leg was not carried out: one of the codes that `help trading` lists",
-    "position_settled.payout": "the payout of one share, 1e-9",
+    "position_settled.payout": "the payout of one share, in units of which `payout_unit` make 1",
     "trades_voided.amount": (
         "the amount given back, 1e-6 of the currency: the amount paid less the amount received; may be negative"
     ),

@@ -201,8 +201,9 @@ TRADING_MECHANICS = _paragraphs("""
   are free. `void_trades` gives fees back, `refund_cost` does not. `arena-v1-kalshi` and `arena-v1-polymarket` have the
   fees of these exchanges for orders that are filled at once. A contest has one rate.
 - A resolution settles every open position in its own transaction: 1 a share of the outcome, or its part of `payouts`.
-  If there are payouts, no outcome is known, and forecasts are not scored. `cancel_market` annuls the question and
-  gives back what open positions cost (`refund_cost`, as `annul_question` does), or undoes all trades (`void_trades`).
+  If there are payouts, no outcome is known, and forecasts are scored only if the rule set says so. `cancel_market`
+  annuls the question and gives back what open positions cost (`refund_cost`, as `annul_question` does), or undoes all
+  trades (`void_trades`).
 - If a resolution is revoked, its settlement of each position is reversed. Cash may become negative; such a debt is
   shown and never forgiven. If an annulment that came after a resolution is revoked, every open position is settled by
   that resolution again.

@@ -455,8 +455,9 @@ def answer(case: Case) -> Fraction:
 
 def happened(case: Case) -> list[Fraction]:
     """How much each outcome happened: 1 or 0, or what a share of it is paid."""
-    paid = case.resolved.payouts or [10**9 * (k == case.resolved.outcome) for k in range(len(case.opened.outcomes))]
-    return [Fraction(each, 10**9) for each in paid]
+    unit = case.resolved.payout_unit or 10**9
+    paid = case.resolved.payouts or [unit * (k == case.resolved.outcome) for k in range(len(case.opened.outcomes))]
+    return [Fraction(each, unit) for each in paid]
 
 
 def brier_sum(case: Case, numbers: Numbers) -> Fraction:

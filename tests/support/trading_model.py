@@ -558,7 +558,7 @@ class Book:
         for keys, position in self._positions(question):
             if position.status == "open":
                 payout = vector[asked.outcomes.index(position.outcome)]
-                got = {"payout": payout, "proceeds": position.shares * payout // ONE}
+                got = {"payout_unit": 0, "payout": payout, "proceeds": position.shares * payout // ONE}
                 held = {"shares": position.shares, "cost": position.cost}
                 self._recorded(_event("position_settled", at, **keys, **held, **got))
 

@@ -379,6 +379,24 @@ def test_what_a_settlement_pays_is_rounded_down() -> None:
     assert settled.proceeds == 166_666_666 * 333_333_333 // ONE == 55_555_555
 
 
+THIRDS = resolution("colour", payouts=dict.fromkeys(("red", "green", "blue"), "1/3"))
+
+
+def test_three_shares_that_pay_a_third_pay_one() -> None:
+    """600 shares of red at a third pay 200, exactly; 1,000 of green pay 333.333333, rounded down."""
+    history = [*TRADED, decision(bet(300, "red", "colour"), bet(300, "green", "colour"))]
+    red, green = ran(*history, THIRDS)[-2:]
+    assert isinstance(red, PositionSettled)
+    assert isinstance(green, PositionSettled)
+    assert (red.shares, red.payout, red.payout_unit, red.proceeds) == (600 * SHARES, 1, 3, 200 * MONEY)
+    assert (green.shares, green.proceeds) == (1_000 * SHARES, 333_333_333)
+    other = resolution("colour", outcome="blue")
+    assert cash(*history, THIRDS) == 9_400 + 200 + Fraction("333.333333")
+    assert cash(*history, THIRDS, revocation("colour"), other) == cash(*history, other) == 9_400
+    assert cash(*history, other, revocation("colour"), THIRDS) == cash(*history, THIRDS)
+    assert cash(*history, THIRDS, annulment("colour"), revocation("colour")) == cash(*history, THIRDS)
+
+
 def test_every_open_position_is_settled_in_order_of_contest_participant_and_number() -> None:
     """The settlements are in the transaction of the resolution; positions in other questions and closed ones are
     unchanged.

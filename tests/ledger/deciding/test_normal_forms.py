@@ -46,6 +46,16 @@ SAME: dict[str, tuple[list[AnyCommand], AnyCommand, AnyCommand]] = {
         given.resolution(outcome=None, payouts={"yes": "0.24999999999", "no": "0.75"}),
         given.resolution(outcome=None, payouts={"yes": "0.25", "no": "0.750"}),
     ),
+    "payouts of a third": (
+        [given.choices()],
+        given.resolution("colour", payouts=dict.fromkeys(given.COLOURS, "0.333333333")),
+        given.resolution("colour", payouts=dict.fromkeys(given.COLOURS, "2/6")),
+    ),
+    "fractions": (
+        [given.opened()],
+        given.resolution(outcome=None, payouts={"yes": "1/4", "no": "3/4"}),
+        given.resolution(outcome=None, payouts={"yes": "0.25", "no": "0.75"}),
+    ),
     "quotes": (
         [given.opened()],
         given.quote(prices={"yes": "0.3333333333"}),

@@ -324,6 +324,8 @@ REFUSED: list[Promise] = [
     ("resolve_question", "wrong_order_of_instants", "known_at", [RAIN], resolution(at=day(12), known_at=day(13))),
     ("resolve_question", "out_of_range", "payouts.yes", [RAIN], paying(yes="1.000000001", no=0)),
     ("resolve_question", "out_of_range", "payouts.no", [RAIN], paying(yes="0.5", no="-0.5")),
+    ("resolve_question", "out_of_range", "payouts.yes", [RAIN], paying(yes="4/3", no=0)),
+    ("resolve_question", "out_of_range", "payouts", [RAIN], paying(yes="1/2000000001", no="2000000000/2000000001")),
     ("resolve_question", "wrong_resolution", "question", [RAIN], paying(outcome="yes", yes=1, no=0)),
     ("resolve_question", "wrong_resolution", "question", [RAIN], paying(value=1, yes=1, no=0)),
     ("resolve_question", "wrong_resolution", "question", [DEPTH], paying("depth", yes=1, no=0)),
@@ -335,6 +337,7 @@ REFUSED: list[Promise] = [
     ("resolve_question", "wrong_length", "payouts", [COLOUR], paying("colour", red="0.5", blue="0.5")),
     ("resolve_question", "not_summing_to_one", "payouts", [RAIN], paying(yes="0.5", no="0.499998")),
     ("resolve_question", "not_summing_to_one", "payouts", [RAIN], paying(yes=1, no=1)),
+    ("resolve_question", "not_summing_to_one", "payouts", [RAIN], paying(yes="1/3", no="1/3")),
     ("resolve_question", "question_resolved", "question", [RAIN, WET], paying(yes="0.5", no="0.5")),
     ("resolve_question", "question_resolved", "question", [RAIN, paying(yes="0.5", no="0.5")], WET),
     ("annul_question", "unknown_question", "question", [], cancellation()),
@@ -979,18 +982,53 @@ def test_an_outcome_is_recorded_by_its_place(question: AnyCommand, answer: str, 
         (RAIN, {"yes": "0.5", "no": "0.5"}, (BILLION // 2, BILLION // 2)),
         (RAIN, {"no": "0.75", "yes": "0.25"}, (BILLION // 4, 3 * BILLION // 4)),
         (COLOUR, {"red": 0, "green": "0.5", "blue": "0.5"}, (0, BILLION // 2, BILLION // 2)),
-        (COLOUR, {"red": "0.333333", "green": "0.333333", "blue": "0.333333"}, (333_334_000, 333_333_000, 333_333_000)),
+        (COLOUR, {"red": "1/4", "green": "0.5", "blue": "2/8"}, (BILLION // 4, BILLION // 2, BILLION // 4)),
+        (COLOUR, {"red": "0.4999998", "green": "0.4999998", "blue": 0}, (BILLION // 2, BILLION // 2, 0)),
+        (
+            COLOUR,
+            {"red": "0.333333334", "green": "0.333333333", "blue": "0.333333333"},
+            (333_333_334, *[333_333_333] * 2),
+        ),
         (RAIN, {"yes": "0.999999999", "no": "0.000000001"}, (BILLION - 1, 1)),
     ],
 )
 def test_payouts_are_recorded_in_the_order_of_the_outcomes(
     question: AnyCommand, payouts: dict[str, Any], recorded: tuple[int, ...]
 ) -> None:
-    """Payouts are for one share, in 1e-9, adjusted to sum to exactly 1 as probabilities are; no outcome is recorded."""
+    """Payouts are for one share, in 1e-9 where that is exact; no outcome is recorded."""
     name = "rain" if question is RAIN else "colour"
     given(question).when(paying(name, **payouts)).records(
         events.QuestionResolved(at=micros(25), question=name, outcome=-1, known_at=micros(20), payouts=recorded)
     )
+
+
+@pytest.mark.parametrize(
+    ("payouts", "unit", "recorded"),
+    [
+        (("1/3", "1/3", "1/3"), 3, (1, 1, 1)),
+        (("0.333333333",) * 3, 3, (1, 1, 1)),
+        (("0.333333",) * 3, 3, (1, 1, 1)),
+        (("0.3333333333333333",) * 3, 3, (1, 1, 1)),  # rounded to nine decimals first
+        (("2/6", "0", "4/6"), 3, (1, 0, 2)),
+        (("1/6", "0.5", "1/3"), 6, (1, 3, 2)),
+    ],
+)
+def test_payouts_that_nine_decimals_cannot_tell_are_recorded_as_whole_numbers(
+    payouts: tuple[str, ...], unit: int, recorded: tuple[int, ...]
+) -> None:
+    """The least whole numbers in that proportion, and their sum: what rounding leaves over goes to no outcome."""
+    resolved = events.QuestionResolved(
+        at=micros(25), question="colour", outcome=-1, known_at=micros(20), payout_unit=unit, payouts=recorded
+    )
+    given(COLOUR).when(paying("colour", **dict(zip(COLOURS, payouts, strict=True)))).records(resolved)
+
+
+def test_payouts_that_are_no_shares_are_refused_with_the_way_to_write_them() -> None:
+    """Equal weights are no shares, and the message says how to write thirds."""
+    refused = given(COLOUR).when(paying("colour", red=1, green=1, blue=1))
+    refused.refuses("not_summing_to_one", "payouts")
+    assert "such as 1/3" in str(refused.outcome)
+    assert "'3'" in str(refused.outcome)
 
 
 @pytest.mark.parametrize(
@@ -999,7 +1037,8 @@ def test_payouts_are_recorded_in_the_order_of_the_outcomes(
         (RAIN, {"yes": 1, "no": 0}, 0),
         (RAIN, {"yes": "0.0", "no": "1.0"}, 1),
         (COLOUR, {"blue": 1, "red": 0, "green": 0}, 2),
-        (RAIN, {"yes": "0.9999995", "no": 0}, 0),  # the largest gets the difference
+        (RAIN, {"yes": "0.9999995", "no": 0}, 0),
+        (RAIN, {"yes": "3/3", "no": 0}, 0),
     ],
 )
 def test_payouts_of_one_outcome_alone_are_that_outcome(

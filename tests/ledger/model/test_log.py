@@ -69,7 +69,9 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "ordered": st.none() | st.booleans(),
     **dict.fromkeys(["series", "family", "release", "source", "digest", "text", "fault", "code"], IDS),
     **dict.fromkeys(["reasoning", "prompt", "response", "group", "category", "url"], IDS),
-    **dict.fromkeys(["pool", "payable_unit", "weight", "payout", "reverses", "executed", "restated", *OF_LEGS], UNITS),
+    **dict.fromkeys(
+        ["pool", "payable_unit", "weight", "payout", "payout_unit", "reverses", "executed", "restated", *OF_LEGS], UNITS
+    ),
     **dict.fromkeys(["outcome", "amount"], SIGNED),
     **dict.fromkeys(["probabilities", "cdf", "payouts"], ROWS),
     **dict.fromkeys(["reveals_at", "spot_at", "starts_at", "until", "grace_ends_at"], st.none() | MICROS),

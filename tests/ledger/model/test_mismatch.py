@@ -9,7 +9,14 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import AnyEvent
-from forecast_ledger.ledger.model.mismatch import instant_text, money_text, probability_text, short_repr, short_reprs
+from forecast_ledger.ledger.model.mismatch import (
+    first_difference,
+    instant_text,
+    money_text,
+    probability_text,
+    short_repr,
+    short_reprs,
+)
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.replay.reading.replay import summarize_tables
@@ -465,6 +472,16 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
         "outcome -1; found 0",
     ),
     (
+        [*FLOOR, structs.replace(IN_PARTS, payout_unit=6, payouts=(2, 4))],
+        "payouts in lowest terms",
+        "payout_unit 3; found 6",
+    ),
+    (
+        [*FLOOR, structs.replace(IN_PARTS, payout_unit=-3, payouts=(-1, -2))],
+        "payouts in a unit above 0",
+        "payout_unit 3; found -3",
+    ),
+    (
         [*FLOOR, structs.replace(IN_PARTS, payouts=(HALF, 0))],
         "2 payouts that sum to 1",
         "resolve_question to be allowed; found not_summing_to_one: payouts = '0.5'",
@@ -472,7 +489,7 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
     (
         [*FLOOR, structs.replace(IN_PARTS, payouts=(3 * HALF, -HALF))],
         "payouts from 0 to below 1",
-        "resolve_question to be allowed; found out_of_range: payouts.yes = '1.500000000'",
+        "resolve_question to be allowed; found out_of_range: payouts.yes = '1.5'",
     ),
 ]
 
@@ -547,3 +564,12 @@ def test_figures_are_printed_as_in_tables() -> None:
     assert instant_text(2**70) == "1180591620717411303424 µs since 1970"
     assert short_reprs(("ada", 7)) == "'ada', 7"
     assert short_repr(10**31) == money_text(10**31) == "a number of more than 30 digits"
+
+
+def test_a_payout_that_differs_is_printed_as_the_share_that_it_is() -> None:
+    """In the unit of its event: a third, and not 1e-9."""
+    settled = events.PositionSettled(
+        at=0, contest="week", participant="ada", question="rain", outcome=0, position=1, shares=3_000_000, cost=0,
+        payout_unit=3, payout=1, proceeds=1_000_000,
+    )  # fmt: skip
+    assert first_difference(settled, structs.replace(settled, payout=2)) == "expected payout 1/3; found 2/3"

@@ -37,7 +37,7 @@ class Case(NamedTuple):
     outcome: int = 0
     span: NumericRange | None = None
     value: str = ""
-    payouts: tuple[int, ...] = ()
+    payouts: tuple[Fraction, ...] = ()
 
 
 def numbers_of(cases: Sequence[Case]) -> Numbers:
@@ -95,7 +95,7 @@ def shares(numbers: Sequence[int]) -> list[Fraction]:
 
 def hits(case: Case) -> list[Fraction]:
     """Return 1 for the outcome that happened, 0 for the others; or what a share of each is paid."""
-    return shares(case.payouts) or [Fraction(place == case.outcome) for place in range(len(case.numbers))]
+    return [*case.payouts] or [Fraction(place == case.outcome) for place in range(len(case.numbers))]
 
 
 def whole_brier(case: Case) -> Fraction:
@@ -642,6 +642,8 @@ def test_a_forecast_errs_if_its_first_most_probable_outcome_did_not_happen(
         ("ordered_brier", ("0.6", "0.4"), ("0.3", "0.7"), "0.18"),
         ("brier", ("0.5", "0.3", "0.2"), ("0.5", "0.5", "0"), "0.04"),  # (0² + 0.2² + 0.2²) / 2
         ("ordered_brier", ("0.5", "0.3", "0.2"), ("0.5", "0.5", "0"), "0.04"),  # 2 (0² + 0.2²) / 2
+        ("brier_sum", ("0.5", "0.3", "0.2"), ("1/3", "1/3", "1/3"), "0.046666666667"),  # (5² + 1² + 4²) / 900
+        ("ordered_brier", ("0.5", "0.3", "0.2"), ("1/3", "1/3", "1/3"), "0.045555555556"),  # (5² + 4²) / 900
         ("brier", (1, 0), ("0.000000001", "0.999999999"), "0.999999998"),  # 1 - 2e-9 + 1e-18
     ],
 )
@@ -649,9 +651,10 @@ def test_payouts_are_shares_of_an_outcome(
     name: str, numbers: tuple[str | int, ...], payouts: tuple[str, ...], score: str
 ) -> None:
     """A forecast of the payouts scores 0. Worked out by hand."""
-    paid = chances(*payouts)
+    paid = tuple(map(Fraction, payouts))
     assert kernel_scores(name, Case(chances(*numbers), -1, payouts=paid)) == [int(Decimal(score) * PICO)]
-    assert kernel_scores(name, Case(paid, -1, payouts=paid)) == [0]
+    as_paid = chances(*payouts)
+    assert kernel_scores(name, Case(as_paid, -1, payouts=tuple(shares(as_paid)))) == [0]
 
 
 SPLITS = st.integers(2, 6).flatmap(
@@ -663,10 +666,12 @@ SPLITS = st.integers(2, 6).flatmap(
 def test_payouts_among_other_answers_score_as_defined(
     rows: list[tuple[list[int], list[int]]], data: st.DataObject
 ) -> None:
-    """Blocks have any size, and questions any number of outcomes; an answer is an outcome or payouts."""
+    """Blocks have any size, and questions any number of outcomes; an answer is an outcome or payouts, exact or not."""
     cases = []
     for weights, paid in rows:
-        numbers, payouts = (tuple(apportion(BILLION, [each + 1 for each in parts])) for parts in (weights, paid))
+        numbers = tuple(apportion(BILLION, [each + 1 for each in weights]))
+        unit = data.draw(st.sampled_from([BILLION, sum(paid) + len(paid)]))
+        payouts = tuple(Fraction(each, unit) for each in apportion(unit, [each + 1 for each in paid]))
         outcome = data.draw(st.integers(-1, len(numbers) - 1))
         cases.append(Case(numbers, outcome, payouts=payouts if outcome < 0 else ()))
     block = data.draw(BLOCKS)
@@ -679,7 +684,7 @@ def test_payouts_among_other_answers_score_as_defined(
 @pytest.mark.parametrize("name", ["brier", "brier_sum", "brier_mean", "ordered_brier"])
 def test_the_uniform_distribution_of_payouts_scores_as_a_uniform_forecast_does(name: str) -> None:
     """Of four outcomes, whose probabilities are exact."""
-    paid = chances("0.1", "0.2", "0.3", "0.4")
+    paid = tuple(map(Fraction, ("1/6", "0.2", "0.3", "1/3")))
     [even] = kernel_scores(name, Case(chances(*["0.25"] * 4), -1, payouts=paid))
     assert uniform(name, Uniform(4, -1, (1, 4), payouts=paid)) == even
 

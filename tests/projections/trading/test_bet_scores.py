@@ -29,8 +29,8 @@ def movement(position: int, at: int, kind: str, number: int, shares: int, **fiel
 
 
 def ruling(position: int, at: int, *payouts: int) -> Ruling:
-    """A resolution of question 0; without payouts, an annulment or revocation."""
-    return Ruling(position, at, 0, payouts)
+    """A resolution of question 0, with payouts in 1e-9; without payouts, an annulment or revocation."""
+    return Ruling(position, at, 0, tuple(Fraction(payout, 10**9) for payout in payouts))
 
 
 def scored_purchases(own: list[Movement], *rulings: Ruling) -> list[list[tuple[int, int, list[int]]]]:
@@ -89,12 +89,13 @@ def test_an_annulment_removes_the_score_of_a_sold_position() -> None:
 
 
 def test_the_score_is_the_squared_distance_of_the_confidence_from_the_payout() -> None:
-    """1 of a cap of 4 is a confidence of 0.25: (0.25 - 0)²; (0.25 - 0.5)² if the question pays half."""
+    """1 of a cap of 4 is a confidence of 0.25: (0.25 - 0)²; (0.25 - 0.5)² if it pays half, (1/4 - 1/3)² if a third."""
     lost, half = movement(4, 20, "settled", 1, -6, price=0), movement(4, 20, "settled", 1, -6, price=PROBABILITY // 2)
     for settled, score in (
         (lost, Fraction(1, 16)),
         (half, Fraction(1, 16)),
         (lost._replace(price=10**9), Fraction(9, 16)),
+        (lost._replace(price=Fraction(10**9, 3)), Fraction(1, 144)),
     ):
         [[verdict]] = list(verdicts([BOUGHT, settled], {0: [ruling(3, 20, 0, 10**9)]}, {1: 4}))
         assert Fraction(*verdict.scores[1]) == score

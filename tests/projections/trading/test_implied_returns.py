@@ -197,12 +197,13 @@ def test_returns_are_those_of_the_trades(rows: list[tuple[int, int]], data: st.D
     weights, prices = [weight for weight, _ in rows], [price for _, price in rows]
     chances = apportion(PROBABILITY, [weight or (not any(weights)) for weight in weights])
     outcome = data.draw(st.integers(0, len(rows) - 1))
-    paid = [PROBABILITY * (place == outcome) for place in range(len(rows))]
+    paid = data.draw(st.sampled_from([[Fraction(1, len(rows))], [Fraction(0)]])) * len(rows)
+    paid = paid if any(paid) else [Fraction(place == outcome) for place in range(len(rows))]
 
     def wealth(stakes: list[Fraction]) -> Fraction:
         """Of 1, after stakes on each outcome: what is kept, and what the shares pay."""
         shares = [stake * PROBABILITY / price for stake, price in zip(stakes, prices, strict=True)]
-        earned = (held * pays / PROBABILITY for held, pays in zip(shares, paid, strict=True))
+        earned = (held * pays for held, pays in zip(shares, paid, strict=True))
         return sum(earned, 1 - sum(stakes, Fraction(0)))
 
     found = returns_at(chances, prices, paid)

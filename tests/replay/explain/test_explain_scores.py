@@ -132,6 +132,16 @@ def test_a_score_of_payouts_names_them_and_adds_up(tmp_path: Path) -> None:
     assert [*log.table("brier").rows(), *log.table("calibration").rows()] == []
 
 
+def test_a_score_of_thirds_names_them(tmp_path: Path) -> None:
+    """(0.6 - 1/3)² = 16/225."""
+    path, paid = str(tmp_path / "log.db"), resolution(outcome=None, payouts={"yes": "1/3", "no": "2/3"})
+    told: list[AnyCommand] = [opened(), contest(rules="forecastbench"), entry(), forecast(probability="0.6"), paid]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.with_ids(told))
+    found = score(LogSource(path), "cup", "rain", "ada")
+    assert (found.number["score"], found.number["outcome"]) == ("0.071111111", "yes 1/3, no 2/3")
+
+
 def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> None:
     """Metaculus, Tournament Scoring, "Question 1": A says 10% on two days, medians 15% and 25%, then 55%, the median
     itself.

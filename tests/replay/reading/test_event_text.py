@@ -39,6 +39,14 @@ WORDS: dict[str, tuple[events.AnyEvent, str]] = {
         events.QuestionResolved(at=0, question="rain", outcome=-1, payouts=(500_000_000, 500_000_000), known_at=0),
         "rain: payouts 0.5, 0.5, known at 1970-01-01T00:00:00Z",
     ),
+    "payouts of a third": (
+        events.QuestionResolved(at=0, question="q", outcome=-1, payout_unit=6, payouts=(2, 1, 3), known_at=0),
+        "q: payouts 1/3, 1/6, 0.5, known at 1970-01-01T00:00:00Z",
+    ),
+    "a settlement at a third": (
+        events.PositionSettled(**ENDED, shares=3_000_000, cost=0, payout=1, payout_unit=3, proceeds=1_000_000),
+        "ada in week, position 1 on rain, outcome 0: 3.00 shares that cost 0.00, at 1/3 for 1.00",
+    ),
     "a settlement": (
         events.PositionSettled(**ENDED, shares=1_250_000_000, cost=500_000_000, payout=10**9, proceeds=1_250_000_000),
         "ada in week, position 1 on rain, outcome 0: 1250.00 shares that cost 500.00, at 1 for 1250.00",
@@ -80,6 +88,10 @@ NAMED: dict[str, tuple[events.AnyEvent, str]] = {
     "payouts": (
         events.QuestionResolved(at=0, question="rain", outcome=-1, payouts=(500_000_000, 500_000_000), known_at=0),
         "rain: payouts yes 0.5, no 0.5, known at 1970-01-01T00:00:00Z",
+    ),
+    "payouts of a third": (
+        events.QuestionResolved(at=0, question="rain", outcome=-1, payout_unit=3, payouts=(1, 2), known_at=0),
+        "rain: payouts yes 1/3, no 2/3, known at 1970-01-01T00:00:00Z",
     ),
     "prices": (
         events.PricesQuoted(

@@ -320,7 +320,7 @@ WHERE: list[tuple[str, tuple[str | int, ...], str]] = [
     ("submit_forecast", ("cdf", 1), "Cumulative"),
     ("submit_forecast", ("quantiles", 0), "Measure"),
     ("resolve_question", ("value",), "Measure"),
-    ("resolve_question", ("payouts", "blue"), "Probability"),
+    ("resolve_question", ("payouts", "blue"), "Payout"),
     ("open_question", ("range", "bins"), "Bins"),
     ("open_question", ("range", "decimals"), "Decimals"),
     ("open_question", ("range", "levels", 0), "QuantileLevel"),
