@@ -10,8 +10,9 @@ from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.deciding.normal_forms import as_recorded
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import normal_content, with_decimals, with_tuples
+from forecast_ledger.ledger.model.canonical import normal_content
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.given_commands import with_decimals, with_tuples
 
 _NOTHING = State()
 MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its rows has at most MAX_ROW_BYTES

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 import msgspec
-from msgspec import Struct, json, structs
+from msgspec import json, structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
@@ -37,8 +37,6 @@ from forecast_ledger.ledger.model.trading_rules import PERCENT, Trading
 _Convert = Callable[[Any, str], Any]  # value, name of the field -> its canonical form
 _EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ZERO = Decimal(0)
-_ROWS = frozenset({tuple, list})
-_READ_AS_DECIMALS = frozenset({float, str})
 _encoder = json.Encoder(order="deterministic")
 NORMAL = 2  # the first part of a normal form, by which it differs from the first form
 
@@ -91,38 +89,6 @@ def _contents(command: AnyCommand, fields: Sequence[tuple[str, _Convert, bool]])
         ]
     except Refused:
         raise first_by_precedence(_faults(command)) from None
-
-
-def with_tuples(part: Any) -> Any:
-    """Return a command, or a field of one, with a tuple in place of each list that a caller gave for a tuple.
-
-    >>> from forecast_ledger.ledger.model.commands import ChangeOutcomes
-    >>> with_tuples(ChangeOutcomes(at="2026-03-01T00:00:00Z", question="q1", remove=["a"])).remove
-    ('a',)
-    """
-    if type(part) is list:
-        return tuple(part)
-    if not isinstance(part, Struct):
-        return part
-    fields = ((name, getattr(part, name)) for name in part.__struct_fields__)
-    changed = {name: new for name, value in fields if (new := with_tuples(value)) is not value}
-    return structs.replace(part, **changed) if changed else part
-
-
-def with_decimals(command: AnyCommand) -> AnyCommand:
-    """Return the command with the floats and texts of its cdf or quantiles as decimals, so that each is read once.
-
-    If one of them is not a number, return the command unchanged.
-    """
-    if type(command) is not SubmitForecast:
-        return command
-    field, numbers = ("quantiles", command.quantiles) if command.cdf is None else ("cdf", command.cdf)
-    if type(numbers) not in _ROWS or not numbers or type(numbers[0]) not in _READ_AS_DECIMALS:
-        return command
-    try:
-        return structs.replace(command, **{field: tuple(values.read_decimals(numbers, field))})
-    except Refused:  # `canonical_content` raises the refusal that comes first
-        return command
 
 
 def _faults(command: AnyCommand) -> Iterator[Refused]:
@@ -245,10 +211,11 @@ def _or_fractions(convert: _Convert) -> _Convert:
     """Return the function for an object of numbers, of which some may be fractions: these in their lowest terms."""
 
     def convert_items(value: Any, name: str) -> dict[str, Any]:
-        if type(value) is not dict:
-            raise Refused("malformed", name, value, "not an object of ids and numbers")
-        fractions = {outcome: part for outcome, part in value.items() if values.is_fraction(part)}
-        decimals: dict[str, Any] = convert({key: part for key, part in value.items() if key not in fractions}, name)
+        fractions = (
+            {key: part for key, part in value.items() if values.is_fraction(part)} if type(value) is dict else {}
+        )
+        rest = {key: part for key, part in value.items() if key not in fractions} if fractions else value
+        decimals: dict[str, Any] = convert(rest, name)
         return decimals | {_id(outcome, name): str(Fraction(part)) for outcome, part in fractions.items()}
 
     return convert_items
@@ -557,12 +524,8 @@ def _normal_range(value: Any, name: str) -> list[Any]:
     parts = _range(value, name)
     if value.levels is not None:
         parts[-1] = _units_of_each(values.PROBABILITY)(value.levels, f"{name}.levels")
-    bounds = 2 + (value.zero_point is not None)
-    return [*(_measure(bound, name) for bound in (value.lower, value.upper)), *_measured(value, name), *parts[bounds:]]
-
-
-def _measured(value: Range, name: str) -> list[str]:
-    return [] if value.zero_point is None else [_measure(value.zero_point, name)]
+    bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
+    return [*(_measure(bound, name) for bound in bounds), *parts[len(bounds) :]]
 
 
 _SIZES = frozenset({"bid_sizes", "ask_sizes"})
