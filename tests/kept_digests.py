@@ -155,7 +155,7 @@ def _mapped(folder: Path, name: str, table: str) -> Batch:
 
 def _from_source(kind: str, folder: str) -> Iterator[Batch]:
     """What is read of a published format, without the answers that replace others."""
-    items = carried(KINDS[kind].read(SourceFiles(DATA / folder), None), LeftOut())
+    items = carried(KINDS[kind].read(SourceFiles(DATA / folder), None).items, LeftOut())
     yield 0, [command for _, command in items if not isinstance(command, Exception)]
 
 

@@ -1,9 +1,8 @@
 """The command that imports the field's own formats."""
 
 import sys
-from collections.abc import Iterable
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,14 +22,8 @@ from forecast_ledger.replay.console.shell import (
 )
 from forecast_ledger.replay.console.view import View, table_options
 
-if TYPE_CHECKING:
-    from forecast_ledger.ledger.storing.writer import Ledger
-    from forecast_ledger.replay.writing.append import LineWatch, OnRefusal
-    from forecast_ledger.replay.writing.command_lines import ReadCommand
-
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
 _KINDS = ["forecastbench", "hubverse", "metaculus"]
-_SHOWN = 1_000  # commands between two steps of the progress bar
 
 
 @click.command("import-from", epilog="Example: forecast-ledger import-from hubverse season.db FluSight-forecast-hub")
@@ -38,26 +31,37 @@ _SHOWN = 1_000  # commands between two steps of the progress bar
 @log_argument
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--rules", metavar="PRESET", help="Open contests under this preset instead of the usual rules.")
+@click.option("--keep-missing", is_flag=True, help="Keep what PATH does not have any more, and only count it.")
 @click.option("--dry-run", is_flag=True, help="Print the counts only, and record nothing.")
 @name_option
 @table_options
 @errors_option
 @report_errors
 def import_from(
-    kind: str, log: str, path: Path, rules: str | None, dry_run: bool, name: str, view: View, errors: str
+    kind: str,
+    log: str,
+    path: Path,
+    rules: str | None,
+    keep_missing: bool,
+    dry_run: bool,
+    name: str,
+    view: View,
+    errors: str,
 ) -> None:
     """Append the contents of PATH, in a published format.
 
     metaculus: the folder of a data download. hubverse: the folder of a hub, with hub-config and model-output.
     forecastbench: a folder of question, forecast and resolution sets. PATH may also be a zip of it. Nothing is
-    downloaded, and the files are only read. Items that are already recorded count as duplicates, so that a newer copy
-    adds only new items. Refusals and items that are not carried over are counted by reason on stderr; if a command is
-    refused, the exit code is 1.
+    downloaded, and the files are only read. A newer copy brings the ledger to what it says: what is the same counts as
+    a duplicate, what is new or corrected is recorded, and what is gone is taken back, unless --keep-missing. Refusals
+    and items that are not carried over are counted by reason on stderr; if a command is refused, the exit code is 1.
     """
     from forecast_ledger.ledger.model.rules import PRESETS
+    from forecast_ledger.replay.importing.follow_copy import Following
     from forecast_ledger.replay.importing.kinds import KINDS
+    from forecast_ledger.replay.importing.record_copy import record_copy
     from forecast_ledger.replay.importing.source_files import SourceFiles
-    from forecast_ledger.replay.importing.source_items import LeftOut, carried, with_changed_times
+    from forecast_ledger.replay.importing.source_items import LeftOut
 
     require_columns(view, COUNT_COLUMNS)
     if rules is not None:
@@ -65,13 +69,13 @@ def import_from(
     files, left_out = SourceFiles(path), LeftOut()
     try:
         source = KINDS[kind].read(files, rules)
+        following = Following(time.time_ns() // 1_000, keep_missing=keep_missing)
         with (
             summed_refusals(errors) as tell,
             opened(log, name, dry_run=dry_run) as (ledger, _),
             progress("commands") as watch,
         ):
-            commands = carried(with_changed_times(source, ledger.read), left_out)
-            counts = _append_all(ledger, commands, watch, tell)
+            counts = record_copy(ledger, source, following, left_out, tell, watch=watch)
             head = ledger.head()
     finally:
         files.close()
@@ -84,26 +88,6 @@ def import_from(
     emit(COUNT_COLUMNS[: len(row)], [row], view)
     if counts["refused"]:
         sys.exit(FINDINGS)
-
-
-def _append_all(
-    ledger: "Ledger", source: "Iterable[ReadCommand]", watch: "LineWatch", tell: "OnRefusal"
-) -> dict[str, int]:
-    """Append the commands, then the answers that replace others.
-
-    Returns the numbers of outcomes.
-    """
-    from forecast_ledger.replay.importing.source_items import Settled
-    from forecast_ledger.replay.writing.append import append_batches, tally
-
-    counts, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, Settled()
-    for each in (source, None):
-        found = settled.corrections(ledger.read) if each is None else each
-        outcomes = settled.pass_on(append_batches(ledger, found, lambda _: None))
-        for number, _ in enumerate(tally(outcomes, tell, counts), 1):
-            if not number % _SHOWN:
-                watch(sum(counts.values()))
-    return counts
 
 
 COMMANDS = (import_from,)

@@ -32,6 +32,8 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import (
     NotCarried,
+    Scope,
+    Source,
     SourceItem,
     cut_off,
     fitting_id,
@@ -43,6 +45,7 @@ from forecast_ledger.replay.writing.command_lines import InputPlace
 SET_BYTES = 2**30  # of one set
 RULES = "forecastbench"
 MARKET_SOURCES = {"infer", "kalshi", "manifold", "metaculus", "polymarket"}  # where no question set is at hand
+_DATE = len("2026-03-01")  # of a round, with which the id of a question begins
 _SIGNS = {1: "+", -1: "-"}
 _Id = str | list[str]
 _Content = dict[str, Any]
@@ -106,7 +109,7 @@ class _Asked(NamedTuple):
     contests: set[str]
 
 
-def read_forecastbench(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]:
+def read_forecastbench(files: SourceFiles, rules: str | None) -> Source:
     """Return the commands of the sets: round by round the questions and forecasts, then all answers by date.
 
     rules: the preset of the contests; if None, the mean Brier score. Raises, before anything is returned, Refused
@@ -127,7 +130,13 @@ def read_forecastbench(files: SourceFiles, rules: str | None) -> Iterator[Source
             if isinstance(refused, Refused):
                 raise refused
         raise Refused("bad_source", "path", str(files.path), "no set of ForecastBench is there", remedy=remedy)
-    return chain(others, _items(files, found, rules))
+    rounds = {kind: {each.due for each in found if each.kind == kind} for kind in _KINDS}
+    whole = rounds["questions"] & rounds["forecasts"]
+    scope = Scope(
+        forecasts=lambda opened: opened.question[:_DATE] in whole,
+        answers=lambda opened: opened.question[:_DATE] in rounds["resolutions"],
+    )
+    return Source(chain(others, _items(files, found, rules)), scope)
 
 
 def _set_file(files: SourceFiles, name: str) -> _SetFile | NotCarried | Refused:

@@ -64,6 +64,10 @@ class Target(Struct):
     is_step_ahead: bool = False
     time_unit: str = ""
 
+    def texts(self, key: str) -> list[str]:
+        """Return the values of a target key."""
+        return _texts((self.target_keys or {})[key])
+
 
 class Task(Struct, dict=True):
     """A model task: the task ids with their values, the output types, the targets."""

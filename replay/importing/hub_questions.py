@@ -1,8 +1,8 @@
 """The questions of a hub: one for each combination of task ids, and output type, that a model gives an answer to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -10,10 +10,11 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.replay.importing.hub_config import MISSING, Due, Output, Round, Target, as_number
+from forecast_ledger.replay.importing.hub_config import MISSING, Due, HubConfig, Output, Round, Target, as_number
 from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, label_of, start_of_day
 
 ROUND_ID, OUTPUT_TYPE, HORIZON = "round_id", "output_type", "horizon"
+SOURCE = "hubverse"
 _DAYS = {"day": 1, "week": 7}  # of a time unit
 DECIMALS, FINE_DECIMALS, FINE_UPTO = 4, 9, 1_000  # of quantiles; finer where no value is above FINE_UPTO
 WIDTH = Decimal(10**6)  # of a range that the hub does not bound; both its ends are open
@@ -76,7 +77,7 @@ class HubQuestion(NamedTuple):
                 closes_at=self.closes_at,
                 group=label_of(self.round_id),
                 category=label_of(self.contest.removesuffix(f" {self.output_type}")),
-                source="hubverse",
+                source=SOURCE,
             ),
             AddQuestion(id=fitting_id(f"hub add {self.id}"), at=self.opens_at, contest=self.contest, question=self.id),
         ]
@@ -123,6 +124,15 @@ def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_typ
         rules=ORDINAL_RULES if ordinal else RULES,
         target_date=_target_date(target, round_id, row.get(HORIZON, "")) if asked.round_id_from_variable else "",
     )
+
+
+def target_names(config: HubConfig) -> Iterator[str | None]:
+    """Yield the category of the questions about each target of a hub."""
+    for task in (task for each in config.rounds for task in each.model_tasks):
+        for target in task.target_metadata or [Target()]:
+            values = [target.texts(key) for key in target.target_keys or ()]
+            for names in product(*values):
+                yield label_of(" ".join(names) or target.target_id or "hub")
 
 
 def question_id(values: Mapping[str, str]) -> str:

@@ -17,11 +17,11 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, SubmitForecast
 from forecast_ledger.projections.core.arrow import pyarrow
-from forecast_ledger.replay.importing.hub_config import HubConfig, Round, as_number, read_config
-from forecast_ledger.replay.importing.hub_questions import HubQuestion, hub_question
+from forecast_ledger.replay.importing.hub_config import MISSING, HubConfig, Round, as_number, read_config
+from forecast_ledger.replay.importing.hub_questions import SOURCE, HubQuestion, hub_question, target_names
 from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id
+from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, fitting_id, label_of
 from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
@@ -40,7 +40,7 @@ class _Hub(NamedTuple):
     truth: HubTruth
 
 
-def read_hub(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]:
+def read_hub(files: SourceFiles, rules: str | None) -> Source:
     """Return the commands of a hub, round by round, each answer when its time has come.
 
     rules: the preset of the contests; if None, the Brier score, the ranked probability score, the weighted interval
@@ -53,7 +53,13 @@ def read_hub(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]:
         pyarrow()  # say that it is missing before anything is recorded
     truth = HubTruth(files, config)
     left = ((place_in(name, 0), reason) for name, reason in others)
-    return chain(left, truth.faults, _items(_Hub(files, config, found, truth), rules))
+    rounds, targets = {label_of(each[0]) for each in found}, set(target_names(config))
+    scope = Scope(
+        questions=lambda opened: (
+            (opened.source, opened.group in rounds, opened.category in targets) == (SOURCE, True, True)
+        )
+    )
+    return Source(chain(left, truth.faults, _items(_Hub(files, config, found, truth), rules)), scope)
 
 
 def _items(hub: _Hub, rules: str | None) -> Iterator[SourceItem]:
@@ -165,7 +171,7 @@ def _question(asked: Round, round_id: str, row: Mapping[str, str], output_type: 
         return refused
 
 
-def _forecast(question: HubQuestion, model: str, given: Mapping[str, str]) -> SubmitForecast | Refused:
+def _forecast(question: HubQuestion, model: str, given: Mapping[str, str]) -> SubmitForecast | Refused | NotCarried:
     """Return the forecast of a model; its id changes with its numbers, so that a file that is corrected counts."""
     numbers: dict[str, str] = {}
     for name, value in given.items():
@@ -175,6 +181,8 @@ def _forecast(question: HubQuestion, model: str, given: Mapping[str, str]) -> Su
         if not known:
             return Refused("bad_source", "output_type_id", name, "hub-config/tasks.json does not have it for this task")
         numbers[known] = value
+    if numbers and {*numbers.values()} <= {MISSING, ""}:
+        return NotCarried("a forecast whose values are all missing")
     missing = [each for each in question.ids if each not in numbers]
     if missing and question.range is not None:
         detail = f"{len(missing)} of {len(question.ids)} output type ids are missing"

@@ -1,19 +1,19 @@
 """The formats that `import-from` reads, and the function that reads each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from forecast_ledger.replay.importing.forecastbench import read_forecastbench
 from forecast_ledger.replay.importing.hubverse import read_hub
 from forecast_ledger.replay.importing.metaculus import read_download
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import SourceItem
+from forecast_ledger.replay.importing.source_items import Source
 
 
 class SourceKind(NamedTuple):
     """A format. read: returns what a source has, given the preset of its contests or None. path: what PATH is."""
 
-    read: Callable[[SourceFiles, str | None], Iterator[SourceItem]]
+    read: Callable[[SourceFiles, str | None], Source]
     path: str
 
 

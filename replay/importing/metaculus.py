@@ -24,7 +24,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.replay.importing.metaculus_cells import split_numbers
 from forecast_ledger.replay.importing.metaculus_questions import DownloadedQuestion, read_question
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of
+from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, fitting_id, instant_of
 from forecast_ledger.replay.importing.source_tables import check_columns, place_in, read_csv
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
@@ -85,7 +85,7 @@ class _Step(NamedTuple):
     what: AnyCommand | _Given
 
 
-def read_download(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]:
+def read_download(files: SourceFiles, rules: str | None) -> Source:
     """Return the commands of a download in order of time.
 
     rules: the preset of the contests; if None, peer scores. Raises, before anything is returned, Refused (bad_source):
@@ -123,7 +123,9 @@ def read_download(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]
             given[at] = each._replace(end=None)
             items.append((each.place, NotCarried(FUTURE_END)))
     items += [(each.place, NotCarried(FUTURE_START)) for each in given if each.start > now]
-    return _commands(asked, [each for each in given if each.start <= now], items, (rules, now))
+    whole = any(not each.aggregate for each in given)
+    made = [each for each in given if each.start <= now]
+    return Source(_commands(asked, made, items, (rules, now)), Scope(forecasts=lambda _: whole))
 
 
 def _exported_at(files: SourceFiles) -> int | None:

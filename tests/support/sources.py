@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.importing.follow_copy import Following
 from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.record_copy import record_copy
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import LeftOut, Settled, carried, with_changed_times
-from forecast_ledger.replay.writing.append import append_batches, tally
+from forecast_ledger.replay.importing.source_items import LeftOut
 
 
 class Imported(NamedTuple):
@@ -30,21 +32,24 @@ def ticking() -> Ledger:
     return Ledger.open(":memory:", clock=lambda: next(ticks))
 
 
-def import_into(ledger: Ledger, kind: str, path: Path, rules: str | None = None) -> Imported:
-    """Import as the command line does."""
-    counts, refused, left_out, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, [], LeftOut(), Settled()
-    files = SourceFiles(path)
+def import_into(
+    ledger: Ledger,
+    kind: str,
+    path: Path,
+    rules: str | None = None,
+    *,
+    now: str = "2026-06-01T00:00:00Z",
+    keep_missing: bool = False,
+) -> Imported:
+    """Import as the command line does. now: the instant of the import."""
+    refused, left_out, files = list[str](), LeftOut(), SourceFiles(path)
 
     def tell(place: Any, error: Refused) -> None:
         refused.append(f"{place.where()}: {error.code} {error.field}: {error.detail}")
 
     try:
-        items = carried(with_changed_times(KINDS[kind].read(files, rules), ledger.read), left_out)
-        for _ in tally(settled.pass_on(append_batches(ledger, items, lambda _: None)), tell, counts):
-            pass
-        again = append_batches(ledger, settled.corrections(ledger.read), lambda _: None)
-        for _ in tally(settled.pass_on(again), tell, counts):
-            pass
+        following = Following(read_instant(now), keep_missing=keep_missing)
+        counts = record_copy(ledger, KINDS[kind].read(files, rules), following, left_out, tell)
     finally:
         files.close()
     return Imported(counts, refused, left_out.counts)

@@ -51,6 +51,8 @@ PURE = (
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
 INTEGER_MATH = {"ceil", "floor", "gcd", "isqrt", "lcm", "prod"}  # of integers and fractions: no float comes in or out
 WRITERS = {
+    "replay.importing.record_copy",
+    "replay.importing.recorded_copy",
     "replay.writing.append",
     "replay.writing.pay",
     "replay.writing.lazy_store",

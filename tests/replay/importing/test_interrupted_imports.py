@@ -65,7 +65,7 @@ def test_an_import_that_is_interrupted_anywhere_goes_on_where_it_ended(
     files = SourceFiles(DATA / SOURCES[kind])
 
     def read() -> Iterator[ReadCommand]:
-        return carried(KINDS[kind].read(files, None), LeftOut())
+        return carried(KINDS[kind].read(files, None).items, LeftOut())
 
     expected, commands = whole(kind), sum(1 for _ in read())
     for ended in range(0, commands, 3):

@@ -1,0 +1,415 @@
+"""Follow a source that changes: the commands that bring a ledger with earlier copies to what the newest copy says.
+
+A question that the ledger has from the same source is compared with its commands in the copy, all at once: other times,
+other answers, forecasts that are new, corrected, gone or back again. What is the same is not sent again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, format_instant, read_instant
+from forecast_ledger.ledger.deciding.questions import forecast_event, resolve_question
+from forecast_ledger.ledger.deciding.state import QuestionState, State
+from forecast_ledger.ledger.model.commands import (
+    AddQuestion,
+    AnnulQuestion,
+    AnyCommand,
+    ChangeOutcomes,
+    CloseQuestion,
+    OpenQuestion,
+    RescheduleQuestion,
+    ResolveQuestion,
+    RestatedForecast,
+    RestateForecasts,
+    RevokeResolution,
+    SubmitForecast,
+    WithdrawForecast,
+)
+from forecast_ledger.replay.importing.recorded_copy import (
+    ANNULLED,
+    ReadLog,
+    RecordedCopy,
+    RecordedForecasts,
+    RecordedQuestion,
+    Span,
+    add_forecast,
+    end_forecast,
+    said,
+    source_of,
+)
+from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Scope, Source, SourceItem, fitting_id
+from forecast_ledger.replay.writing.command_lines import InputPlace
+
+BY_HAND = "forecasts that were also recorded by hand, and differ: those of the ledger stay"
+BY_HAND_TIMES = "other times of a question whose answer was recorded by hand: revoke that answer to take the times over"
+MISSED = "forecasts that an earlier copy had: they stay, as --keep-missing says"
+ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
+
+_Answering = ResolveQuestion | AnnulQuestion | RevokeResolution
+_OfQuestion = (
+    OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | CloseQuestion | _Answering
+)
+Placed = tuple[InputPlace, _OfQuestion]
+
+
+class Following(NamedTuple):
+    """How a copy is followed. now: the instant of the import, µs. keep_missing: whether what is gone stays."""
+
+    now: int
+    keep_missing: bool = False
+
+
+def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator[SourceItem]:
+    """Return the items of a copy, with those about questions that the ledger has from the same source as they follow
+    what is recorded.
+
+    read: returns the pages of the log.
+    """
+    copy = RecordedCopy(read())
+    asked: dict[str, list[Placed]] = {}
+    for place, item in source.items:
+        if isinstance(item, NotCarried | Refused) or not isinstance(item, _OfQuestion):
+            yield place, item
+            continue
+        known = copy.questions.get(item.question)
+        if known is None or known.source != source_of(item.id):
+            yield place, item
+        else:
+            asked.setdefault(item.question, []).append((place, item))
+    for question, own in asked.items():
+        yield from _Question(copy, copy.questions[question], source.scope, following).followed(own)
+    for question, known in copy.questions.items():
+        if question not in asked and source.scope.questions(known.opened):
+            yield from _Question(copy, known, source.scope, following).followed([])
+
+
+class _Question:
+    """A question of the ledger, and what a copy says of it."""
+
+    def __init__(self, copy: RecordedCopy, known: RecordedQuestion, scope: Scope, following: Following) -> None:
+        self._known, self._scope, self._following = known, scope, following
+        self._state, self._open = copy.state, copy.state_of(known.opened.question)
+        self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
+
+    def followed(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
+        """Return the commands that bring the question to what the copy says; `asked` are those of the copy."""
+        known = self._known
+        self._where = asked[0][0] if asked else self._where
+        changes = [item for _, item in asked if isinstance(item, ChangeOutcomes)]
+        self._open = _with_outcomes(self._open, changes)
+        times = _Times(known, asked)
+        answers = [(place, item) for place, item in asked if isinstance(item, _Answering)]
+        answering, moves = _Answers(known, answers, self._alone(self._open)), times.differ
+        if moves and answering.by_hand and not answering.replaces:
+            moves = False
+            yield self._where, NotCarried(BY_HAND_TIMES)
+        elif moves:
+            answering = _Answers(known, answers, self._alone(times.after(self._open)))
+        yield from answering.refused
+        replaces = answering.replaces
+        if answering.gone and (self._following.keep_missing or not self._scope.answers(known.opened)):
+            replaces = False
+            if self._following.keep_missing:
+                yield self._where, NotCarried(ANSWER_MISSED)
+        unsettles = bool(known.standing) and (moves or replaces)
+        yield from self._openings(asked)
+        if unsettles:
+            yield from self._revocations()
+        yield from times.commands(self._where) if moves else times.known()
+        settled = bool(known.standing) and not unsettles
+        if changes or known.has_changed:  # a forecast depends on the outcomes of its time: ids say what is recorded
+            yield from (
+                each for each in asked if isinstance(each[1], SubmitForecast | WithdrawForecast | ChangeOutcomes)
+            )
+        else:
+            yield from self._forecasts(asked, times.after(self._open) if moves else self._open, settled=settled)
+        yield from answering.commands(again=unsettles) if replaces or unsettles or not answering.gone else ()
+
+    def _openings(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
+        """Return the commands that open the question, with the instants that are recorded."""
+        known, opened = self._known, self._known.opened
+        for place, item in asked:
+            if isinstance(item, OpenQuestion):
+                reveals_at = None if opened.reveals_at is None else format_instant(opened.reveals_at)
+                times = {name: format_instant(getattr(opened, name)) for name in ("at", "opens_at", "closes_at")}
+                yield place, structs.replace(item, reveals_at=reveals_at, **times)
+            elif isinstance(item, AddQuestion):
+                entry = known.entries.get(item.contest)
+                yield place, item if entry is None else structs.replace(item, at=format_instant(entry.at))
+
+    def _revocations(self) -> Iterator[SourceItem]:
+        """Return the revocations of what settles the question, the last one first."""
+        for settled in reversed(self._known.standing):
+            source, question = self._known.source, self._known.opened.question
+            name = fitting_id(f"{source} revoke {settled.position} for {settled.command_id}")
+            at = format_instant(max(self._open.closes_at, getattr(self._open.resolution, "known_at", 0)))
+            reason = "the source has another answer, or other times"
+            yield self._where, RevokeResolution(id=name, at=at, question=question, reason=reason)
+
+    # --- forecasts
+
+    def _forecasts(self, asked: Sequence[Placed], question: QuestionState, *, settled: bool) -> Iterator[SourceItem]:
+        """Return the commands of the forecasts in order of time. question: with the times of the copy."""
+        given: dict[str, list[Placed]] = {}
+        for place, command in asked:
+            if isinstance(command, SubmitForecast | WithdrawForecast):
+                given.setdefault(command.participant, []).append((place, command))
+        commands: list[tuple[int, int, SourceItem]] = []
+        for who in [*given, *(who for who in self._known.forecasts if who not in given)]:
+            for each in self._of_participant(who, given.get(who, []), question, settled=settled):
+                at = getattr(each[1], "at", None)
+                commands.append((FIRST_INSTANT if at is None else read_instant(at), len(commands), each))
+        yield from (found for *_, found in sorted(commands, key=lambda each: each[:2]))
+
+    def _of_participant(
+        self, who: str, given: Sequence[Placed], question: QuestionState, *, settled: bool
+    ) -> Iterator[SourceItem]:
+        recorded = self._known.forecasts.get(who, RecordedForecasts())
+        spans, made, refused = _spans(given, self._alone(question))
+        yield from refused
+        if refused and not spans:
+            return
+        if [*map(_content, spans)] == [*map(_content, recorded.spans)]:
+            yield from ((place, KNOWN) for place, _ in given)
+        elif recorded.by_hand:
+            yield self._where, NotCarried(BY_HAND)
+        elif not spans and not given:
+            yield from self._missing(who, recorded, question, settled=settled)
+        elif (first := _first_new(spans, recorded.spans)) is None or settled or _is_late(spans, first, question):
+            yield self._restated(who, recorded, spans, made)
+        else:
+            yield from self._added(given, spans, first, recorded)
+
+    def _alone(self, question: QuestionState) -> State:
+        """Return a state of this question alone, as if it were not resolved."""
+        alone = State()
+        alone.questions[self._known.opened.question] = question._replace(settled=False)
+        alone.standing[self._known.opened.question] = {}
+        return alone
+
+    def _missing(
+        self, who: str, recorded: RecordedForecasts, question: QuestionState, *, settled: bool
+    ) -> Iterator[SourceItem]:
+        """Return what becomes of forecasts that the copy does not have: withdrawn while open, else never made."""
+        last = recorded.spans[-1]
+        if last.missed or not self._scope.forecasts(self._known.opened):
+            return
+        if self._following.keep_missing:
+            yield self._where, NotCarried(MISSED)
+        elif settled or self._following.now >= question.closed_at:
+            yield self._restated(who, recorded, [], {})
+        elif last.until is None:
+            name = fitting_id(f"{self._known.source} missed {recorded.position} {who}")
+            yield (
+                self._where._replace(command="withdraw_forecast"),
+                WithdrawForecast(id=name, question=self._known.opened.question, participant=who),
+            )
+
+    def _restated(
+        self, who: str, recorded: RecordedForecasts, spans: Sequence[Span], made: dict[int, SubmitForecast]
+    ) -> SourceItem:
+        """Return the command that puts the forecasts of the copy in the place of those recorded."""
+        source, question = self._known.source, self._known.opened.question
+        forecasts = []
+        for span in spans:
+            fields = {name: getattr(made[span.at], name) for name in RestatedForecast.__struct_fields__}
+            until = None if span.until is None else format_instant(span.until)
+            forecasts.append(RestatedForecast(**fields | {"until": until}))
+        command = RestateForecasts(
+            id=fitting_id(f"{source} restate {max(recorded.position, self._known.position)} {who} on {question}"),
+            question=question,
+            participant=who,
+            forecasts=tuple(forecasts),
+            reason="the source has other forecasts" if spans else "the source has no forecast any more",
+        )
+        return self._where._replace(command="restate_forecasts"), command
+
+    def _added(
+        self, given: Sequence[Placed], spans: Sequence[Span], first: int, recorded: RecordedForecasts
+    ) -> Iterator[SourceItem]:
+        """Return the commands of the copy that go on from what is recorded; those before it are known."""
+        since = spans[first].at
+        is_same = first < len(recorded.spans) and recorded.spans[first][:2] == spans[first][:2]
+        for place, item in given:
+            at = read_instant(item.at)
+            if at < since or (at == since and is_same and isinstance(item, SubmitForecast)):
+                yield place, KNOWN
+                continue
+            taken = item.id in recorded.ids
+            yield place, structs.replace(item, id=fitting_id(f"{item.id} after {recorded.position}")) if taken else item
+
+
+def _with_outcomes(question: QuestionState, changes: Iterable[ChangeOutcomes]) -> QuestionState:
+    """Return a question after changes of its outcomes, some of which may be recorded."""
+    for change in changes:
+        added = tuple(name for name in change.add or () if name not in question.outcomes)
+        removed = question.removed | {*(change.remove or ())}
+        question = question._replace(outcomes=question.outcomes + added, removed=removed)
+    return question
+
+
+def _content(span: Span) -> tuple[object, ...]:
+    return span[:3]
+
+
+def _spans(given: Sequence[Placed], alone: State) -> tuple[list[Span], dict[int, SubmitForecast], list[SourceItem]]:
+    """Return the forecasts of a copy, the command of each by its instant, and those that the ledger refuses."""
+    spans, made, refused = list[Span](), dict[int, SubmitForecast](), list[SourceItem]()
+    for place, item in given:
+        if isinstance(item, WithdrawForecast):
+            end_forecast(spans, read_instant(item.at))
+        elif isinstance(item, SubmitForecast):
+            try:
+                event = forecast_event(item, alone, FIRST_INSTANT)
+            except Refused as fault:
+                refused.append((place, fault))
+                continue
+            add_forecast(spans, event)
+            made[event.at] = item
+    return spans, made, refused
+
+
+def _first_new(spans: Sequence[Span], recorded: Sequence[Span]) -> int | None:
+    """Return the first forecast that can be added to those recorded, or changes the last; None if none can be."""
+    last = len(recorded) - 1
+    if any(_content(new) != _content(old) for new, old in zip(spans, recorded[:last], strict=False)):
+        return None
+    if len(spans) <= last:
+        return None
+    if last < 0 or _content(spans[last]) == _content(recorded[last]):
+        return last + 1
+    return last if spans[last].at == recorded[last].at and recorded[last].until is None else None
+
+
+def _is_late(spans: Sequence[Span], first: int, question: QuestionState) -> bool:
+    """Return whether one of the new forecasts, or its end, is not before the close."""
+    return any(span.at >= question.closed_at for span in spans[first:])
+
+
+class _Times:
+    """The times of a question and its early close, as a copy has them."""
+
+    def __init__(self, known: RecordedQuestion, asked: Sequence[Placed]) -> None:
+        self._known = known
+        openings = [(place, item) for place, item in asked if isinstance(item, OpenQuestion)]
+        self._closings = [(place, item) for place, item in asked if isinstance(item, CloseQuestion)]
+        was = known.said
+        self._old = was.opens_at, was.closes_at, was.reveals_at
+        self._new = _times_of(openings[-1][1], known) if openings else self._old
+        self.moved = self._new != self._old
+        closed = read_instant(self._closings[-1][1].at) if self._closings else None
+        before = None if known.closing is None else known.closing[1]
+        ours = known.closing is None or source_of(known.closing[0]) == known.source
+        self._closed, self._recloses = closed, closed != before and ours and bool(openings)
+        self.differ = self.moved or self._recloses
+
+    def after(self, question: QuestionState) -> QuestionState:
+        """Return a question with the times of the copy."""
+        opens_at, closes_at, reveals_at = self._new if self.moved else (
+            question.opens_at, question.closes_at, question.reveals_at
+        )  # fmt: skip
+        if not self.differ:
+            return question
+        closed_at = closes_at if self._closed is None else self._closed
+        return question._replace(opens_at=opens_at, closes_at=closes_at, reveals_at=reveals_at, closed_at=closed_at)
+
+    def commands(self, where: InputPlace) -> Iterator[SourceItem]:
+        """Return the commands that give the question these times, and close it early again."""
+        known, (opens, closes, reveals) = self._known, self._new
+        if self.moved or known.closing is not None:
+            place = where._replace(command="reschedule_question")
+            yield (
+                place,
+                RescheduleQuestion(
+                    id=fitting_id(f"{known.source} reschedule {known.opened.question} after {known.position}"),
+                    at=format_instant(opens),
+                    question=known.opened.question,
+                    opens_at=format_instant(opens),
+                    closes_at=format_instant(closes),
+                    reveals_at=None if reveals is None else format_instant(reveals),
+                    reason="the source has other times",
+                ),
+            )
+        for place, item in self._closings:
+            again = known.now is not known.opened or known.closing is not None or self.moved
+            yield place, structs.replace(item, id=fitting_id(f"{item.id} after {known.position}")) if again else item
+
+    def known(self) -> Iterator[SourceItem]:
+        """Return that the closings are known."""
+        yield from ((place, KNOWN) for place, _ in self._closings)
+
+
+def _times_of(command: OpenQuestion, known: RecordedQuestion) -> tuple[int, int, int | None]:
+    """Return the times that a copy has; without a reveal the one that it had, at the latest at the close."""
+    try:
+        opens, closes = read_instant(command.opens_at, "opens_at"), read_instant(command.closes_at, "closes_at")
+        if command.reveals_at is not None:
+            return opens, closes, read_instant(command.reveals_at, "reveals_at")
+    except Refused:  # the command is refused for it
+        return known.said.opens_at, known.said.closes_at, known.said.reveals_at
+    before = known.said.reveals_at
+    return opens, closes, None if before is None else min(before, closes)
+
+
+class _Answers:
+    """The answers to a question in a copy, and those recorded.
+
+    replaces: whether what stands is to be revoked for what the copy says, which is nothing if it is `gone`. by_hand:
+    whether somebody else recorded what stands.
+    """
+
+    def __init__(self, known: RecordedQuestion, given: Sequence[Placed], alone: State) -> None:
+        self._known, self.refused = known, list[SourceItem]()
+        read = [(place, item, _answer_content(item, alone)) for place, item in given]
+        self.refused += [(place, content) for place, _, content in read if isinstance(content, Refused)]
+        self._given = [(place, item) for place, item, content in read if not isinstance(content, Refused)]
+        contents = [content for *_, content in read if not isinstance(content, Refused)]
+        own = [each.says for each in known.answers if source_of(each.command_id) == known.source]
+        self._final, standing = _standing(contents), [each.says for each in known.standing]
+        says = [contents[place] for place in self._final]
+        last = known.answers[-1] if known.answers else None
+        touched = last is not None and source_of(last.command_id) != known.source
+        self.by_hand = touched and bool(standing)
+        kept = touched and says == [own[place] for place in _standing(own)]  # by hand, since the source said so
+        self._new = len(own) if not touched and own == contents[: len(own)] else len(contents)
+        self.replaces = says != standing and not kept and self._new == len(contents)
+        self.gone = self.replaces and not says
+
+    def commands(self, *, again: bool) -> Iterator[SourceItem]:
+        """Return the answers to send; the others are known. again: whether what stood was revoked before."""
+        sent = [*range(self._new, len(self._given))]
+        if again or self.replaces:
+            sent = self._final
+        used = {each.command_id for each in self._known.answers}
+        for number, (place, item) in enumerate(self._given):
+            if number not in sent:
+                yield place, KNOWN
+            elif item.id in used:
+                yield place, structs.replace(item, id=fitting_id(f"{item.id} after {self._known.position}"))
+            else:
+                yield place, item
+
+
+def _answer_content(item: AnyCommand, alone: State) -> tuple[object, ...] | Refused:
+    """Return what `said` returns of the event of an answer, or why the ledger refuses it."""
+    if isinstance(item, ResolveQuestion):
+        try:
+            return said(resolve_question(item, alone))
+        except Refused as refused:
+            return refused
+    return ANNULLED if isinstance(item, AnnulQuestion) else ()
+
+
+def _standing(contents: Sequence[tuple[object, ...]]) -> list[int]:
+    """Return which of several answers, annulments and revocations stand after the last of them, by number.
+
+    >>> _standing([("yes",), (), ("no",), ("annulled",)])
+    [2, 3]
+    """
+    found: list[int] = []
+    for number, each in enumerate(contents):
+        found = found[:-1] if not each else [*found, number] if each == ANNULLED else [number]
+    return found

@@ -1,0 +1,211 @@
+"""What a ledger has of the earlier copies of a source: the questions that they opened, and what they said of these."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from forecast_ledger.ledger.deciding.decider import evolve
+from forecast_ledger.ledger.deciding.state import QuestionState, State
+from forecast_ledger.ledger.model.events import (
+    ForecastMade,
+    ForecastsRetracted,
+    ForecastWithdrawn,
+    OutcomesChanged,
+    QuestionAdded,
+    QuestionAnnulled,
+    QuestionClosed,
+    QuestionOpened,
+    QuestionRescheduled,
+    QuestionResolved,
+    ResolutionRevoked,
+)
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.projections.facts.schedules import rescheduled
+
+Answer = QuestionResolved | QuestionAnnulled
+ANNULLED = ("annulled",)
+ReadLog = Callable[[], Iterable[Sequence[Recorded]]]
+_OF_QUESTIONS = (
+    QuestionOpened,
+    QuestionClosed,
+    QuestionRescheduled,
+    OutcomesChanged,
+    QuestionResolved,
+    QuestionAnnulled,
+    ResolutionRevoked,
+)
+
+
+class Span(NamedTuple):
+    """A forecast: from when on it counts, µs, what it says, and when it ends unless it is replaced.
+
+    until: µs; None if it is not withdrawn and does not end by itself. missed: whether it was withdrawn because a copy
+    did not have it.
+    """
+
+    at: int
+    says: tuple[object, ...]
+    until: int | None = None
+    missed: bool = False
+
+    def same(self, other: "Span") -> bool:
+        """Return whether another copy says the same of it."""
+        return self[:3] == other[:3]
+
+
+def add_forecast(spans: list[Span], event: ForecastMade) -> None:
+    """Add a forecast to those before it; one made at the same instant is replaced as if it had never been."""
+    if spans and spans[-1].at == event.at:
+        spans.pop()
+    said = (event.probabilities, event.cdf, event.quantiles, event.attestation)
+    spans.append(Span(event.at, said, event.until))
+
+
+def end_forecast(spans: list[Span], at: int, *, missed: bool = False) -> None:
+    """End the last of the forecasts, unless it ended before."""
+    if spans and (spans[-1].until is None or at < (spans[-1].until or 0)):
+        spans[-1] = spans[-1]._replace(until=at, missed=missed)
+
+
+@dataclass(slots=True)
+class RecordedForecasts:
+    """What a participant forecast on a question, as it counts now.
+
+    position: of the last event about it. by_hand: whether a command of another origin is among them. ids: of all
+    commands, also of those that were retracted.
+    """
+
+    spans: list[Span] = field(default_factory=list)
+    position: int = 0
+    by_hand: bool = False
+    ids: set[str] = field(default_factory=set)
+
+
+class RecordedAnswer(NamedTuple):
+    """A command that settled a question, or took that back. says: what `said` returns, () for a revocation."""
+
+    position: int
+    command_id: str
+    says: tuple[object, ...]
+
+
+@dataclass(slots=True)
+class RecordedQuestion:
+    """A question, as the source opened it, as it is now, and with the times that the source gave it last.
+
+    position: of the last event about it, but for forecasts. closing: the command and instant of an early close that is
+    in force. answers: all that settled it or took that back. standing: the answer that stands, and an annulment of
+    that. has_changed: whether its outcomes did.
+    """
+
+    opened: QuestionOpened
+    command_id: str
+    position: int
+    now: QuestionOpened
+    said: QuestionOpened
+    closing: tuple[str, int] | None = None
+    answers: list[RecordedAnswer] = field(default_factory=list)
+    standing: list[RecordedAnswer] = field(default_factory=list)
+    has_changed: bool = False
+    forecasts: dict[str, RecordedForecasts] = field(default_factory=dict)
+    entries: dict[str, QuestionAdded] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """The source that opened it."""
+        return source_of(self.command_id)
+
+
+def said(event: Answer) -> tuple[object, ...]:
+    """Return what an answer says, and when it was known; ANNULLED of an annulment."""
+    if isinstance(event, QuestionAnnulled):
+        return ANNULLED
+    return tuple(getattr(event, name) for name in event.__struct_fields__ if name not in {"at", "question"})
+
+
+def source_of(command_id: str) -> str:
+    """Return the first word of a command's id, which names the source in an import."""
+    return command_id.partition(" ")[0]
+
+
+class RecordedCopy:
+    """The questions of a log, and what was recorded of them."""
+
+    def __init__(self, pages: Iterable[Sequence[Recorded]]) -> None:
+        self.questions: dict[str, RecordedQuestion] = {}
+        self.state = State()  # of the questions alone
+        for recorded in (each for page in pages for each in page):
+            self._take_in(recorded)
+
+    def state_of(self, question: str) -> QuestionState:
+        """Return the state of a question."""
+        return self.state.questions[question]
+
+    def _take_in(self, recorded: Recorded) -> None:
+        event, position = recorded.event, recorded.position
+        if isinstance(event, _OF_QUESTIONS):
+            for table, key, value in evolve(event, self.state, position):
+                table[key] = value
+        if isinstance(event, QuestionOpened):
+            known = RecordedQuestion(event, recorded.command_id, position, event, event)
+            self.questions[event.question] = known
+        elif isinstance(event, QuestionAdded):
+            self.questions[event.question].entries[event.contest] = event
+        elif isinstance(event, ForecastMade | ForecastWithdrawn | ForecastsRetracted):
+            self._forecast(recorded, event)
+        elif isinstance(event, _OF_QUESTIONS):
+            known = self.questions[event.question]
+            known.position = position
+            if isinstance(event, QuestionResolved | QuestionAnnulled | ResolutionRevoked):
+                _answer(known, recorded, event)
+            else:
+                _times(known, recorded, event)
+
+    def _forecast(self, recorded: Recorded, event: ForecastMade | ForecastWithdrawn | ForecastsRetracted) -> None:
+        known = self.questions[event.question]
+        own = known.forecasts.setdefault(event.participant, RecordedForecasts())
+        is_own = source_of(recorded.command_id) == known.source
+        own.position = recorded.position
+        own.ids.add(recorded.command_id)
+        if isinstance(event, ForecastsRetracted):
+            own.spans, own.by_hand = [], not is_own
+            return
+        own.by_hand |= not is_own
+        if isinstance(event, ForecastMade):
+            add_forecast(own.spans, event)
+        else:
+            end_forecast(own.spans, event.at, missed=is_missed(recorded.command_id))
+
+
+def is_missed(command_id: str) -> bool:
+    """Return whether a withdrawal is of a forecast that a copy did not have; see `missed_id`."""
+    return command_id.split(" ")[1:2] == ["missed"]
+
+
+def _answer(known: RecordedQuestion, recorded: Recorded, event: Answer | ResolutionRevoked) -> None:
+    says = () if isinstance(event, ResolutionRevoked) else said(event)
+    given = RecordedAnswer(recorded.position, recorded.command_id, says)
+    if isinstance(event, ResolutionRevoked):
+        known.standing.pop()
+    elif isinstance(event, QuestionAnnulled):
+        known.standing.append(given)
+    else:
+        known.standing = [given]
+        if known.answers and known.answers[-1].command_id == recorded.command_id:
+            return  # it stands again after an annulment was revoked, in the same command
+    known.answers.append(given)
+
+
+def _times(
+    known: RecordedQuestion, recorded: Recorded, event: QuestionClosed | QuestionRescheduled | OutcomesChanged
+) -> None:
+    if isinstance(event, OutcomesChanged):
+        known.has_changed = True
+    elif isinstance(event, QuestionClosed):
+        known.closing = recorded.command_id, event.at
+    else:
+        known.now = rescheduled(known.now, event)
+        if source_of(recorded.command_id) == known.source:
+            known.said = known.now
+        if event.closes_at is not None:
+            known.closing = None

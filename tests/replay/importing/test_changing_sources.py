@@ -1,0 +1,291 @@
+"""Sources that change: whatever the copies before said, the ledger's boards are those of the last copy alone."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.core.values import read_instant
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing.follow_copy import Following, follow_copy
+from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import LeftOut, carried
+from forecast_ledger.replay.writing.append import append_batches
+from tests.support.effort import times
+from tests.support.sources import import_into, table, ticking
+
+PEOPLE = ("ada", "bo", "cy")
+LATE = "2026-12-01T00:00:00Z"  # the instant of imports, after every close
+Content = dict[str, Any]  # what a source says: see the functions that draw it
+
+
+def written(path: Path, header: str, rows: list[list[Any]]) -> None:
+    """Write a CSV, with the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    csv.writer(text).writerows([header.split(","), *rows])
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+def day(number: int) -> str:
+    """A day of March 2026 as a download writes it."""
+    return f"2026-03-{number:02} 00:00:00+00:00"
+
+
+def chance(random: Random) -> str:
+    """A probability, in one of the forms in which it may be written."""
+    return random.choice(["0.2", "0.20", "0.9", "0.5", "5e-1", "0.35"])
+
+
+class Download:
+    """Metaculus: questions with times and an answer; forecasts with starts and ends."""
+
+    kind = "metaculus"
+    questions = "Question ID,Question Title,Question Type,Default Project,Open Time,Scheduled Close Time"
+    forecasts = "Question ID,Forecaster ID,Forecaster Username,Start Time,End Time,Probability Yes"
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.content: Content = {name: self.question() for name in ("1", "2")}
+
+    def question(self) -> Content:
+        """One that is open from the 1st, to the 11th perhaps, and what is forecast on it."""
+        return {"closes": 11, "closed": None, "answer": "", "known": None, "made": {who: self.made() for who in PEOPLE}}
+
+    def made(self) -> list[list[Any]]:
+        """Forecasts in order of time: start, chance, and an end before the next start or none."""
+        starts = sorted(self.random.sample(range(1, 10), self.random.randint(0, 3)))
+        return [[start, chance(self.random), self.random.choice([None, None, start + 1])] for start in starts]
+
+    def change(self) -> None:
+        """Change what the source says in one place."""
+        random, question = self.random, self.random.choice([*self.content.values()])
+        what = random.choice(["made", "made", "made", "answer", "answer", "known", "closes", "closed", "chance"])
+        if what == "made":
+            question["made"][random.choice(PEOPLE)] = self.made()
+        elif what == "chance":
+            for each in question["made"][random.choice(PEOPLE)][-1:]:
+                each[1] = chance(random)
+        else:
+            drawn: dict[str, list[Any]] = {
+                "answer": ["", "yes", "no", "annulled"],
+                "known": [None, 6, 10, 12],
+                "closes": [9, 11, 13],
+                "closed": [None, 5, 8],
+            }
+            question[what] = random.choice(drawn[what])
+
+    def write(self, folder: Path) -> Path:
+        """Write the two files of a download."""
+        questions, forecasts = [], []
+        for name, each in self.content.items():
+            closed = None if each["closed"] is None or each["closed"] >= each["closes"] else day(each["closed"])
+            known = each["known"] or each["closes"]
+            answer = [each["answer"], day(known)] if each["answer"] else ["", ""]
+            questions.append([name, "Rain", "binary", "cup", day(1), day(each["closes"]), closed, *answer])
+            last = min(each["closes"], each["closed"] or 31, known if each["answer"] else 31)
+            for number, who in enumerate(PEOPLE):
+                for start, number_text, end in (made for made in each["made"][who] if made[0] < last):
+                    ends = "" if end is None else day(end)
+                    forecasts.append([name, number, who, day(start), ends, number_text, "", ""])
+        written(
+            folder / "question_data.csv",
+            f"{self.questions},Actual Close Time,Resolution,Resolution Known Time",
+            questions,
+        )
+        header = f"{self.forecasts},Probability Yes Per Category,Continuous CDF"
+        written(folder / "forecast_data.csv", header, forecasts)
+        return folder
+
+
+class Hub:
+    """A hub: quantiles of three models on two places, and the values that were observed."""
+
+    kind = "hubverse"
+    places = ("US", "01")
+    header = "reference_date,target,horizon,location,output_type,output_type_id,value"
+    truth = "reference_date,target,horizon,location,output_type,output_type_id,oracle_value"
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.content: Content = {
+            "made": {f"x-{who}": {place: self.quantiles() for place in self.places} for who in PEOPLE},
+            "truth": dict.fromkeys(self.places),
+        }
+
+    def quantiles(self) -> list[str] | None:
+        """Three quantiles, in one of the forms in which they may be written; None if there is no row."""
+        return self.random.choice([["10", "20", "30"], ["10.0", "20", "3e1"], ["5", "20", "40"], ["0", "1", "2"], None])
+
+    def change(self) -> None:
+        """Change what the source says in one place; a model without a row has no file."""
+        random, place = self.random, self.random.choice(self.places)
+        if random.random() < 0.3:
+            self.content["truth"][place] = random.choice([None, "20", "25", "20.0"])
+        else:
+            self.content["made"][random.choice([*self.content["made"]])][place] = self.quantiles()
+
+    def write(self, folder: Path) -> Path:
+        """Write a hub with a round, whose files are there if they have a row."""
+        ids = {"target": ["hosp"], "horizon": [0], "location": [*self.places], "reference_date": ["2026-03-07"]}
+        levels = {"output_type_id": {"required": [0.1, 0.5, 0.9]}, "value": {"type": "double", "minimum": 0}}
+        target = {"target_id": "hosp", "target_name": "hosp", "target_keys": {"target": "hosp"}}
+        task = {
+            "task_ids": {name: {"required": None, "optional": values} for name, values in ids.items()},
+            "output_type": {"quantile": levels},
+            "target_metadata": [target],
+        }
+        due = {"relative_to": "reference_date", "start": -6, "end": -3}
+        asked = {"round_id_from_variable": True, "round_id": "reference_date", "model_tasks": [task]}
+        (folder / "hub-config").mkdir(parents=True)
+        (folder / "hub-config/tasks.json").write_text(json.dumps({"rounds": [asked | {"submissions_due": due}]}))
+        (folder / "hub-config/admin.json").write_text("{}")
+        for model, rows in self.content["made"].items():
+            lines = [
+                ["2026-03-07", "hosp", 0, place, "quantile", level, value]
+                for place, quantiles in rows.items()
+                for level, value in zip(("0.1", "0.5", "0.9"), quantiles or (), strict=bool(quantiles))
+            ]
+            if lines or model == "x-cy":  # one file stays, empty
+                written(folder / f"model-output/{model}/2026-03-07-{model}.csv", self.header, lines)
+        observed = [
+            ["2026-03-07", "hosp", 0, place, "quantile", "NA", value]
+            for place, value in self.content["truth"].items()
+            if value is not None
+        ]
+        written(folder / "target-data/oracle-output.csv", self.truth, observed)
+        return folder
+
+
+class Sets:
+    """ForecastBench: a round of two questions, forecast sets and a resolution set."""
+
+    kind = "forecastbench"
+    questions = ("a", "b")
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.content: Content = {
+            "made": {who: {name: self.made() for name in self.questions} for who in PEOPLE},
+            "answers": dict.fromkeys(self.questions),
+        }
+
+    def made(self) -> str | None:
+        """A forecast, or None if there is none."""
+        return self.random.choice([chance(self.random), chance(self.random), None])
+
+    def change(self) -> None:
+        """Change what the source says in one place."""
+        random, name = self.random, self.random.choice(self.questions)
+        if random.random() < 0.3:
+            self.content["answers"][name] = random.choice([None, "0", "1", "1.0", "0.25", "null"])
+        else:
+            self.content["made"][random.choice(PEOPLE)][name] = self.made()
+
+    def write(self, folder: Path) -> Path:
+        """Write the sets of a round."""
+        folder.mkdir()
+        due = {"forecast_due_date": "2026-03-01", "question_set": "2026-03-01-llm.json"}
+        asked = [{"id": name, "source": "fred", "question": name, "resolution_dates": ["2026-03-08"]} for name in "ab"]
+        (folder / "q.json").write_text(json.dumps({**due, "questions": asked}))
+        for who in PEOPLE:
+            rows = [
+                f'{{"id": "{name}", "source": "fred", "forecast": {number}, "resolution_date": "2026-03-08"}}'
+                for name, number in self.content["made"][who].items()
+                if number is not None
+            ]
+            head = json.dumps({**due, "organization": "org", "model": who})[:-1]
+            (folder / f"{who}.json").write_text(f'{head}, "forecasts": [{", ".join(rows)}]}}')
+        answers = [
+            f'{{"id": "{name}", "source": "fred", "resolution_date": "2026-03-08", "resolved": true, '
+            f'"resolved_to": {value}}}'
+            for name, value in self.content["answers"].items()
+            if value is not None
+        ]
+        (folder / "r.json").write_text(f'{json.dumps(due)[:-1]}, "resolutions": [{", ".join(answers)}]}}')
+        return folder
+
+
+SOURCES: list[Callable[[Random], Any]] = [Download, Hub, Sets]
+
+
+def boards(ledger: Ledger) -> list[list[tuple[str, ...]]]:
+    """Scores, ranks, what stands and what is resolved, without log positions and instants of recording."""
+    return [
+        sorted(table(ledger, "scores", "contest", "question", "participant", "score", "coverage")),
+        sorted(table(ledger, "leaderboard", "contest", "rank", "participant", "score", "coverage")),
+        sorted(table(ledger, "standing", "question", "participant", "from_at", "to_at")),
+        sorted(table(ledger, "questions", "question", "state", "outcome", "opens_at", "closes_at", "closed_at")),
+    ]
+
+
+def imported(ledger: Ledger, kind: str, folder: Path) -> int:
+    """Import a copy, of which nothing is refused; return how many commands were accepted."""
+    found = import_into(ledger, kind, folder, now=LATE)
+    assert found.refused == []
+    return found.counts["accepted"]
+
+
+@pytest.mark.parametrize("seed", range(times(20)))
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_boards_are_those_of_the_last_copy_alone(
+    source: Callable[[Random], Any], seed: int, tmp_path: Path
+) -> None:
+    """After each of several copies, each of which changes a little; some return to what was said before."""
+    random = Random(seed)
+    drawn, before = source(random), list[Content]()
+    with ticking() as ledger:
+        for number in range(5):
+            folder = drawn.write(tmp_path / str(number))
+            imported(ledger, drawn.kind, folder)
+            with ticking() as alone:
+                imported(alone, drawn.kind, folder)
+                expected = boards(alone)
+            known = {row[0] for row in expected[3]}
+            found = boards(ledger)
+            found[3] = [row for row in found[3] if row[0] in known]  # a question that nobody forecasts is in no copy
+            assert found == expected, (seed, number)
+            assert imported(ledger, drawn.kind, folder) == 0, "what was imported is known"
+            before.append(deepcopy(drawn.content))
+            if random.random() < 0.3:
+                drawn.content = deepcopy(random.choice(before))
+            for _ in range(random.randint(1, 3)):
+                drawn.change()
+
+
+@pytest.mark.parametrize("seed", range(times(4)))
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_import_of_a_newer_copy_that_is_interrupted_anywhere_goes_on_where_it_ended(
+    source: Callable[[Random], Any], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command is recorded in a transaction of its own, and the process ends after so many of them."""
+    monkeypatch.setattr("forecast_ledger.replay.writing.append.FIRST_BATCH", 1)
+    monkeypatch.setattr("forecast_ledger.replay.writing.append.LARGEST_BATCH", 1)
+    drawn = source(Random(seed))
+    older = drawn.write(tmp_path / "older")
+    for _ in range(6):
+        drawn.change()
+    newer = drawn.write(tmp_path / "newer")
+    with ticking() as ledger:
+        imported(ledger, drawn.kind, older)
+        changes = imported(ledger, drawn.kind, newer)
+        expected = boards(ledger)
+    for done in range(changes):
+        with ticking() as ledger:
+            imported(ledger, drawn.kind, older)
+            copy = KINDS[drawn.kind].read(SourceFiles(newer), None)
+            items = carried(follow_copy(copy, ledger.read, Following(read_instant(LATE))), LeftOut())
+            outcomes = append_batches(ledger, items, lambda _: None)
+            accepted = (each for *_, each in outcomes if isinstance(each, Receipt) and not each.duplicate)
+            assert len([*islice(accepted, done)]) == done
+            imported(ledger, drawn.kind, newer)
+            assert boards(ledger) == expected, done

@@ -1,0 +1,253 @@
+"""A newer copy of a source: other times, other answers, and forecasts that are gone, corrected or back again."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.ledger.core.values import format_instant, read_instant
+from forecast_ledger.ledger.model.commands import (
+    RescheduleQuestion,
+    ResolveQuestion,
+    RestatedForecast,
+    RestateForecasts,
+    RevokeResolution,
+)
+from forecast_ledger.ledger.model.events import ForecastWithdrawn, QuestionClosed, QuestionRescheduled
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing.follow_copy import ANSWER_MISSED, BY_HAND, BY_HAND_TIMES, MISSED
+from tests.replay.importing.test_metaculus import DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
+from tests.support.sources import edit, import_into, table, ticking
+
+CLOSE, LATER = "2026-03-11 12:00:00+00:00", "2026-04-11 12:00:00+00:00"
+OPEN = {"Resolution": "", "Resolution_Known_Time": "", "Actual_Close_Time": ""}
+KNOWN = "2026-03-12 09:30:00.250000+00:00"  # when its answer was
+NEW = "501,7,ada,False,2026-03-20 12:00:00+00:00,,,0.95,,,,,,,,,,\n"  # after the first close
+
+
+def copy(folder: Path, **cells: str) -> Path:
+    """A copy of the download in which question 501 has no answer yet, and these cells."""
+    there = Path(shutil.copytree(DOWNLOAD, folder))
+    (there / "README.md").unlink()
+    rewrite(there / QUESTIONS, replacing("501", **(OPEN | cells)))
+    return there
+
+
+def counts(ledger: Ledger, path: Path) -> tuple[int, int]:
+    """How many commands of a copy were accepted, and how many refused."""
+    found = import_into(ledger, "metaculus", path)
+    return found.counts["accepted"], found.counts["refused"]
+
+
+def times(ledger: Ledger) -> tuple[str, ...]:
+    """Opening, scheduled and actual close of question 501."""
+    [row] = [
+        row[1:]
+        for row in table(ledger, "questions", "question", "opens_at", "closes_at", "closed_at")
+        if row[0] == "501"
+    ]
+    return row
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """The download while question 501 is open, to 11 March."""
+    return copy(tmp_path / "older")
+
+
+@pytest.fixture
+def newer(tmp_path: Path) -> Path:
+    """A newer one, by which it is open to 11 April, with a forecast of 20 March."""
+    path = copy(tmp_path / "newer", Scheduled_Close_Time=LATER)
+    edit(path / FORECASTS, lambda text: text + NEW)
+    return path
+
+
+def test_a_close_that_is_put_off_reschedules_the_question(older: Path, newer: Path) -> None:
+    """Then a forecast after the first close is accepted; another import adds nothing."""
+    with ticking() as ledger:
+        assert counts(ledger, older)[1] == 0
+        assert counts(ledger, newer) == (2, 0)
+        assert times(ledger) == ("2026-03-01T12:00:00Z", "2026-04-11T12:00:00Z", "2026-04-11T12:00:00Z")
+        [moved] = [event for event in events(ledger) if isinstance(event, QuestionRescheduled)]
+        assert (moved.question, format_instant(moved.at)) == ("501", "2026-03-01T12:00:00Z")
+        assert counts(ledger, newer) == (0, 0)
+
+
+def test_the_copy_that_is_imported_last_counts(older: Path, newer: Path) -> None:
+    """The older copy sets the close back and does not have the last forecast, the newer one has both again.
+
+    The older copy is the download's 47 commands without the answer.
+    """
+    with ticking() as ledger:
+        for path, accepted, closes in ((older, 46, 3), (newer, 2, 4), (older, 2, 3), (older, 0, 3), (newer, 2, 4)):
+            assert counts(ledger, path) == (accepted, 0)
+            assert times(ledger)[1] == f"2026-{closes:02}-11T12:00:00Z"
+
+
+def test_times_that_were_changed_by_hand_stay_until_the_source_changes(older: Path, newer: Path) -> None:
+    """The source is compared with what it said before, not with the times in force."""
+    by_hand = RescheduleQuestion(
+        id="by hand", at="2026-03-10T00:00:00Z", question="501", closes_at="2026-03-30T00:00:00Z"
+    )
+    with ticking() as ledger:
+        counts(ledger, older)
+        ledger.handle(by_hand)
+        assert counts(ledger, older) == (0, 0)
+        assert times(ledger)[1] == "2026-03-30T00:00:00Z"
+        assert counts(ledger, newer) == (2, 0)
+        assert times(ledger)[1] == "2026-04-11T12:00:00Z"
+
+
+def test_an_early_close_that_the_source_keeps_is_kept(tmp_path: Path) -> None:
+    """A new close ends it, so it is closed again at that instant; a copy without it leaves the question open."""
+    early, closed = "2026-03-09 12:00:00+00:00", "2026-03-09T12:00:00Z"
+    older = copy(tmp_path / "older", Actual_Close_Time=early)
+    newer = copy(tmp_path / "newer", Actual_Close_Time=early, Scheduled_Close_Time=LATER)
+    newest = copy(tmp_path / "newest", Scheduled_Close_Time="2026-04-12 12:00:00+00:00")
+    with ticking() as ledger:
+        assert counts(ledger, older)[1] == 0
+        assert (counts(ledger, newer), times(ledger)[2]) == ((2, 0), closed)
+        assert (counts(ledger, newer), times(ledger)[2]) == ((0, 0), closed)
+        assert (counts(ledger, newest), times(ledger)[2]) == ((1, 0), "2026-04-12T12:00:00Z")
+        assert len([event for event in events(ledger) if isinstance(event, QuestionClosed)]) == 2
+
+
+def test_another_opening_and_reveal_are_taken_over(older: Path, tmp_path: Path) -> None:
+    """The contest has the question already, whatever its opening is now."""
+    other = {"Open_Time": "2026-03-01 06:00:00+00:00", "CP_Reveal_Time": "2026-03-04 12:00:00+00:00"}
+    newer = copy(tmp_path / "newer", **other)
+    with ticking() as ledger:
+        counts(ledger, older)
+        assert counts(ledger, newer) == (1, 0)
+        [moved] = [event for event in events(ledger) if isinstance(event, QuestionRescheduled)]
+        assert times(ledger)[0] == "2026-03-01T06:00:00Z"
+        assert moved.reveals_at is not None
+        assert format_instant(moved.reveals_at) == "2026-03-04T12:00:00Z"
+
+
+@pytest.mark.parametrize("closed", [KNOWN, "2026-03-10 12:00:00+00:00"])
+def test_an_answered_question_with_other_times_is_answered_again(tmp_path: Path, closed: str) -> None:
+    """Its answer is revoked first, so that its scores are those of the new times; a second import adds nothing."""
+    newer = Path(shutil.copytree(DOWNLOAD, tmp_path / "newer"))
+    rewrite(newer / QUESTIONS, replacing("501", Scheduled_Close_Time=LATER, Actual_Close_Time=closed))
+    with ticking() as ledger, ticking() as alone:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        import_into(ledger, "metaculus", newer)
+        import_into(alone, "metaculus", newer)
+        assert times(ledger) == times(alone)
+        assert scores(ledger) == scores(alone)
+        assert counts(ledger, newer) == (0, 0)
+
+
+def test_an_answer_by_hand_stays_until_the_source_has_another(tmp_path: Path) -> None:
+    """Then the times of its question stay, too, and the line says so; a new answer of the source replaces it."""
+    moved, corrected = (Path(shutil.copytree(DOWNLOAD, tmp_path / name)) for name in ("moved", "corrected"))
+    rewrite(moved / QUESTIONS, replacing("501", Scheduled_Close_Time=LATER))
+    rewrite(corrected / QUESTIONS, replacing("501", Resolution="annulled"))
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        ledger.handle(RevokeResolution(id="h1", at="2026-05-01T00:00:00Z", question="501", reason="misread"))
+        assert counts(ledger, DOWNLOAD) == (0, 0)
+        ledger.handle(ResolveQuestion(id="h2", at="2026-05-01T00:00:00Z", question="501", outcome="no"))
+        found = import_into(ledger, "metaculus", moved)
+        assert (found.counts["accepted"], found.left_out[BY_HAND_TIMES]) == (0, 1)
+        assert counts(ledger, corrected) == (2, 0)
+        assert counts(ledger, corrected) == (0, 0)
+
+
+def scores(ledger: Ledger) -> list[tuple[str, ...]]:
+    """Every score."""
+    return sorted(table(ledger, "scores", "contest", "question", "participant", "score", "coverage"))
+
+
+def standing(ledger: Ledger, question: str = "501") -> list[tuple[str, ...]]:
+    """Who stands on a question, and until when."""
+    rows = table(ledger, "forecasts", "question", "participant", "outcome", "probability", "ended_by")
+    return [row[1:4] for row in rows if row[0] == question and row[2] == "yes" and row[4] == "None"]
+
+
+def without(*names: str) -> Callable[[dict[str, str]], dict[str, str] | None]:
+    """The rows of a download but for the forecasts of some people on question 501."""
+    return lambda row: None if row["Question ID"] == "501" and row["Forecaster Username"] in names else row
+
+
+def test_a_forecast_that_is_gone_while_its_question_is_open_is_withdrawn_from_then_on(
+    older: Path, tmp_path: Path
+) -> None:
+    """The ledger stamps when; it is withdrawn once, and stands again from its start if it is back."""
+    newer = Path(shutil.copytree(older, tmp_path / "newer"))
+    rewrite(newer / FORECASTS, without("ada"))
+    day_8 = "2026-03-08T00:00:00Z"
+    ada = ("ada", "yes", "0.8")
+    with Ledger.open(":memory:", clock=lambda: read_instant(day_8)) as ledger:
+        import_into(ledger, "metaculus", older, now=day_8)
+        assert ada in standing(ledger)
+        assert import_into(ledger, "metaculus", newer, now=day_8).counts["accepted"] == 1
+        assert ada not in standing(ledger)
+        [withdrawn] = [each for each in events(ledger) if getattr(each, "participant", "") == "ada"][-1:]
+        assert isinstance(withdrawn, ForecastWithdrawn)
+        assert format_instant(withdrawn.at) == day_8
+        for now in ("2026-03-09T00:00:00Z", "2026-04-09T00:00:00Z"):
+            assert import_into(ledger, "metaculus", newer, now=now).counts["accepted"] == 0
+        assert import_into(ledger, "metaculus", older, now=day_8).counts["accepted"] == 1
+        assert ada in standing(ledger)
+
+
+def test_a_forecast_that_is_gone_after_the_close_was_never_made(older: Path, tmp_path: Path) -> None:
+    """It has no score, as if only the newer copy had been imported; `keep_missing` keeps it and says so."""
+    newest = Path(shutil.copytree(DOWNLOAD, tmp_path / "newest"))
+    rewrite(newest / FORECASTS, without("ada", "cy-bot"))
+    with ticking() as ledger, ticking() as kept, ticking() as alone:
+        for each in (ledger, kept):
+            import_into(each, "metaculus", older)
+        import_into(ledger, "metaculus", newest)
+        import_into(alone, "metaculus", newest)
+        assert scores(ledger) == scores(alone)
+        assert import_into(kept, "metaculus", newest, keep_missing=True).left_out[MISSED] == 2
+        assert {row[2] for row in scores(kept) if row[1] == "501"} == {"ada", "bo", "cy-bot"}
+
+
+def test_an_answer_that_is_gone_is_revoked(older: Path) -> None:
+    """The question is open again; `keep_missing` keeps the answer and says so; one that is back counts again."""
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        expected = scores(ledger)
+        kept = import_into(ledger, "metaculus", older, keep_missing=True)
+        assert (kept.counts["accepted"], kept.left_out[ANSWER_MISSED]) == (0, 1)
+        assert counts(ledger, older) == (1, 0)
+        assert not [row for row in scores(ledger) if row[1] == "501"]
+        assert counts(ledger, DOWNLOAD) == (1, 0)
+        assert scores(ledger) == expected
+
+
+def test_forecasts_that_were_recorded_by_hand_stay(tmp_path: Path) -> None:
+    """If the source has others, the line says so; those of bo, who withdrew, and of cy-bot are taken over."""
+    corrected = Path(shutil.copytree(DOWNLOAD, tmp_path / "corrected"))
+    rewrite(
+        corrected / FORECASTS, lambda row: row | ({"Probability Yes": "0.3"} if row["Question ID"] == "501" else {})
+    )
+    by_hand = RestateForecasts(
+        id="by hand",
+        question="501",
+        participant="ada",
+        forecasts=(RestatedForecast(at="2026-03-02T00:00:00Z", probability="0.6"),),
+        reason="the source is wrong",
+    )
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        ledger.handle(by_hand)
+        found = import_into(ledger, "metaculus", corrected)
+        assert (found.counts["accepted"], found.left_out[BY_HAND]) == (2, 1)
+        assert sorted(standing(ledger)) == [("ada", "yes", "0.6"), ("cy-bot", "yes", "0.3")]
+        assert import_into(ledger, "metaculus", corrected).counts["accepted"] == 0
+
+
+def test_what_changes_beside_the_times_is_refused_as_before(older: Path, tmp_path: Path) -> None:
+    """Another title under the same id is another question."""
+    newer = copy(tmp_path / "newer", Question_Title="Will it snow?", Scheduled_Close_Time=LATER)
+    with ticking() as ledger:
+        counts(ledger, older)
+        found = import_into(ledger, "metaculus", newer)
+        assert [line.split(": ")[1].split()[0] for line in found.refused] == ["command_id_reused"]
