@@ -11,6 +11,7 @@ from forecast_ledger.ledger.batching.claims import FREE, Claims
 from forecast_ledger.ledger.batching.command_index import HashedIds, ReadRows, RecordedCommand
 from forecast_ledger.ledger.batching.forecast_columns import QuickForecasts
 from forecast_ledger.ledger.batching.import_times import fault_of
+from forecast_ledger.ledger.batching.new_contests import check_new_contests
 from forecast_ledger.ledger.batching.new_ids import check_new_ids
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.batching.requests import Request, Requests
@@ -215,6 +216,7 @@ class Batch:
         try:
             check_new_ids(command, self.state)
             events = decide(command, self.state, recorded_at)
+            check_new_contests(events)
         except Refused as refused:
             raise first_by_precedence([refused, fault] if fault else [refused]) from None
         if fault is not None:

@@ -130,7 +130,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "leave the weight out, or open a question with reveals_at before closes_at",
     ),
     "pool_not_payable": (
-        "the pool is not a multiple of payable_unit",
+        "the pool is not a multiple of payable_unit, or is below the least prize",
         "round the pool, or choose a smaller payable_unit",
     ),
     "contest_not_finalized": ("the contest is not finalized", "finalize the contest first"),

@@ -639,7 +639,7 @@ def test_an_enrolment_in_a_trading_contest_grants_the_starting_cash() -> None:
         ),
         events.CashGranted(at=micros(1), contest="week", participant="ada", amount=10_000 * MILLION),
     )
-    own = RuleSet(name="own", trading=Trading(starting_cash_micros=0))
+    own = RuleSet(name="own", trading=Trading(starting_cash_micros=0, recapitalisation=True))
     assert ran(cohort(rules=own), enrolment("week"))[-1] == events.CashGranted(
         at=micros(5), contest="week", participant="ada", amount=0
     )

@@ -584,7 +584,8 @@ EVERY_FORM: list[tuple[OpenQuestion, list[dict[str, Any]], dict[str, Any]]] = [
 
 def season(rules: RuleSet) -> list[Any]:
     """Return commands: questions of every form, certain and wrong forecasts, gaps, a bot, a hidden participant."""
-    commands: list[Any] = [contest(rules=rules, pool=100), enrolment(participant="bot", bot=True, entrant="ada")]
+    pool = 100 if rules.least_prize_micros <= 100 * 10**6 else None  # one below the least prize is refused
+    commands: list[Any] = [contest(rules=rules, pool=pool), enrolment(participant="bot", bot=True, entrant="ada")]
     commands.append(exclusion(participant="eve", level="hidden", at=BEFORE))
     for question, distributions, answer in EVERY_FORM:
         name = question.question

@@ -185,8 +185,10 @@ UNSAID: dict[str, Callable[[Any], bool]] = {
     "bad_number": lambda value: (
         value["type"] in {"open_question", "resolve_question"} and any(text[:4].isdigit() for text in _texts(value))
     ),
-    # bounds of numbers in text; in a range, how its numbers go together
-    "out_of_range": lambda value: _number_as_text(value) or value["type"] == "open_question",
+    # bounds of numbers in text; in a range, how its numbers go together; that spots are one or more
+    "out_of_range": lambda value: (
+        _number_as_text(value) or value["type"] == "open_question" or value.get("spots") == []
+    ),
     # a whole number that is written with a point; a call of a model that says nothing; which fields of a quote, of a
     # decision, of other times or of a change of outcomes go together
     "malformed": lambda value: (

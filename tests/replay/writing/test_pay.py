@@ -420,14 +420,13 @@ def test_a_contest_that_is_not_finalized_is_not_paid() -> None:
     "nobody",
     [
         sealed(pool=0),
-        sealed(rules=structs.replace(RELATIVE, least_prize_micros=100_000_001)),
         sealed(chances={}),
         sealed(chances={"ada": "0.7"}, rules="peer-2024-03"),
         sealed(rules="baseline"),
         sealed(*(exclusion(participant=who) for who in CHANCES)),
         [contest(pool=100), finalization()],
     ],
-    ids=["no pool", "a pool below the least prize", "no forecast", "no peer", "no take", "all excluded", "no question"],
+    ids=["no pool", "no forecast", "no peer", "no take", "all excluded", "no question"],
 )
 def test_a_board_on_which_nobody_wins_pays_nobody(nobody: list[AnyCommand]) -> None:
     """The refusal says so; the pool stays where it is."""
