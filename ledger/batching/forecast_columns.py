@@ -1,6 +1,6 @@
 """Forecasts of a probability as columns, which are recorded faster than as many commands."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Self, overload
@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 import msgspec
 from msgspec import Struct
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
 UNSTAMPED = -(2**63)  # in place of the instant of a command that has none
@@ -93,14 +94,15 @@ class ForecastColumns(Sequence[SubmitForecast]):
     ['recorded', 'out_of_range']
     """
 
+    @checked()
     def __init__(
         self,
         *,
-        id: Sequence[Any],  # noqa: A002 - the name of the field
-        question: Sequence[Any],
-        participant: Sequence[Any],
-        probability: Sequence[Any],
-        at: Sequence[Any] | None = None,
+        id: Iterable[Any],  # noqa: A002 - the name of the field
+        question: Iterable[Any],
+        participant: Iterable[Any],
+        probability: Iterable[Any],
+        at: Iterable[Any] | None = None,
     ) -> None:
         ids = [*id]
         columns = (ids, [None] * len(ids) if at is None else [*at], [*question], [*participant], [*probability])

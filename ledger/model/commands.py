@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw, Struct, json, structs
 
 from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint
 from forecast_ledger.ledger.model import forms
@@ -399,7 +400,8 @@ _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _kinds = json.Decoder(_Kind)
 
 
-def read(line: bytes | str) -> AnyCommand:
+@checked()
+def read(line: bytes | bytearray | memoryview | str) -> AnyCommand:
     """Return the command on one line of JSON.
 
     Refuses, with the path of the field: malformed; of an amount in a rule set also bad_number, amount_not_text,
@@ -422,7 +424,8 @@ def with_recorded_rules(command: AnyCommand) -> AnyCommand:
     return command
 
 
-def read_from(participant: str, body: bytes | str) -> SubmitForecast | WithdrawForecast:
+@checked("participant")
+def read_from(participant: str, body: bytes | bytearray | memoryview | str) -> SubmitForecast | WithdrawForecast:
     """Return the command in the JSON that a participant sends: a forecast or a withdrawal of its own.
 
     participant: who sends it, as the caller knows; the body need not say it. The ledger stamps the command, and the
@@ -481,7 +484,7 @@ def malformed_refusal(error: Exception, name: str, kind: str = "") -> Refused:
     return Refused("malformed", field or "line", None, message + hint(AnyCommand, message, field, kind))
 
 
-def _kind(line: bytes | str) -> str:
+def _kind(line: bytes | bytearray | memoryview | str) -> str:
     """Return the type that a line gives; empty if it gives none."""
     try:
         return _kinds.decode(line).type

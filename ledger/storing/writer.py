@@ -18,6 +18,7 @@ from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.batching.requests import Requests
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Conflict, Refused, Unavailable
 from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
@@ -38,6 +39,7 @@ FAR_BEHIND = 500  # rows; a writer that is further behind reads them before its 
 _logger = logging.getLogger(__name__)
 
 
+@checked("name", "command_id")
 class Ledger:
     """A ledger in a store. Threads may share it; any number of processes may open the same store.
 
@@ -120,7 +122,7 @@ class Ledger:
         return outcome
 
     def handle_many(
-        self, commands: Iterable[AnyCommand], *, atomic: bool = False, recorded_at: Sequence[int] | None = None
+        self, commands: Iterable[AnyCommand], *, atomic: bool = False, recorded_at: Iterable[Any] | None = None
     ) -> list[Receipt | Refused]:
         """Decide commands in order, each against the state after the one before it; record them in one transaction.
 
@@ -132,6 +134,8 @@ class Ledger:
         Raises, first that applies: ValueError (recorded_at is shorter or longer than commands), Conflict, Unavailable,
         Corrupt (nothing was recorded); Uncertain (the events may or may not be recorded).
         """
+        if isinstance(commands, Iterator):  # its items are checked as those of a list
+            return self.handle_many([*commands], atomic=atomic, recorded_at=recorded_at)
         begun = instrumentation.now_ns()
         with gc_pause.paused():
             commands = commands if isinstance(commands, ForecastColumns) else [*commands]

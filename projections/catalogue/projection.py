@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import Instant, read_instant
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
@@ -14,6 +15,7 @@ from forecast_ledger.projections.trading.account_histories import Selection
 __all__ = ["CATALOGUE", "Projections"]
 
 
+@checked("since", "until")
 class Projections(Analysis):
     """All tables of one set of facts; each is computed on first use.
 

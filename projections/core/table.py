@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.arrow import float_columns, to_arrow
 from forecast_ledger.projections.core.column_values import (
@@ -30,6 +31,7 @@ _AT_ONCE = 4_096  # rows printed together
 _encode = msgspec.json.Encoder().encode
 
 
+@checked()
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of one projection, column by column.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
@@ -43,6 +44,7 @@ _WITHIN_64_BITS = "numbers of at most 64 bits"
 ForecastColumns = tuple[Int64Array, ...]  # of the forecasts of a page, as `join_pages` takes them
 
 
+@checked()
 def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     """Return the facts of recorded events in log order. Raises Corrupt at an event that does not fit those before it.
 

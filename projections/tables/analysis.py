@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
 from forecast_ledger.projections.boards.brier_sample import ContestSample
 from forecast_ledger.projections.boards.contest_groups import (
@@ -49,9 +50,11 @@ class CachedResults:
         self.calibration |= other.calibration
 
 
+@checked()
 class Analysis:
     """The results of one set of facts: scores, leaderboards, prizes, trading results; each is computed once."""
 
+    @checked()
     def __init__(self, facts: Facts, chunk: int = score_terms.CHUNK, cached: CachedResults | None = None) -> None:
         """chunk: the number of forecasts scored at a time; it changes memory and speed, never a result.
 

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model.events import TextKept
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded, unseal_row
@@ -52,6 +53,7 @@ class Verification(NamedTuple):
     differences: list[Corrupt]
 
 
+@checked("name", "as_of")
 def verify(
     location: str | PathLike[str], name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
 ) -> Checkpoint:

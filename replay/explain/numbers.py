@@ -1,11 +1,14 @@
 """The kinds of numbers that can be explained, their keys, and the function that explains one."""
 
+from collections.abc import Callable
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
+from forecast_ledger.ledger.core.arguments import checked
+
 if TYPE_CHECKING:
     from forecast_ledger.replay.explain.explain_scores import Explanation
-    from forecast_ledger.replay.reading.replay import AsOf, Watch
+    from forecast_ledger.replay.reading.replay import AsOf
 
 _BOARD_KEY = ("contest", "participant")
 NUMBERS = {  # kind -> the ids that are its key
@@ -20,13 +23,14 @@ NUMBERS = {  # kind -> the ids that are its key
 }
 
 
+@checked("name", "as_of")
 def explain(  # noqa: PLR0913 - the arguments with a default are keywords
     log: str | PathLike[str],
     number: str,
     *key: str,
     name: str = "main",
     as_of: "AsOf" = None,
-    watch: "Watch" = lambda _: None,
+    watch: Callable[[int], None] = lambda _: None,
     model: str | PathLike[str] | None = None,
     every_part: bool = False,
 ) -> "Explanation":

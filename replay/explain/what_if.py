@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.contests import check_rule_set
 from forecast_ledger.ledger.model.commands import read_rule_set
@@ -32,6 +33,7 @@ def parse_rule_set(text: str) -> RuleSet:
     return check_rule_set(rules, text)
 
 
+@checked()
 def under_rules(projections: Projections, contest: str, rules: RuleSet) -> Projections:
     """Return the projections of the same log, as if a contest, sealed or not, had been opened with these rules.
 

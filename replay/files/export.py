@@ -2,13 +2,14 @@
 
 import os
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from hashlib import file_digest
 from os import PathLike
 from pathlib import Path
 
 from msgspec import structs
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import log
@@ -43,6 +44,7 @@ def default_tables() -> list[str]:
     return [*EXPORTED]
 
 
+@checked("name", "as_of")
 def export(  # noqa: PLR0913 - what has a default is named
     log: str | PathLike[str],
     out: str | PathLike[str],
@@ -50,7 +52,7 @@ def export(  # noqa: PLR0913 - what has a default is named
     name: str = "main",
     as_of: AsOf = None,
     *,
-    tables: Sequence[str] | None = None,
+    tables: Iterable[str] | None = None,
     force: bool = False,
     memory: int | None = None,
     watch: Watch = lambda _: None,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.remote_files import folder_at
@@ -40,6 +41,7 @@ ROWS_PER_TRANSACTION = 20 * PAGE  # rows per transaction
 PAGE_BYTES = 2**24  # a page has fewer rows if they are this long
 
 
+@checked("name")
 def restore(
     export: str | PathLike[str],
     location: str | PathLike[str],

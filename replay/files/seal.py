@@ -3,6 +3,7 @@
 from os import PathLike, fspath
 from typing import NamedTuple
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Absent, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.remote_files import folder_at, is_remote
@@ -22,6 +23,7 @@ class Sealed(NamedTuple):
     bytes: int
 
 
+@checked("name")
 def seal(
     log: str | PathLike[str],
     folder: str | PathLike[str] | None = None,

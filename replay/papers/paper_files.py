@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.replay.audit.checkpoint import SavedCheckpoint
 from forecast_ledger.replay.papers.evidence import HOUR
 from forecast_ledger.replay.papers.working_paper import Audit, Paper, Section, Sheet, working_paper
@@ -20,6 +21,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}[.)](?=\s|$)")
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
+@checked("name", "as_of")
 def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     log: str | PathLike[str],
     out: str | PathLike[str],
@@ -52,7 +54,7 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     write = FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
-    checked = working_paper(log, out, late=late, checkpoint=checkpoint, name=name, as_of=as_of, watch=watch)
+    checked = working_paper(log, out, late=int(late), checkpoint=checkpoint, name=name, as_of=as_of, watch=watch)
     write_file(Path(out), write(checked.paper).encode("utf-8", "replace"))
     return checked
 

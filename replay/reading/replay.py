@@ -10,9 +10,10 @@ from datetime import datetime
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from forecast_ledger.ledger.core import gc_pause, values
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, unseal_pages
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, give_back_memory
@@ -43,6 +44,7 @@ _logger = logging.getLogger(__name__)
 Watch = Callable[[int], None]  # called with the number of events read so far
 
 
+@runtime_checkable
 class Readable(Protocol):
     """An object that returns its events page by page, with digests checked: an open Ledger."""
 
@@ -54,6 +56,7 @@ class Readable(Protocol):
         """Return all events in log order."""
 
 
+@checked()
 @dataclass(frozen=True, slots=True)
 class Replay:
     """The projections of a log, with the log position and digest up to which they were computed.
@@ -84,6 +87,7 @@ class Replay:
         return every_seal_note(self.projections)
 
 
+@checked("name", "as_of")
 def replay(  # noqa: PLR0913 - what has a default is named
     log: str | PathLike[str] | Readable,
     name: str = "main",

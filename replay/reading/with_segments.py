@@ -5,6 +5,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal, get_args
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.remote_files import folder_at
@@ -30,6 +31,7 @@ class WithSegments(PathLike[str]):
     True
     """
 
+    @checked()
     def __init__(
         self,
         log: str | PathLike[str],

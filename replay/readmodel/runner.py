@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from forecast_ledger.ledger.core import gc_pause, values
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
@@ -37,6 +38,7 @@ class Refreshed(NamedTuple):
     reached: Checkpoint
 
 
+@checked()
 class Runner:
     """Keeps a read model up to date with a log, which is read once and never written.
 
@@ -53,6 +55,7 @@ class Runner:
     (1, 1, 0)
     """
 
+    @checked("name")
     def __init__(  # noqa: PLR0913 - a log, a file, and three choices that have defaults
         self,
         location: str | PathLike[str],

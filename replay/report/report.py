@@ -6,6 +6,7 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.redaction import redacted
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
+@checked("name", "as_of")
 def report(  # noqa: PLR0913 - the arguments with a default are keywords
     log: str | PathLike[str],
     out: str | PathLike[str],
@@ -107,6 +109,7 @@ def _page(season: Replay, sections: Sequence[Contest], log: str, out: str, conte
     }
 
 
+@checked("name", "as_of")
 def plot(  # noqa: PLR0913 - the arguments with a default are keywords
     log: str | PathLike[str],
     kind: str,

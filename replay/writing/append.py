@@ -7,6 +7,7 @@ from itertools import islice
 from typing import IO, Any
 
 from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -30,6 +31,7 @@ OnRefusal = Callable[[InputPlace, Refused], None]
 LineWatch = Callable[[int], None]
 
 
+@checked()
 def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choices that have defaults
     ledger: Ledger,
     file: IO[bytes],

@@ -32,7 +32,17 @@ PURE = (
     {"ledger.segments.rebuilt_rows", "ledger.segments.segment_columns"}
     | {
         f"ledger.core.{name}"
-        for name in ("between", "errors", "exact", "hints", "late", "lazy_fractions", "proportions", "values")
+        for name in (
+            "arguments",
+            "between",
+            "errors",
+            "exact",
+            "hints",
+            "late",
+            "lazy_fractions",
+            "proportions",
+            "values",
+        )
     }
     | {
         f"ledger.model.{name}"

@@ -1,21 +1,28 @@
 """Every public function and every field of a command, given a value of each wrong type: only documented errors."""
 
+import inspect
 import io
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from msgspec import Struct, structs
 
-from forecast_ledger import Ledger, Receipt, Refused, commands
+import forecast_ledger as f
+from forecast_ledger import Ledger, LedgerError, Receipt, Refused, commands
+from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.reference.examples import LINES
 from forecast_ledger.replay.writing.pay import prizes_from_log
+from tests.support.paths import ROOT
 
 WRONG: dict[str, Any] = {
     "none": None, "true": True, "zero": 0, "minus": -1, "long": 10**400, "2^63": 2**63, "float": 0.5, "nan": math.nan,
@@ -87,3 +94,188 @@ def faults(ledger: Ledger, batch: list[tuple[tuple[str, str], Any]]) -> list[tup
         half = len(batch) // 2
         return faults(ledger, batch[:half]) + faults(ledger, batch[half:])
     return []
+
+
+STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
+NAMES = {"open": "Ledger.open", "append": "append_lines", "Projections": "Analysis"}  # those in a message
+CALLBACKS = {"watch", "tell", "clock", "prizes"}  # whose errors are those of the caller
+Call = tuple[Callable[..., Any], Callable[[], dict[str, Any]]]  # a function, and the arguments of a call that is right
+
+
+def calls(folder: Path) -> dict[str, Call]:
+    """Every function that the package offers, and every method with arguments of its classes, with a call each."""
+    log, segments, exported = folder / "season.db", folder / "segments", folder / "exported"
+    with f.open(log) as ledger, STORY.open("rb") as file:
+        f.append(ledger, file)
+        pages = [*ledger.read()]
+    f.seal(log, segments)
+    f.export(log, exported, tables=[])
+    ledger, season, number = f.open(":memory:"), f.replay(log), iter(range(10**6))
+    projections, board = season.projections, season.table("leaderboard")
+    which = {"name": "main", "as_of": None, "watch": lambda _: None}
+    columns = {name: ["a"] for name in ("id", "question", "participant", "probability", "at")}
+    contest, selection = {"contest": "plain"}, {"contest": "plain", "selection": Selection()}
+
+    def new(suffix: str = "") -> Path:
+        return folder / f"{next(number)}{suffix}"
+
+    def opening() -> dict[str, Any]:
+        return {"path_or_url": ":memory:", "name": "main", "clock": None, "segments": None, "claims": None}
+
+    return {
+        "open": (f.open, opening),
+        "Ledger.open": (f.Ledger.open, lambda: {**opening(), "prizes": None}),
+        "Ledger.handle": (ledger.handle, lambda: {"command": POISON, "command_id": "x"}),
+        "Ledger.handle_many": (
+            ledger.handle_many,
+            lambda: {"commands": iter([POISON]), "atomic": False, "recorded_at": None},
+        ),
+        "Ledger.read": (lambda **given: [*ledger.read(**given)], lambda: {"after": 0}),
+        "Ledger.subscribe": (ledger.subscribe, lambda: {"after": 0}),
+        "append": (
+            f.append,
+            lambda: {
+                "ledger": ledger,
+                "file": io.BytesIO(b"{}"),
+                "tell": lambda *_: None,
+                "watch": lambda _: None,
+                "atomic": False,
+                "read_ahead": False,
+            },
+        ),
+        "verify": (f.verify, lambda: {"location": log, **which}),
+        "replay": (
+            f.replay,
+            lambda: {
+                "log": log,
+                **which,
+                "segments": None,
+                "trust": "rows",
+                "engine": None,
+                "tables": ["contests"],
+                "memory": None,
+            },
+        ),
+        "explain": (
+            lambda log, number, key, **rest: f.explain(log, number, "plain", key, **rest),
+            lambda: {"log": log, "number": "prize", "key": "B", **which, "model": None, "every_part": False},
+        ),
+        "export": (
+            f.export,
+            lambda: {"log": log, "out": new(), "form": "csv", **which, "tables": [], "force": False, "memory": None},
+        ),
+        "restore": (
+            f.restore,
+            lambda: {"export": exported, "location": new(), "name": "main", "watch": lambda _: None},
+        ),
+        "seal": (f.seal, lambda: {"log": log, "folder": new(), "name": "main", "rows": 1_024, "watch": lambda _: None}),
+        "report": (f.report, lambda: {"log": log, "out": new(".html"), "contests": ("none",), "specs": None, **which}),
+        "plot": (f.plot, lambda: {"log": log, "kind": "board", "out": new(".svg"), "contest": "none", **which}),
+        "audit": (f.audit, lambda: {"log": log, "out": new(".html"), "late": 1, "checkpoint": None, **which}),
+        "facts": (f.facts, lambda: {"pages": pages}),
+        "under_rules": (
+            f.under_rules,
+            lambda: {"projections": projections, **contest, "rules": f.PRESETS["baseline"]},
+        ),
+        "Runner": (
+            f.Runner,
+            lambda: {
+                "location": log,
+                "path": new(),
+                "name": "main",
+                "watch": lambda _: None,
+                "segments": None,
+                "optional": (),
+            },
+        ),
+        "WithSegments": (f.WithSegments, lambda: {"log": log, "folder": segments, "trust": "files", "tell": None}),
+        "ForecastColumns": (f.ForecastColumns, lambda: columns),
+        "Projections": (f.Projections, lambda: {"facts": projections.facts, "chunk": 1, "cached": None}),
+        "Projections.table": (projections.table, lambda: {"name": "cash"}),
+        "Projections.parts": (projections.parts, lambda: {"name": "cash"}),
+        "Projections.as_table": (projections.as_table, lambda: {"name": "cash", "values": season.table("cash").values}),
+        "Projections.score_parts": (
+            projections.score_parts,
+            lambda: {"participant": "A", "contest": None, "question": None},
+        ),
+        "Projections.portfolio_snapshots": (
+            projections.portfolio_snapshots,
+            lambda: {"contest": None, "participant": None, "since": None, "until": None},
+        ),
+        "Projections.selected_portfolios": (projections.selected_portfolios, lambda: {"selection": Selection()}),
+        "Projections.snapshots": (projections.snapshots, lambda: selection),
+        **{
+            f"Projections.{name}": (getattr(projections, name), lambda: contest)
+            for name in ("aggregates", "board", "brier_sample", "calibration", "intervals", "prizes", "scored", "tally")
+        },
+        "Replay.table": (season.table, lambda: {"name": "cash"}),
+        "Table.between": (season.table("questions").between, lambda: {"column": "opens_at", "since": 0, "until": 1}),
+        "Table.by": (board.by, lambda: {"column": "contest"}),
+        "Table.chart": (board.chart, lambda: {"value": "", "by": ""}),
+        "Table.common": (board.common, lambda: {"other": board, "most": 1, "backwards": False}),
+        "Table.joined": (f.Table.joined, lambda: {"tables": [board]}),
+        "Table.numbers": (board.numbers, lambda: {"column": "score"}),
+        "Table.only": (board.only, lambda: {"column": "contest", "label": "plain"}),
+        "Table.rows_at": (board.rows_at, lambda: {"index": np.zeros(1, np.int64)}),
+        "Table.slice": (board.slice, lambda: {"begin": 0, "end": 1}),
+        "Table.sorted_by": (lambda **given: board.sorted_by(*given.values()), lambda: {"names": "contest"}),
+        "Table.to_pandas": (board.to_pandas, lambda: {"floats": False}),
+        "read": (commands.read, lambda: {"line": "{}"}),
+        "read_from": (commands.read_from, lambda: {"participant": "ada", "body": "{}"}),
+    }
+
+
+def fault_of(name: str, argument: str, call: Callable[[], Any]) -> str:
+    """The error of a call that is not documented: one that is of no known class, or does not name the argument."""
+    try:
+        made = call()
+        getattr(made, "close", lambda: None)()
+    except (LedgerError, ValueError, LookupError, OSError, OverflowError):
+        return ""
+    except TypeError as error:
+        defined = NAMES.get(name, name).replace("Projections.", "(Projections|Analysis).")
+        is_named = re.match(rf"{defined}(.__init__)?: {argument} takes ", str(error))
+        return "" if is_named else repr(error)
+    except Exception as error:
+        return repr(error)
+    return ""
+
+
+def test_a_function_with_a_value_of_any_type_for_any_argument_says_which_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its result, a documented error, or a TypeError that names the function, the argument and what it takes."""
+    monkeypatch.chdir(tmp_path)
+    found, tried = [], 0
+    for name, (function, right) in calls(tmp_path).items():
+        for argument in right():
+            for kind, wrong in WRONG.items():
+                if argument in CALLBACKS and callable(wrong):
+                    continue
+                tried += 1
+                if fault := fault_of(name, argument, partial(function, **right() | {argument: wrong})):
+                    found.append((name, argument, kind, fault[:90]))
+    assert found == []
+    assert tried > 5_000
+
+
+def offered() -> set[str]:
+    """The functions of the door, and the methods of its classes that have arguments."""
+    found = set[str]()
+    for name in f.__all__:
+        thing = getattr(f, name)
+        if inspect.isclass(thing):
+            is_data = issubclass(thing, Exception | Struct | tuple)
+            methods = [] if is_data else inspect.getmembers(thing, callable)
+            named = {method: len(inspect.signature(part).parameters) for method, part in methods if method[0] != "_"}
+            bound = {method for method, _ in methods if inspect.ismethod(getattr(thing, method))}
+            found |= {f"{name}.{method}" for method, count in named.items() if count > (method not in bound)}
+        elif callable(thing):
+            found.add(name)
+    return found
+
+
+def test_every_function_and_method_of_the_door_is_in_the_test(tmp_path: Path) -> None:
+    """But for what runs without end, and what only the package itself calls."""
+    ours = {"Runner.follow", "WithSegments.segments", "ForecastColumns.of_quick"}
+    assert offered() - {*calls(tmp_path)} == ours | {"ForecastColumns.count", "ForecastColumns.index"}

@@ -1,0 +1,119 @@
+"""Arguments of a wrong type are refused where a call comes in, before anything is done."""
+
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from inspect import Parameter, formatannotation, signature
+from itertools import chain, repeat
+from numbers import Integral
+from types import FunctionType, UnionType
+from typing import IO, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, runtime_checkable
+
+_T = TypeVar("_T", bound=Callable[..., Any])
+_NAMED = 3  # types of items in a message
+
+
+@runtime_checkable
+class _File(Protocol):
+    def read(self, size: int = -1, /) -> bytes:
+        """Return bytes."""
+
+
+_CLASSES: dict[Any, Any] = {int: Integral, IO: _File}  # annotation -> the class of what passes for it
+
+
+def checked(*own: str) -> Callable[[_T], _T]:
+    """Make a function, or the public methods of a class, raise TypeError for an argument of a wrong type.
+
+    The message names the function, the argument, what it takes and what came. The items of an iterator pass, and what
+    has an annotation that only type checkers can read. own: arguments that the function refuses itself, with a code.
+
+    >>> @checked()
+    ... def named(name: str) -> str:
+    ...     return name
+    >>> named(7)
+    Traceback (most recent call last):
+    TypeError: named: name takes str, not int
+    """
+
+    def check(called: _T) -> _T:
+        if not isinstance(called, type):
+            return _checked(called, own)
+        for name, member in [*vars(called).items()]:
+            function = getattr(member, "__func__", member)
+            if isinstance(function, FunctionType) and not name.startswith("_"):
+                part = _checked(function, own)
+                setattr(called, name, part if function is member else type(member)(part))
+        return called
+
+    return check
+
+
+def _checked(called: _T, own: Collection[str]) -> _T:
+    parameters, arguments = signature(called).parameters.values(), dict[str, _Argument]()
+    placed = [parameter.name for parameter in parameters if parameter.kind <= Parameter.VAR_POSITIONAL]
+
+    @wraps(called)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not arguments:  # at the first call, when every class has been defined
+            arguments.update((name, _Argument(name, hint)) for name, hint in _hints(called) if name not in own)
+        names = placed if len(args) <= len(placed) else chain(placed, repeat(placed[-1]))
+        for name, value in chain(zip(names, args, strict=False), kwargs.items()):
+            if name in arguments and type(value) not in arguments[name].known:
+                arguments[name].check(value, called)
+        return called(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+class _Argument:
+    """An argument. known: types of which every value is right."""
+
+    def __init__(self, name: str, hint: Any) -> None:
+        self._name, self._hint, self.known = name, hint, set[type]()
+
+    def check(self, value: Any, called: Callable[..., Any]) -> None:
+        """Raise TypeError unless a value may be given to a function."""
+        if not _fits(value, self._hint):
+            takes = formatannotation(self._hint).replace("collections.abc.", "")
+            raise TypeError(f"{called.__qualname__}: {self._name} takes {takes}, not {_described(value)}")
+        if type(value) in (self._hint, *get_args(self._hint)) or not isinstance(value, Collection):
+            self.known.add(type(value))  # otherwise, it depends on the items
+
+
+def _hints(called: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """Return the annotation of each argument; without texts if one of them names what only type checkers import."""
+    try:
+        hints = get_type_hints(called)
+    except NameError:
+        hints = {name: hint for name, hint in called.__annotations__.items() if not isinstance(hint, str)}
+    return [(name, hint) for name, hint in hints.items() if name != "return"]
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in {Union, UnionType}:
+        return any(_fits(value, part) for part in parts)
+    if origin is Literal:
+        return type(value) in {*map(type, parts)}
+    kind: Any = _CLASSES.get(origin or hint, origin or hint)
+    if hint is Any or not isinstance(kind, type):
+        return True
+    if not isinstance(value, kind) or (type(value) is bool and kind is Integral):
+        return False
+    is_of_items = parts and kind.__module__ in {"builtins", "collections.abc"} and isinstance(value, Collection)
+    if not is_of_items or parts[0] is Any or type(value).__module__.startswith(__name__.partition(".")[0]):
+        return True  # items of a class of ours are made when they are asked for
+    items: Any = value
+    return all(_fits(item, parts[0]) for item in (items if get_args(parts[0]) else _one_of_each_type(items)))
+
+
+def _one_of_each_type(items: Iterable[Any]) -> Collection[Any]:
+    return {type(item): item for item in items}.values()
+
+
+def _described(value: Any) -> str:
+    name = type(value).__name__
+    if isinstance(value, str | bytes) or not isinstance(value, Collection):
+        return name
+    items = sorted(type(item).__name__ for item in _one_of_each_type(value))
+    return f"{name} of {', '.join(items[:_NAMED])}" if items else name
