@@ -4,7 +4,7 @@ Source: hubverse, Documentation, "Hub configuration files" and "Defining modelin
 of `tasks.json` and `target-data.json`, versions 2.0.0 to 6.0.0 (github.com/hubverse-org/schemas).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +16,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.writing.command_lines import UTF_8_MARK
 
+DOUBLE_DIGITS = 15  # that every double keeps
 CONFIG_BYTES = 2**26
 TASKS, ADMIN, TARGET_DATA = (f"hub-config/{name}.json" for name in ("tasks", "admin", "target-data"))
 MISSING = "NA"  # how a hub writes that a task id does not apply
@@ -110,6 +111,14 @@ class Round(Struct):
     submissions_due: Due
     round_id_from_variable: bool = False
 
+    def values(self) -> dict[str, set[str]]:
+        """Return the values of each task id, in all its tasks, as the hub writes them."""
+        found: dict[str, set[str]] = {self.round_id: set()} if self.round_id_from_variable else {}
+        for task in self.model_tasks:
+            for name, values in task.values.items():
+                found.setdefault(name, set()).update(values)
+        return found
+
 
 class _Tasks(Struct):
     rounds: list[Round]
@@ -178,6 +187,41 @@ def as_number(text: str) -> Decimal | None:
     except InvalidOperation:
         return None
     return number if number.is_finite() else None
+
+
+def spelled(text: str, values: Collection[str]) -> str:
+    """Return the one of several texts that a text is, or that is the same number; the text itself if there is none.
+
+    A number of more than 15 digits is the double nearest to it, as R and Python write them.
+
+    >>> spelled("1", ["US", "01"]), spelled("0.90000000000000002", ["0.9"]), spelled("0.0", ["0"]), spelled("x", ["0"])
+    ('01', '0.9', '0', 'x')
+    """
+    if text in values or (number := as_number(text)) is None:
+        return text
+    if len(number.as_tuple().digits) > DOUBLE_DIGITS:
+        number = Decimal(repr(float(text)))
+    return next((value for value in values if as_number(value) == number), text)
+
+
+def spellings(values: Collection[str]) -> dict[str, str]:
+    """Return a dict that has, for any text, what `spelled` returns of it."""
+
+    class Spellings(dict[str, str]):
+        def __missing__(self, text: str) -> str:
+            found = self[text] = spelled(text, values)
+            return found
+
+    return Spellings()
+
+
+def same_number(first: str, second: str) -> bool:
+    """Return whether two texts are the same, or the same number.
+
+    >>> same_number("20", "2e1"), same_number("NA", "20")
+    (True, False)
+    """
+    return first == second or (as_number(first) or first) == (as_number(second) or second)
 
 
 def _texts(value: Any) -> list[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion, RevokeResolution
-from forecast_ledger.replay.importing.hub_config import MISSING, HubConfig, as_number
+from forecast_ledger.replay.importing.hub_config import MISSING, HubConfig, as_number, same_number, spelled, spellings
 from forecast_ledger.replay.importing.hub_questions import HORIZON, HubQuestion, later
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of, start_of_day
@@ -73,9 +73,9 @@ class HubTruth:
         before, at = None, question.closes_at
         day = question.row.get(self._config.date_column or "target_end_date", question.target_date)
         rows = self._versions(question)
-        for row, after in pairwise(rows) if question.output_type == "quantile" else ():
-            if row.as_of == after.as_of and row.value != after.value and row.place.file == after.place.file:
-                detail = f"line {row.place.line} has another value for the same task ids and version"
+        for row, after in pairwise(rows):
+            if row.as_of == after.as_of and not _agree(question, row, after):
+                detail = f"{row.place.where()} says otherwise for the same task ids and version; neither counts"
                 yield at, after.place, Refused("bad_source", "value", after.value, detail)
                 return
         for row in rows:
@@ -132,16 +132,19 @@ class HubTruth:
         places = [columns.index(key) for key in (*keys, *[date] * bool(date), *_LABELS[:1] * labelled)]
         at_value, at_version = columns.index(value), columns.index(AS_OF) if AS_OF in columns else None
         at_id = columns.index(_LABELS[1]) if labelled else None
-        asked = [(columns.index(key), values) for key in keys if (values := self._asked(key))]
+        known = [(columns.index(key), values, spellings(values)) for key in keys if (values := self._asked(key))]
         for line, cells in rows:
             if isinstance(cells, Refused):
                 self.faults.append((place_in(name, line), cells))
                 continue
-            if any(cells[at] not in values for at, values in asked):
+            plain = [*cells]
+            for at, _, as_spelled in known:
+                plain[at] = as_spelled[cells[at]]
+            if any(plain[at] not in values for at, values, _ in known):
                 continue  # of a place or date that no task asks for
             version = "" if at_version is None else cells[at_version]
             row = Observed(version, MISSING if at_id is None else cells[at_id], cells[at_value], place_in(name, line))
-            kept = table.rows.setdefault(tuple([cells[place] for place in places]), [])
+            kept = table.rows.setdefault(tuple([plain[place] for place in places]), [])
             if labelled or not kept or (kept[-1].value, kept[-1].as_of) != (row.value, row.as_of):
                 kept.append(row)
 
@@ -181,11 +184,20 @@ def _happened(question: HubQuestion, rows: list[Observed]) -> list[Observed]:
     found = []
     for versions in by_version.values():
         ones = [row for row in versions if as_number(row.value) == 1]
-        if ones:
+        if ones and question.output_type == "pmf":
+            found += ones
+        elif ones:
             found.append(min(ones, key=lambda row: (as_number(row.id) or Decimal(0), row.place.line)))
         elif question.output_type == "cdf" and versions:
             found.append(versions[-1]._replace(id="beyond"))
     return found
+
+
+def _agree(question: HubQuestion, first: Observed, second: Observed) -> bool:
+    """Return whether two rows say the same of a question."""
+    if question.output_type == "quantile":
+        return same_number(first.value, second.value)
+    return same_number(first.id, second.id)
 
 
 def _answer(question: HubQuestion, named: str, value: str) -> Decimal | str:
@@ -195,7 +207,7 @@ def _answer(question: HubQuestion, named: str, value: str) -> Decimal | str:
     than the last, or one less than the first, for an answer beyond them.
     """
     if question.range is None:
-        return next((each for each in question.ids if each == named or _equal(each, named)), named)
+        return spelled(named, question.ids)
     if question.output_type == "quantile":
         number = as_number(value)
         if number is None:
@@ -206,11 +218,6 @@ def _answer(question: HubQuestion, named: str, value: str) -> Decimal | str:
     if step is None:
         return 2 * steps[-1] - steps[-2]
     return 2 * steps[0] - steps[1] if step == steps[0] else step
-
-
-def _equal(first: str, second: str) -> bool:
-    number = as_number(first)
-    return number is not None and number == as_number(second)
 
 
 def _day_after(day: str) -> str | None:

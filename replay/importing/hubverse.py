@@ -17,7 +17,16 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, SubmitForecast
 from forecast_ledger.projections.core.arrow import pyarrow
-from forecast_ledger.replay.importing.hub_config import MISSING, HubConfig, Round, as_number, read_config
+from forecast_ledger.replay.importing.hub_config import (
+    MISSING,
+    HubConfig,
+    Round,
+    as_number,
+    read_config,
+    same_number,
+    spelled,
+    spellings,
+)
 from forecast_ledger.replay.importing.hub_questions import SOURCE, HubQuestion, hub_question, target_names
 from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
 from forecast_ledger.replay.importing.source_files import SourceFiles
@@ -29,6 +38,7 @@ LABELS = ["output_type", "output_type_id", "value"]
 SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it
 _SUM_EXACT = Decimal("1e-6")
 _HubFile = tuple[str, str, str]  # round, model, path
+_Given = tuple[int, str, str]  # line, output type id, value
 _Asked = HubQuestion | NotCarried | Refused
 _Part = tuple[InputPlace, HubQuestion | None, AnyCommand | Refused | NotCarried]
 
@@ -122,44 +132,35 @@ def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile],
 def _file_parts(files: SourceFiles, asked: Round, file: _HubFile) -> Iterator[_Part]:
     """Return each forecast of a file, with its question; refusals and what is left out have none."""
     round_id, model, name = file
-    groups: dict[tuple[str, ...], tuple[int, dict[str, str]]] = {}
     try:
         columns, rows = read_table(files, name, LABELS)
     except Refused as refused:
         yield place_in(name, 0), None, refused
         return
-    keys = [at for at, column in enumerate(columns) if column not in (*LABELS, "model_id")]
+    ids = asked.values()
+    others = [column for column in columns if column not in (*LABELS, "model_id", *ids)]
+    for column in others:
+        reason = f"a column that is no task id: {column!r}" if column else "a column without a name"
+        yield place_in(name, 1), None, NotCarried(reason)
+    keys = [(at, spellings(ids[column])) for at, column in enumerate(columns) if column in ids]
     of_type, of_id, of_value = (columns.index(label) for label in LABELS)
+    groups: dict[tuple[str, ...], tuple[int, list[_Given]]] = {}
     for line, cells in rows:
         if isinstance(cells, Refused):
             yield place_in(name, line), None, cells
             continue
-        key = (cells[of_type], *[cells[at] for at in keys])
-        _, given = groups.setdefault(key, (line, {}))
-        if cells[of_id] in given and cells[of_type] != "sample":
-            fault = Refused("bad_source", "output_type_id", cells[of_id], "the file has two values for it")
-            yield place_in(name, line), None, fault
-        given.setdefault(cells[of_id], cells[of_value])
+        key = (cells[of_type], *[as_spelled[cells[at]] for at, as_spelled in keys])
+        groups.setdefault(key, (line, []))[1].append((line, cells[of_id], cells[of_value]))
     for (output_type, *values), (line, given) in groups.items():
         place = place_in(name, line, "submit_forecast")
-        row = _row(asked, round_id, {columns[at]: value for at, value in zip(keys, values, strict=True)})
+        row = {columns[at]: value for (at, _), value in zip(keys, values, strict=True)}
+        if asked.round_id_from_variable:
+            row.setdefault(asked.round_id, round_id)
         question = _question(asked, round_id, row, output_type)
         if isinstance(question, HubQuestion):
             yield place, question, _forecast(question, model, given)
         else:
             yield place, None, question
-
-
-def _row(asked: Round, round_id: str, row: dict[str, str]) -> dict[str, str]:
-    """Return the task ids of a row as the configuration writes them; the round's may be left out of a file."""
-    if asked.round_id_from_variable:
-        row.setdefault(asked.round_id, round_id)
-    for task in asked.model_tasks:
-        for name, values in task.values.items():
-            text = row.get(name)
-            if text is not None and text not in values and (number := as_number(text)) is not None:
-                row[name] = next((value for value in values if as_number(value) == number), text)
-    return row
 
 
 def _question(asked: Round, round_id: str, row: Mapping[str, str], output_type: str) -> _Asked:
@@ -171,16 +172,19 @@ def _question(asked: Round, round_id: str, row: Mapping[str, str], output_type: 
         return refused
 
 
-def _forecast(question: HubQuestion, model: str, given: Mapping[str, str]) -> SubmitForecast | Refused | NotCarried:
-    """Return the forecast of a model; its id changes with its numbers, so that a file that is corrected counts."""
+def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> SubmitForecast | Refused | NotCarried:
+    """Return the forecast of a model."""
     numbers: dict[str, str] = {}
-    for name, value in given.items():
-        known = name if name in question.ids else question.numbers.get(as_number(name) or Decimal("NaN"), "")
-        if not known and question.output_type == "quantile":
+    for line, name, value in given:
+        known = spelled(name, question.ids)
+        if known not in question.ids and question.output_type == "quantile":
             continue  # a level beyond the required ones
-        if not known:
+        if known not in question.ids:
             return Refused("bad_source", "output_type_id", name, "hub-config/tasks.json does not have it for this task")
-        numbers[known] = value
+        if known in numbers and not same_number(numbers[known], value):
+            detail = f"line {line} has another value for it than a line before; nothing of this forecast is taken"
+            return Refused("bad_source", "output_type_id", name, detail)
+        numbers.setdefault(known, value)
     if numbers and {*numbers.values()} <= {MISSING, ""}:
         return NotCarried("a forecast whose values are all missing")
     missing = [each for each in question.ids if each not in numbers]

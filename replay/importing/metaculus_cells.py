@@ -11,6 +11,8 @@ from forecast_ledger.replay.importing.source_items import instant_of
 LONGEST_LIST = 100_000  # characters of a list of options
 _DIGITS = Context(prec=40)
 _CLOSE = Decimal("1e-9")  # of the range: how well the scale that is found must give the locations that are said
+DAY = 86_400  # s
+_MOST_DAYS = 100_000  # that are tried as zero point
 _NICE = Context(prec=9)  # digits of a zero point
 
 
@@ -86,25 +88,68 @@ def zero_point(locations: str, lower: Decimal, upper: Decimal) -> Decimal | None
     width, middle = upper - lower, places[len(places) // 2]
     if abs(middle - lower - width / 2) <= _CLOSE * width:
         return None
-    exact = _DIGITS
     if not lower < middle < upper:
         raise Refused("bad_source", "Continuous Range", str(middle), "its middle is not between the bounds")
-    root = exact.subtract(exact.divide(width, middle - lower), Decimal(1))
-    ratio = exact.multiply(root, root)
-    zero = exact.divide(exact.subtract(exact.multiply(ratio, lower), upper), exact.subtract(ratio, Decimal(1)))
+    zero = _zero_of(middle, lower, upper)
     for found in (Decimal(0), _NICE.plus(zero), zero):
         if not lower <= found <= upper and _gives(found, places, lower, upper):
             return found.normalize() + 0
     raise Refused("bad_source", "Continuous Range", str(middle), "the places are on no logarithmic scale")
 
 
+def _zero_of(middle: Decimal, lower: Decimal, upper: Decimal) -> Decimal:
+    """Return the zero point of a logarithmic scale whose middle this is; see `zero_point`."""
+    exact = _DIGITS
+    root = exact.subtract(exact.divide(upper - lower, middle - lower), Decimal(1))
+    ratio = exact.multiply(root, root)
+    return exact.divide(exact.subtract(exact.multiply(ratio, lower), upper), exact.subtract(ratio, Decimal(1)))
+
+
 def _gives(zero: Decimal, places: list[Decimal], lower: Decimal, upper: Decimal) -> bool:
     """Return whether a zero point gives the places of a quarter, the middle and three quarters of the scale."""
-    exact, last = _DIGITS, len(places) - 1
+    last = len(places) - 1
+    some = (last // 4, last // 2, 3 * last // 4)
+    return all(abs(_place(at, last, (zero, lower, upper)) - places[at]) <= _CLOSE * (upper - lower) for at in some)
+
+
+def _place(at: int, last: int, scale: tuple[Decimal, Decimal, Decimal]) -> Decimal:
+    """Return the place number `at` of `last` on a logarithmic scale: zero point, lower and upper end."""
+    exact, (zero, lower, upper) = _DIGITS, scale
     ratio = exact.divide(upper - zero, lower - zero)
-    for at in {last // 4, last // 2, 3 * last // 4}:
-        power = exact.power(ratio, exact.divide(Decimal(at), Decimal(last)))
-        place = lower + (upper - lower) * exact.divide(power - 1, ratio - 1)
-        if abs(place - places[at]) > _CLOSE * (upper - lower):
-            return False
-    return True
+    power = exact.power(ratio, exact.divide(Decimal(at), Decimal(last)))
+    return lower + (upper - lower) * exact.divide(power - 1, ratio - 1)
+
+
+def _gives_days(zero: Decimal, places: list[Decimal], lower: Decimal, upper: Decimal) -> bool:
+    """Return whether a zero point gives every place, each of which is known to a day."""
+    last = len(places) - 1
+    some = (last // 4, last // 2, 3 * last // 4, *range(last + 1))  # those that most zero points miss first
+    return not lower <= zero <= upper and all(
+        places[at] - 1 <= _place(at, last, (zero, lower, upper)) < places[at] + DAY + 1 for at in some
+    )
+
+
+def date_zero_point(locations: str, lower: Decimal, upper: Decimal) -> Decimal | None:
+    """Return the zero point of a range of dates with a logarithmic scale, or None if it is linear. Refuses: bad_source.
+
+    A download prints the places as dates, so that each is known to a day. The zero point is the beginning of a day,
+    UTC, that gives every place again; of several, the one in the middle. See `zero_point`.
+
+    >>> date_zero_point("['2026-01-01', '2026-01-06', '2026-01-11']", Decimal(1767225600), Decimal(1768089600))
+    """
+    places = [read_bound(item.strip("'\""), "Continuous Range", "date") for item in split_numbers(locations)]
+    if len(places) < 3 or len(places) % 2 == 0:
+        return None
+    width, middle = upper - lower, places[len(places) // 2]
+    if middle - lower <= width / 2 < middle - lower + DAY:
+        return None
+    if not lower < middle < upper - DAY:
+        raise Refused("bad_source", "Continuous Range", str(middle), "its middle is not between the bounds")
+    ends = [_zero_of(place, lower, upper) for place in (middle, middle + DAY)]
+    days = range(int(min(ends) // DAY), int(max(ends) // DAY) + 2)
+    if len(days) > _MOST_DAYS:
+        raise Refused("bad_source", "Continuous Range", str(middle), "its middle gives no zero point")
+    found = [zero for day in days if _gives_days(zero := Decimal(day * DAY), places, lower, upper)]
+    if not found:
+        raise Refused("bad_source", "Continuous Range", locations[:80], "the dates are on no logarithmic scale")
+    return found[len(found) // 2]

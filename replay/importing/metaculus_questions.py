@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import MOST_TAGS, TEXT_LENGTH, format_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
@@ -18,10 +20,18 @@ from forecast_ledger.ledger.model.commands import (
     Range,
     ResolveQuestion,
 )
-from forecast_ledger.replay.importing.metaculus_cells import read_bound, read_list, read_options, zero_point
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.replay.importing.metaculus_cells import (
+    date_zero_point,
+    read_bound,
+    read_list,
+    read_options,
+    zero_point,
+)
 from forecast_ledger.replay.importing.source_items import NotCarried, cut_off, fitting_id, instant_of, label_of
 
 PRESET = "peer-2024-03"
+BOTS_COUNT = "Include Bots in Aggregates"
 CONTINUOUS = {"numeric", "date", "discrete"}
 BEYOND = {"below_lower_bound", "above_upper_bound"}  # names that the ledger has for them, too
 WITHOUT_ANSWER = {"annulled", "ambiguous"}
@@ -81,7 +91,7 @@ class DownloadedQuestion(NamedTuple):
     def openings(self, rules: str | None) -> Iterator[AnyCommand]:
         """Return the commands that open the contest and the question, and put it there."""
         name = fitting_id(f"metaculus contest {self.contest}")
-        yield OpenContest(id=name, at=self.opens, contest=self.contest, rules=rules or PRESET)
+        yield OpenContest(id=name, at=self.opens, contest=self.contest, rules=self.rules(rules or PRESET))
         kind: Any = self.kind
         yield OpenQuestion(
             id=fitting_id(f"metaculus open {self.id}"),
@@ -106,6 +116,12 @@ class DownloadedQuestion(NamedTuple):
             question=self.id,
             weight=self.row.get("Question Weight") or Decimal(1),
         )
+
+    def rules(self, preset: str) -> str | RuleSet:
+        """Return the rules of its contest: bots count as peers and in the crowd if the download says so."""
+        if self.row.get(BOTS_COUNT) != "True" or preset not in PRESETS or PRESETS[preset].bots == "members":
+            return preset
+        return structs.replace(PRESETS[preset], name=f"{preset}, bots are members", bots="members")
 
     def tags(self) -> tuple[str, ...]:
         """Return its categories and leaderboard tags. Refuses: bad_source."""
@@ -266,12 +282,17 @@ def _with_changes(
 def _range(row: Row, kind: str, points: int | None) -> Range:
     """Return the range of a question. Refuses: bad_source, bad_number, bad_instant."""
     lower, upper = (read_bound(row.get(f"{side} Bound", ""), f"{side} Bound", kind) for side in ("Lower", "Upper"))
-    logarithmic = kind == "numeric" and row.get("Continuous Range")
+    places = row.get("Continuous Range", "")
+    zero = None
+    if places and kind == "numeric":
+        zero = zero_point(places, lower, upper)
+    elif places and kind == "date":
+        zero = date_zero_point(places, lower, upper)
     return Range(
         lower=lower,
         upper=upper,
         bins=points - 1 if kind == "discrete" and points is not None else None,
         open_lower=row.get("Open Lower Bound") == "True",
         open_upper=row.get("Open Upper Bound") == "True",
-        zero_point=zero_point(row["Continuous Range"], lower, upper) if logarithmic else None,
+        zero_point=zero,
     )

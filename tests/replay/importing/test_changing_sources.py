@@ -120,6 +120,7 @@ class Hub:
         self.content: Content = {
             "made": {f"x-{who}": {place: self.quantiles() for place in self.places} for who in PEOPLE},
             "truth": dict.fromkeys(self.places),
+            "zero": True,  # whether places are written with the zero before them
         }
 
     def quantiles(self) -> list[str] | None:
@@ -129,10 +130,15 @@ class Hub:
     def change(self) -> None:
         """Change what the source says in one place; a model without a row has no file."""
         random, place = self.random, self.random.choice(self.places)
+        self.content["zero"] ^= random.random() < 0.2
         if random.random() < 0.3:
             self.content["truth"][place] = random.choice([None, "20", "25", "20.0"])
         else:
             self.content["made"][random.choice([*self.content["made"]])][place] = self.quantiles()
+
+    def spelled(self, place: str) -> str:
+        """A place, perhaps as a number is written."""
+        return place if self.content["zero"] else place.lstrip("0")
 
     def write(self, folder: Path) -> Path:
         """Write a hub with a round, whose files are there if they have a row."""
@@ -151,14 +157,14 @@ class Hub:
         (folder / "hub-config/admin.json").write_text("{}")
         for model, rows in self.content["made"].items():
             lines = [
-                ["2026-03-07", "hosp", 0, place, "quantile", level, value]
+                ["2026-03-07", "hosp", 0, self.spelled(place), "quantile", level, value]
                 for place, quantiles in rows.items()
                 for level, value in zip(("0.1", "0.5", "0.9"), quantiles or (), strict=bool(quantiles))
             ]
             if lines or model == "x-cy":  # one file stays, empty
                 written(folder / f"model-output/{model}/2026-03-07-{model}.csv", self.header, lines)
         observed = [
-            ["2026-03-07", "hosp", 0, place, "quantile", "NA", value]
+            ["2026-03-07", "hosp", 0, self.spelled(place), "quantile", "NA", value]
             for place, value in self.content["truth"].items()
             if value is not None
         ]

@@ -161,7 +161,11 @@ def test_a_folder_of_target_data_may_name_a_column_in_its_path(hub: Path) -> Non
         (FIRST, lambda text: text.replace("0.1,10", "0.1,-1"), "open_end_needed quantiles"),
         (FIRST, lambda text: text.replace("low,0.2", "low,0.3"), "not_summing_to_one probabilities"),
         (FIRST, lambda text: text.replace("low,0.2\n", 'low,"0.2\n'), "the lines after"),
-        (FIRST, lambda text: text.replace("quantile,0.5", "quantile,0.1"), "the file has two values for it"),
+        (
+            FIRST,
+            lambda text: text.replace("quantile,0.5", "quantile,0.1"),
+            "line 3 has another value for it than a line before",
+        ),
         (FIRST, lambda text: "\n".join(line for line in text.split("\n") if "0.5,20" not in line), "are missing"),
         (SERIES, lambda text: text.replace(",40", ",many"), "bad_number value"),
         (SERIES, lambda text: text.replace("2026-03-11", "11 March"), "bad_instant as_of"),
@@ -322,12 +326,59 @@ def test_target_data_whose_date_cannot_be_told_are_not_believed(simple: Path) ->
     edit(simple / SERIES, lambda text: text + "2022-11-29,US,inc covid hosp,112\n")
     with ticking() as ledger:
         found = import_into(ledger, "hubverse", simple)
-        assert found.refused == [
-            f"{SERIES}, line 6: bad_source value: line 3 has another value for the same task ids and version"
-        ]
+        told = f"bad_source value: {SERIES}, line 3 says otherwise for the same task ids and version; neither counts"
+        assert found.refused == [f"{SERIES}, line 6: {told}"]
         assert found.counts["accepted"] == 8
     edit(simple / "hub-config/tasks.json", lambda text: text.replace('"is_step_ahead": true', '"is_step_ahead": false'))
     with ticking() as ledger:
         found = import_into(ledger, "hubverse", simple)
         assert (found.refused, found.counts["accepted"]) == ([], 7)
         assert [reason.partition(",")[0] for reason in found.left_out] == ["target data by the column time_idx"]
+
+
+def repeated(text: str) -> str:
+    """A file whose rows all occur twice."""
+    header, *rows = text.splitlines(keepends=True)
+    return header + "".join(row + row for row in rows)
+
+
+def numbered(text: str) -> str:
+    """A file with the numbers of its rows in a first column without a name, as pandas writes it."""
+    header, *rows = text.splitlines(keepends=True)
+    return "," + header + "".join(f"{number},{row}" for number, row in enumerate(rows))
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        (FIRST, lambda text: text.replace("quantile,0.5,", "quantile,0.50,")),
+        (FIRST, lambda text: text.replace("quantile,0.9,", "quantile,0.90000000000000002,")),
+        (FIRST, lambda text: text.replace(",0,US,", ",0.0,US,")),
+        (FIRST, repeated),
+        (FIRST, numbered),
+    ],
+    ids=["a level in other digits", "a level as a double is written", "a task id", "a row twice", "row numbers"],
+)
+def test_another_spelling_of_a_file_changes_nothing(hub: Path, file: str, change: Callable[[str], str]) -> None:
+    """Levels and task ids are compared as numbers; a row that repeats another counts once."""
+    with ticking() as ledger, ticking() as other:
+        import_into(ledger, "hubverse", hub)
+        edit(hub / file, change)
+        assert import_into(other, "hubverse", hub).refused == []
+        assert board(other) == board(ledger)
+
+
+def test_a_column_that_is_no_task_id_is_named(hub: Path) -> None:
+    """It is left out, and counted."""
+    edit(hub / FIRST, numbered)
+    with ticking() as ledger:
+        assert import_into(ledger, "hubverse", hub).left_out["a column without a name"] == 1
+
+
+def test_two_categories_that_happened_are_refused(hub: Path) -> None:
+    """Neither counts, whichever comes first; the place of the other is named."""
+    edit(hub / ORACLE, lambda text: text.replace("high,0", "high,1"))
+    with ticking() as ledger:
+        [told] = import_into(ledger, "hubverse", hub).refused
+        assert "says otherwise for the same task ids and version; neither counts" in told
+        assert not [who for contest, who, _ in board(ledger) if contest.endswith("pmf")]

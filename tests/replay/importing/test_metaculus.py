@@ -4,6 +4,7 @@ import csv
 import io
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from forecast_ledger.ledger.model.events import (
 )
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.metaculus import EARLY, FUTURE_END, FUTURE_START
-from forecast_ledger.replay.importing.metaculus_cells import read_list, zero_point
+from forecast_ledger.replay.importing.metaculus_cells import date_zero_point, read_list, zero_point
 from forecast_ledger.replay.importing.metaculus_questions import FUTURE_CHANGE, LATE_REMOVAL
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
@@ -476,3 +477,53 @@ def test_a_list_is_never_run() -> None:
     for text in ("open('/etc/passwd')", "{1: 2}", "[" * 10_000, "['a', b]", "[" + "'a'," * 100_000 + "]"):
         with pytest.raises(Refused):
             read_list(text, "MC Options")
+
+
+@pytest.mark.parametrize("zero", ["2025-07-01", "2020-02-29", "2040-01-01"])
+def test_the_zero_point_of_dates_is_found(zero: str) -> None:
+    """The places as Metaculus computes them, cut to days; the day that is found gives all of them again."""
+    low, high, at = (datetime.fromisoformat(f"{text}T00:00:00+00:00") for text in ("2026-01-01", "2036-01-01", zero))
+    lower, upper, nought = low.timestamp(), high.timestamp(), at.timestamp()
+    ratio = (upper - nought) / (lower - nought)
+
+    def places(of: float, by: float) -> list[str]:
+        seconds = [lower + (upper - lower) * (by ** (k / 200) - 1) / (by - 1) for k in range(201)]
+        return [datetime.fromtimestamp(each + of, UTC).strftime("%Y-%m-%d") for each in seconds]
+
+    said = places(0.001, ratio)
+    found = date_zero_point(str(said), Decimal(int(lower)), Decimal(int(upper)))
+    assert found is not None
+    assert abs(float(found) - nought) <= 10 * 86_400
+    assert places(0.001, (upper - float(found)) / (lower - float(found))) == said
+
+
+def test_dates_at_equal_distances_have_no_zero_point() -> None:
+    """A linear scale, cut to days; dates that no scale gives are refused."""
+    low = datetime(2026, 1, 1, tzinfo=UTC)
+    lower, upper = (Decimal(int((low + timedelta(days=days)).timestamp())) for days in (0, 365))
+    linear = [(low + timedelta(days=365 * k / 200)).strftime("%Y-%m-%d") for k in range(201)]
+    assert date_zero_point(str(linear), lower, upper) is None
+    with pytest.raises(Refused, match="no logarithmic scale"):
+        date_zero_point(str(["2026-01-01", "2026-12-01", "2026-02-01", "2026-01-05", "2027-01-01"]), lower, upper)
+
+
+def test_bots_are_peers_where_the_download_includes_them_in_aggregates(download: Path) -> None:
+    """100 (ln 0.9 - ln 0.5) = 58.778666490 for one of two bots, and its opposite for the other."""
+    bots = {"Is Bot": "True", "Start Time": "2026-03-01 12:00:00+00:00", "End Time": ""}
+    chances = {"ada": "0.9", "bo": "0.5"}
+    rewrite(download / QUESTIONS, lambda row: row | {"Include Bots in Aggregates": "True"})
+    rewrite(
+        download / FORECASTS,
+        lambda row: (
+            row | bots | {"Probability Yes": chances[row["Forecaster Username"]]}
+            if row["Question ID"] == "501" and row["Forecaster Username"] in chances
+            else None
+        ),
+    )
+    rewrite(download / QUESTIONS, lambda row: row if row["Question ID"] == "501" else None)
+    with ticking() as ledger:
+        assert import_into(ledger, "metaculus", download).refused == []
+        assert sorted(table(ledger, "scores", "participant", "score")) == [
+            ("ada", "58.778666490"),
+            ("bo", "-58.778666490"),
+        ]
