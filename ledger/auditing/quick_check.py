@@ -11,7 +11,7 @@ from functools import lru_cache
 from msgspec import json
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.exact import WIDE, shortest_text
 from forecast_ledger.ledger.core.values import (
     CUMULATIVE,
     FIRST_INSTANT,
@@ -22,7 +22,7 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import QuestionState, StandingOf, State
-from forecast_ledger.ledger.model.canonical import NORMAL, shortest_text
+from forecast_ledger.ledger.model.canonical import NORMAL
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 

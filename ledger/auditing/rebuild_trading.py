@@ -24,6 +24,7 @@ from forecast_ledger.ledger.deciding.normal_forms import without_fields
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.given_prices import read_given
 from forecast_ledger.ledger.model.replies import fields_with_fault
 from forecast_ledger.ledger.model.trading_rules import PERCENT
 
@@ -49,7 +50,13 @@ def _quote_prices(event: events.PricesQuoted, state: State, _: TextLookup) -> It
     variants: list[AnyCommand] = []
     for given in dict.fromkeys((event.quotes, tuple(map(_without_means, event.quotes)))):
         quotes = [commands.Prices(question=quote.question, **_sides(quote, state)) for quote in given]
-        variants.append(commands.QuotePrices(**fields, quotes=tuple(quotes)))
+        for each in event.refused:
+            try:
+                quotes.insert(each.place, read_given(each.given))
+            except (msgspec.DecodeError, RecursionError, UnicodeError):
+                return
+        skipping = [commands.QuotePrices(**fields, quotes=tuple(quotes), skip_bad=True)]
+        variants += skipping if event.refused else [structs.replace(skipping[0], skip_bad=False), *skipping]
         if len(quotes) == 1:
             variants.append(commands.QuotePrices(**fields, **structs.asdict(quotes[0])))
     yield CommandReading(variants[0], variants, lossy=True)

@@ -24,8 +24,8 @@ from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import Standing, StandingOf, Write
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import canonical_content
-from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
-from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, ForecastMade
+from forecast_ledger.ledger.model.commands import AnyCommand, QuotePrices, RecordDecision
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, ForecastMade, RefusedQuote
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 
 _FORECAST = TAGS[ForecastMade]
@@ -172,7 +172,7 @@ class Batch:
         self._new.append(command_id)
         if type(command) is RecordDecision:
             self._write(self.attempts, attempt_key(command), command_id)
-        return Receipt(command_id, first, self.position)
+        return Receipt(command_id, first, self.position, refused=getattr(events[0], "refused", ()))
 
     def _earlier_outcome(self, request: Request) -> Receipt | Refused | None:
         """Return the outcome of a command that has a fault or is recorded; None if it is still to be decided."""
@@ -182,7 +182,8 @@ class Batch:
         if (recorded := self._recorded(command_id)) is not None:
             if not self._is_same(recorded, request):
                 return Refused("command_id_reused", "id", command_id)
-            return Receipt(command_id, recorded.first, recorded.last, duplicate=True)
+            refused = self._refused_quotes(command, recorded.first)
+            return Receipt(command_id, recorded.first, recorded.last, duplicate=True, refused=refused)
         if type(command) is not RecordDecision or (earlier := self.attempts.get(attempt_key(command))) is None:
             return None
         recorded = self.commands.recent.get(earlier) or self.commands.older([earlier], self._read)[earlier]
@@ -190,6 +191,16 @@ class Batch:
             detail = f"command {earlier!r} has recorded this attempt, with other content"
             return Refused("decision_taken", "attempt", command.attempt, detail)
         return Receipt(command_id, recorded.first, recorded.last, duplicate=True)
+
+    def _refused_quotes(self, command: AnyCommand, position: int) -> tuple[RefusedQuote, ...]:
+        """Return the quotes that a recorded command skipped. position: of its event."""
+        if type(command) is not QuotePrices or not command.skip_bad:
+            return ()
+        new = [row for group in self.rows for row in group.rows][position - self.head.position - 1 :]
+        [row] = [log.row_bytes(new[0])] if position > self.head.position else self._read(position - 1, 1)
+        event: Any = log.unseal_row(row, position).event
+        refused: tuple[RefusedQuote, ...] = event.refused
+        return refused
 
     def _digest(self, request: Request) -> str:
         """Return the digest of the normal form of a command without a fault."""

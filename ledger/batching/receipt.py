@@ -2,9 +2,13 @@
 
 from msgspec import Struct
 
+from forecast_ledger.ledger.model.events import RefusedQuote
+
 
 class Receipt(Struct, frozen=True, gc=False):
     """The first and last log position of a command's events; `duplicate` if the command was recorded before.
+
+    refused: of a quote with skip_bad, the prices that were not recorded, also on a retry.
 
     >>> from forecast_ledger import Receipt, commands, open
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
@@ -18,3 +22,4 @@ class Receipt(Struct, frozen=True, gc=False):
     first: int
     last: int
     duplicate: bool = False
+    refused: tuple[RefusedQuote, ...] = ()

@@ -40,6 +40,11 @@ class Requests:
         is_slow = [place for place, at in enumerate(self.quick.at) if at is None] if has_slow else ()
         self.slow = {place: _read_request(self.ids[place], commands[place]) for place in is_slow}
 
+    @property
+    def skips(self) -> bool:
+        """Whether the receipt of one says more than where it is in the log: which quotes it skipped."""
+        return any(getattr(request.command, "skip_bad", False) for request in self.slow.values())
+
     def __len__(self) -> int:
         return len(self._commands)
 

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.lazy_fractions import half_even as half_even  #
 from forecast_ledger.ledger.core.lazy_fractions import to_decimal
 from forecast_ledger.ledger.core.proportions import integers_in_proportion
 
+WRITTEN = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)  # of any number that a person writes
 QUANTUM = 10**12  # units in 1: logarithms
 WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -21,6 +22,15 @@ LN_2 = WIDE.ln(Decimal(2))
 _PLACES = 144  # binary places of a logarithm before it is rounded
 _TOP_BITS = 7  # the highest bits of a number, which choose a factor that brings it near 1
 _FACTOR_BITS = 8
+
+
+def shortest_text(value: Decimal) -> str:
+    """Return the canonical form of a number: its shortest decimal text.
+
+    >>> shortest_text(Decimal("0.50")), shortest_text(Decimal("-0.0")), shortest_text(Decimal(100))
+    ('0.5', '0', '1E+2')
+    """
+    return str(value.normalize(WRITTEN)) if value else "0"
 
 
 def root_half_even(square: Fraction) -> int:

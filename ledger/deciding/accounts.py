@@ -1,5 +1,6 @@
 """Decide the commands of quotes and cash, and the events of positions that follow from a resolution."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from forecast_ledger.ledger.deciding.state import (
     State,
     Write,
 )
-from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model import commands, events, given_prices
 from forecast_ledger.ledger.model.mismatch import probability_text
 
 PositionKey = tuple[str, str, int]  # contest, participant, number
@@ -29,8 +30,10 @@ PositionEndEvent = events.PositionSettled | events.PositionRefunded | events.Tra
 def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
     """Refuses, first that applies: malformed (neither one question and its prices, nor quotes), out_of_range,
     unknown_question, duplicate_question, wrong_fields_for_kind, unknown_outcome, crossed_quote,
-    wrong_order_of_instants, out_of_order.
+    wrong_order_of_instants, out_of_order. With skip_bad, see `_good_quotes`.
     """
+    if command.skip_bad:
+        return _good_quotes(command, state)
     at, quoted_at = values.read_instant(command.at), values.read_instant(command.quoted_at)
     given = [(row.question, _sides(row)) for row in _prices_of(command)]
     questions = [state.question(question) for question, _ in given]
@@ -52,6 +55,50 @@ def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQu
             detail = f"outcomes changed at {values.format_instant(question.changed_at)}"
             raise Refused("out_of_order", "at", command.at, detail)
     return events.PricesQuoted(at=at, source=command.source, quoted_at=quoted_at, quotes=quotes)
+
+
+def _good_quotes(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
+    """Return the quotes that are accepted, each decided by itself, and those that are refused.
+
+    A question that is quoted twice has no quote that is good. Refuses: malformed (no quotes, or prices beside them);
+    what the first quote is refused with, if none is good.
+    """
+    rows, alone = command.quotes or (), structs.replace(command, skip_bad=False)
+    if not rows or any(getattr(command, field) is not None for field in ("question", *_READ_SIDE)):
+        raise Refused("malformed", "skip_bad", None, "with skip_bad, give quotes, of which the good ones are recorded")
+    times, quotes, skipped, first = Counter(row.question for row in rows), list[events.Quote](), [], None
+
+    def quote_of(row: commands.Prices) -> events.Quote:
+        if times[row.question] > 1:
+            raise Refused("duplicate_question", "question", row.question, "a question is quoted twice")
+        return quote_prices(structs.replace(alone, quotes=(row,)), state).quotes[0]
+
+    for place, row in enumerate(rows):
+        try:
+            quotes.append(quote_of(row))
+        except Refused:
+            given = given_prices.given_text(row)
+            try:
+                quotes.append(quote_of(given_prices.read_given(given)))  # as it is read from the log
+            except Refused as refused:
+                first = first or refused
+                skipped.append(_refused_quote(place, row.question, refused, given))
+    if first is not None and not quotes:
+        raise first.about(f"none of {len(rows):,} quotes is good; the first")
+    return events.PricesQuoted(
+        at=values.read_instant(command.at),
+        source=command.source,
+        quoted_at=values.read_instant(command.quoted_at),
+        refused=tuple(skipped),
+        quotes=tuple(quotes),
+    )
+
+
+def _refused_quote(place: int, question: str, refused: Refused, given: str) -> events.RefusedQuote:
+    """Return a quote that is refused; its field names the outcome, if it is one that is wrong."""
+    is_outcome = refused.code in {"unknown_outcome", "crossed_quote"}
+    field = f"{refused.field}.{refused.value}" if is_outcome else str(refused.field)
+    return events.RefusedQuote(place=place, question=question, code=refused.code, field=field, given=given)
 
 
 def _prices_of(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:

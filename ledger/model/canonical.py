@@ -1,7 +1,7 @@
 """The canonical content of a command, which distinguishes a retry from another command with the same id."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -11,7 +11,7 @@ from msgspec import json, structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
-from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.core.exact import WRITTEN, half_even, shortest_text
 from forecast_ledger.ledger.model.commands import (
     DEFAULT_BINS,
     DEFAULT_DECIMALS,
@@ -20,6 +20,7 @@ from forecast_ledger.ledger.model.commands import (
     Command,
     ModelCall,
     Prices,
+    QuotePrices,
     Range,
     RestatedForecast,
     Sale,
@@ -29,13 +30,13 @@ from forecast_ledger.ledger.model.commands import (
     read_rule_set,
 )
 from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind
+from forecast_ledger.ledger.model.given_prices import or_as_given
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.replies import settings_texts
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 from forecast_ledger.ledger.model.trading_rules import PERCENT, Trading
 
 _Convert = Callable[[Any, str], Any]  # value, name of the field -> its canonical form
-_EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ZERO = Decimal(0)
 _encoder = json.Encoder(order="deterministic")
 NORMAL = 2  # the first part of a normal form, by which it differs from the first form
@@ -82,6 +83,8 @@ def normal_content(command: AnyCommand) -> bytes:
 
 def _contents(command: AnyCommand, fields: Sequence[tuple[str, _Convert, bool]]) -> list[Any]:
     """Return the canonical form of each field. Refuses, first that applies, as `canonical_content`."""
+    if type(command) is QuotePrices and command.skip_bad is True:
+        fields = [(name, _SKIPPING.get(convert, convert), optional) for name, convert, optional in fields]
     try:
         return [
             None if (value := getattr(command, field)) is None and optional else convert(value, field)
@@ -173,15 +176,6 @@ def _quantity(value: Any, name: str) -> str:
     return shortest_text(values.read_seconds(value, name)) if values.is_dated(value) else _number(value, name)
 
 
-def shortest_text(value: Decimal) -> str:
-    """Return the canonical form of a number: its shortest decimal text.
-
-    >>> shortest_text(Decimal("0.50")), shortest_text(Decimal("-0.0")), shortest_text(Decimal(100))
-    ('0.5', '0', '1E+2')
-    """
-    return str(value.normalize(_EXACT)) if value else "0"
-
-
 def _numbers(value: Any, name: str) -> list[Decimal]:
     if type(value) is not tuple and type(value) is not list:
         raise Refused("malformed", name, value, "not an array")
@@ -190,7 +184,7 @@ def _numbers(value: Any, name: str) -> list[Decimal]:
 
 def _shortest(numbers: Collection[Any], name: str) -> list[Decimal]:
     """Return numbers as the decimals whose texts, which the encoder writes, are the shortest."""
-    decimals = [*map(_EXACT.normalize, values.read_decimals(numbers, name))]
+    decimals = [*map(WRITTEN.normalize, values.read_decimals(numbers, name))]
     return decimals if all(decimals) else [number or _ZERO for number in decimals]  # zero may have a sign
 
 
@@ -315,6 +309,9 @@ def _prices(value: Any, name: str) -> list[Any]:
     return [_id(value.question, f"{name}.question"), prices, *([book] if book else [])]
 
 
+_QUOTES = _array(_prices)
+
+
 def _bet(value: Any, name: str) -> list[str]:
     if type(value) is not Bet:
         raise Refused("malformed", name, value, "not a bet")
@@ -392,7 +389,7 @@ _BY_NAME: dict[str, _Convert] = {
     "quoted_at": values.read_instant,
     "amount": _number,
     "prices": _by_id,
-    "quotes": _array(_prices),
+    "quotes": _QUOTES,
     "bets": _array(_bet),
     "sells": _array(_sale),
     **dict.fromkeys(["source", "action"], values.check_text),
@@ -419,6 +416,7 @@ _ADDED: dict[str, _Convert] = {
     "open_question.source": values.check_text,  # `source` of a quote is older
     "call": _call,
     "ordered": _checked(bool),
+    "skip_bad": lambda value, name: _checked(bool)(value, name) or None,
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))
@@ -548,6 +546,8 @@ def _normal_prices(value: Any, name: str) -> list[Any]:
     return [value.question, prices, sides]
 
 
+_NORMAL_QUOTES = _array(_normal_prices)
+_SKIPPING = {_QUOTES: _array(or_as_given(_prices)), _NORMAL_QUOTES: _array(or_as_given(_normal_prices))}
 _MEANS_OF = ("prices", "bids", "asks")
 
 
@@ -586,7 +586,7 @@ _NORMAL_BY_NAME: dict[str, _Convert] = {
     "value": _measure,
     "range": _normal_range,
     "forecasts": _or_none(_array(_normal_restated)),
-    "quotes": _array(_normal_prices),
+    "quotes": _NORMAL_QUOTES,
     "bets": _or_none(_array(_normal_bet)),
     "sells": _or_none(_array(_normal_sale)),
     "action": _action,

@@ -328,7 +328,11 @@ class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
 
 
 class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
-    """Records prices, bids and asks of one or more questions from a source. Give question and prices, or quotes."""
+    """Records prices, bids and asks of one or more questions from a source. Give question and prices, or quotes.
+
+    With skip_bad, quotes that are good are recorded, those that are bad are refused by name in the receipt, and the
+    command is refused only if none is good. Without it, one that is bad refuses all.
+    """
 
     question: Id | None = None
     prices: dict[Id, Probability] | None = None
@@ -339,6 +343,7 @@ class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
     quotes: tuple[Prices, ...] | None = None
     source: Text
     quoted_at: Instant
+    skip_bad: bool = False
 
 
 class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):

@@ -209,11 +209,25 @@ class Quote(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     ask_sizes: tuple[int | None, ...] = ()
 
 
+class RefusedQuote(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """Prices of a question that are not recorded, because they are bad.
+
+    place: of the question among those of the command, from 0. code, field: of the refusal. given: its prices, as JSON.
+    """
+
+    place: int
+    question: str
+    code: str
+    field: str
+    given: str
+
+
 class PricesQuoted(Event, frozen=True, kw_only=True, tag="prices_quoted.v1"):
-    """Records the prices that a source quoted at one instant; each question occurs once."""
+    """Records the prices that a source quoted at one instant; each question occurs once, or is among those refused."""
 
     source: str
     quoted_at: int
+    refused: tuple[RefusedQuote, ...] = ()
     quotes: tuple[Quote, ...]
 
 

@@ -111,7 +111,8 @@ def append(
     FILE has one JSON object per line, or is a CSV or a Parquet file if --map is given; - is stdin. If LOG does not
     exist, it is created. Commands that are already recorded count as duplicates and change nothing. The first three
     refusals of each code are printed on stderr, with line, field and remedy, and the number of all; the exit code is
-    then 1. With --refused, the header and all refused lines are written to a file.
+    then 1, also if quotes with skip_bad are refused. With --refused, the header and all refused lines are written to a
+    file.
 
     LOG may be a folder of segments, an empty folder, or the path of a new one that ends in a slash: the commands go
     straight into its segments, and are recorded when a segment is full and at the end of FILE.
@@ -144,8 +145,11 @@ def append(
         head = base or ledger.head()
     if left_out := source.left_out():
         say(left_out)
+    skipped = counts.pop("refused_quotes", 0)
     _print_counts(counts, head, view, dry_run=dry_run)
-    if counts["refused"]:
+    if skipped:
+        say(f"refused quotes, of commands whose other quotes are recorded: {skipped:,}")
+    if counts["refused"] or skipped:
         sys.exit(FINDINGS)
 
 

@@ -178,7 +178,9 @@ def _prices(event: events.PricesQuoted, outcomes: Outcomes) -> str:
     some = event.quotes[:5]
     prices = "; ".join(f"{quote.question} {_quoted(quote, outcomes(quote.question))}" for quote in some)
     more = f"; and {len(event.quotes) - 5:,} more questions" * (len(event.quotes) > 5)
-    return f"{event.source}: {shorten(prices, _LONGEST_CHANCES)}{more}"
+    refused = ", ".join(f"{each.question} ({each.code})" for each in event.refused[:5])
+    refused += f" and {len(event.refused) - 5:,} more" * (len(event.refused) > 5)
+    return f"{event.source}: {shorten(prices, _LONGEST_CHANCES)}{more}" + f"; refused: {refused}" * bool(refused)
 
 
 def _quoted(quote: events.Quote, names: Sequence[str]) -> str:

@@ -164,6 +164,10 @@ FIELDS: dict[str, str] = {
     ),
     "quote.quotes": "the prices of several questions, each of which occurs once",
     "quote.quoted_at": "the instant of the prices, not after `at`",
+    "quote.skip_bad": (
+        "whether the good ones of `quotes` are recorded if others are bad: those are refused by name, in the receipt "
+        "and in the event; if none is good, the command is refused"
+    ),
     "Bet.market_id": "the id of the question",
     "Bet.side": "the outcome; in an event as it was written in the command",
     "Bet.amount": "the amount of money, in the contest's currency; in an event 1e-6 of it",
@@ -270,6 +274,12 @@ FIELDS: dict[str, str] = {
     "prices_quoted.source": "the source of the prices",
     "prices_quoted.quoted_at": "the instant of the prices",
     "prices_quoted.quotes": "the prices of each question",
+    "prices_quoted.refused": "the prices that are not recorded, because they are bad, if the command has `skip_bad`",
+    "RefusedQuote.place": "the place of the question among the `quotes` of the command, from 0",
+    "RefusedQuote.question": "the id of the question, as it was written in the command",
+    "RefusedQuote.code": "why its prices are refused: a code of `help refusals`",
+    "RefusedQuote.field": "which of its fields is refused, with the outcome",
+    "RefusedQuote.given": "its prices as they were given, as JSON",
     "text_kept.digest": "the SHA-256 of the text in UTF-8, by which decisions refer to it",
     "text_kept.text": "a prompt, a reply, or the ids of the markets shown, one a line",
     "Bet.question": "the id of the question, as it was written in the command",

@@ -175,7 +175,7 @@ TRADING_MECHANICS = _paragraphs("""
 - Quotes: `quote` gives the prices of one question or of several, or the bids and asks of their outcomes, or both. The
   price is the mean of bid and ask if the command gives no other. In a binary question, the bid of no is 1 - the ask of
   yes, and its ask 1 - the bid of yes. A bid above its ask is refused (`crossed_quote`). A missing price is never
-  assumed.
+  assumed. One bad price refuses all, unless the command has `skip_bad`.
 - Decisions: `record_decision` is a participant's decision for a period of `period_days`, counted from 1 at the
   contest's start. The text of a reply is read as the rule `replies` says; a list that is null is empty. A reply that is
   not a valid decision is recorded as malformed, with its fault. After `attempts`

@@ -43,6 +43,7 @@ _EVENT_PARTS = (
     events.Attestation,
     events.Spot,
     events.Quote,
+    events.RefusedQuote,
     events.Bet,
     events.Sale,
     events.ModelCall,

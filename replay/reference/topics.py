@@ -64,6 +64,7 @@ def events() -> tuple[Block, ...]:
         event_types.NumericRange,
         event_types.Attestation,
         event_types.Quote,
+        event_types.RefusedQuote,
         event_types.Bet,
         event_types.Sale,
         event_types.ModelCall,

@@ -46,7 +46,8 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
     tell: called for each refused line. watch: called with the number of lines done. read_ahead: let another process
     read the lines of a long file while those before them are recorded, if this one may use several processors; it
     imports the main module again, so that the program must guard its start with `if __name__ == "__main__":`.
-    Returns the numbers of commands accepted, duplicate and refused. Raises what `Ledger.handle_many` raises, and
+    Returns the numbers of commands accepted, duplicate and refused, and, if quotes with skip_bad were skipped, their
+    number as refused_quotes. Raises what `Ledger.handle_many` raises, and
     RuntimeError (read_ahead without that guard); earlier batches are then recorded already, and sending the file again
     is harmless.
 
@@ -75,12 +76,17 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
 
 
 def tally(outcomes: Iterable[Outcome], tell: OnRefusal, counts: dict[str, int]) -> Iterator[Outcome]:
-    """Pass the outcomes on; count each by its name, and report each refusal."""
+    """Pass the outcomes on; count each by its name, and report each refusal, also of a quote that was skipped."""
     for item in outcomes:
         place, _, outcome = item
         counts[outcome_name(outcome)] += 1
-        if isinstance(outcome, Refused) and outcome.code != "batch_refused":
-            tell(place, outcome)
+        if isinstance(outcome, Refused):
+            if outcome.code != "batch_refused":
+                tell(place, outcome)
+        elif outcome.refused:
+            counts["refused_quotes"] = counts.get("refused_quotes", 0) + len(outcome.refused)
+            for each in outcome.refused:
+                tell(place, Refused(each.code, each.field).about(f"the quote of {each.question!r}"))
         yield item
 
 
@@ -144,7 +150,8 @@ def _append_batch(ledger: Ledger, batch: list[ReadCommand], *, atomic: bool) -> 
 def append_blocks(
     ledger: Ledger, reading: CommandBlocks[Block], watch: LineWatch, counts: dict[str, int]
 ) -> Iterator[Outcome]:
-    """Append the commands of every block; count those accepted or duplicate, and return the outcomes of those refused.
+    """Append the commands of every block; count those accepted or duplicate, and return the outcomes of those refused,
+    or of which a quote was skipped.
 
     It does what `append_batches` does, but the commands of a transaction are read, decided and counted together; if a
     line or row may not be a command, those of its block are read again one by one.
@@ -159,15 +166,15 @@ def append_blocks(
         if _count_recorded(handled, counts) < len(handled):
             batch = reading.placed(lines, commands) if commands is not None else batch
             for (place, command), outcome in zip(batch, handled, strict=True):
-                if isinstance(outcome, Refused):
+                if isinstance(outcome, Refused) or outcome.refused:
                     yield place, None if isinstance(command, Refused) else command, outcome
         reading.finish(lines, batch)
         watch(reading.number)
 
 
 def _count_recorded(outcomes: Sequence[Receipt | Refused], counts: dict[str, int]) -> int:
-    """Count the commands accepted and duplicate; return how many these are."""
-    receipts = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
+    """Count the commands accepted and duplicate as a whole; return how many these are."""
+    receipts = [outcome for outcome in outcomes if isinstance(outcome, Receipt) and not outcome.refused]
     duplicate = sum(receipt.duplicate for receipt in receipts)
     counts["accepted"] += len(receipts) - duplicate
     counts["duplicate"] += duplicate

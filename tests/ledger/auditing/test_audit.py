@@ -15,8 +15,8 @@ from msgspec import structs
 from forecast_ledger.ledger.auditing.quick_check import ForecastCheck, _number_bytes
 from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS, REBUILDERS
 from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.exact import shortest_text
 from forecast_ledger.ledger.model import events, replies
-from forecast_ledger.ledger.model.canonical import shortest_text
 from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, Prices, Range, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, PRESETS, RuleSet

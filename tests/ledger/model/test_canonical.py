@@ -316,6 +316,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "quotes": (commands.Prices(question="rain", prices={"yes": 1}),),
             "source": "wire",
             "quoted_at": day(1),
+            "skip_bad": True,
         },
     ),
     (

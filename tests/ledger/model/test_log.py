@@ -50,6 +50,7 @@ ATTESTATIONS = st.builds(
 )
 _SIDES = st.lists(st.none() | st.integers(0, 10**9), max_size=4).map(tuple)
 QUOTES = st.builds(events.Quote, question=IDS, prices=_SIDES, bids=_SIDES, asks=_SIDES)
+REFUSED_QUOTES = st.builds(events.RefusedQuote, place=UNITS, question=IDS, code=IDS, field=IDS, given=IDS)
 BETS = st.builds(events.Bet, question=IDS, side=IDS, amount=UNITS)
 SALES = st.builds(events.Sale, position=IDS, percentage=UNITS)
 CALLS = st.builds(
@@ -77,6 +78,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["reveals_at", "spot_at", "starts_at", "until", "grace_ends_at"], st.none() | MICROS),
     "spots": st.lists(st.builds(events.Spot, at=MICROS, weight=UNITS), max_size=3).map(tuple),
     "quotes": st.lists(QUOTES, max_size=3).map(tuple),
+    "refused": st.lists(REFUSED_QUOTES, max_size=3).map(tuple),
     "bets": st.lists(BETS, max_size=3).map(tuple),
     "sells": st.lists(SALES, max_size=3).map(tuple),
     "action": st.sampled_from(["BET", "SELL", "HOLD"]),

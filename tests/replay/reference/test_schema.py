@@ -63,6 +63,7 @@ KINDS = (
     *PARTS,
     events.Spot,
     events.Quote,
+    events.RefusedQuote,
     events.Bet,
     events.Sale,
     commands.ModelCall,
