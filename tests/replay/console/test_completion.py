@@ -54,7 +54,7 @@ def test_a_process_that_a_shell_starts_completes(log: str) -> None:
         ("pay LOG pl", ["plain"]),
         ("log LOG --question o", ["olympics-2021"]),
         ("log LOG --participant b", ["bot"]),
-        ("log LOG --type forecast", ["forecast_made", "forecast_withdrawn"]),
+        ("log LOG --type forecast", ["forecast_made", "forecast_withdrawn", "forecasts_retracted"]),
         ("explain LOG score pl", ["plain"]),
         ("explain LOG score plain sp", ["sp500-4500"]),
         ("explain LOG score plain sp500-4500 bo", ["bot"]),
