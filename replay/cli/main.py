@@ -106,16 +106,16 @@ def leaderboard(log: Location, contest: str, as_of: str | None, name: str, view:
     For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
     are in the table `leaderboard`.
     """
+    from forecast_ledger.replay.reading.left_out import left_out
+
     season = _require_contest(contest, replay_log(log, name, as_of))
     trading = contest in season.projections.traded
     board = season.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
     emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))
     if trading:
         say("this is the trading board; the scores of forecasts are in the table leaderboard")
-    entered = len(season.projections.facts.contests[contest].entries)
-    counted = len(season.projections.scored(contest).questions.answers)
-    if counted < entered:
-        say(f"{counted:,} of the {entered:,} questions of {contest} have an answer that counts")
+    for note in left_out(season.projections, contest):
+        say(note)
     say_season(season, [contest])
 
 

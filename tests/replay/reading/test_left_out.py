@@ -1,0 +1,56 @@
+"""The notes below a leaderboard: which questions and participants are not in its numbers."""
+
+from pathlib import Path
+
+from forecast_ledger import replay
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.replay.reading.left_out import left_out
+from tests.replay.cli.test_main import run
+from tests.support import oracle
+from tests.support.exports import written
+from tests.support.given import (
+    contest,
+    enrolment,
+    entry,
+    exclusion,
+    forecast,
+    opened,
+    resolution,
+    trading_floor,
+)
+
+
+def noted(tmp_path: Path, *story: AnyCommand, name: str = "cup") -> list[str]:
+    """The notes on a contest of a log of these commands."""
+    return left_out(replay(written(tmp_path / "log.db", oracle.with_ids([*story]))).projections, name)
+
+
+BOTH: list[AnyCommand] = [opened(), opened("snow"), contest(), entry(), entry(question="snow")]
+
+
+def test_questions_without_an_answer_and_participants_without_a_row_are_counted(tmp_path: Path) -> None:
+    """Bob forecast only on a question without an answer; dan is hidden."""
+    story: list[AnyCommand] = [*BOTH, forecast(), forecast("snow", "bob")]
+    story += [forecast(participant="dan"), resolution(), exclusion(participant="dan", level="hidden")]
+    assert noted(tmp_path, *story) == [
+        "1 of the 2 questions of cup have an answer that counts",
+        "not on the board: 1 excluded as hidden; to see exclusions: log LOG --type participant_excluded --contest cup",
+        "not on the board: 1 with forecasts on its questions, none of which counts",
+    ]
+    told = run("leaderboard", str(tmp_path / "log.db"), "cup").stderr
+    assert "1 with forecasts on its questions, none of which counts" in told
+
+
+def test_a_board_that_has_everybody_says_nothing(tmp_path: Path) -> None:
+    """Whoever is enrolled without a forecast is not missing, nor who forecast on a question of another contest."""
+    story = [*BOTH[:4], forecast(), resolution(), enrolment(participant="eve"), forecast("snow", "fay")]
+    assert noted(tmp_path, *story) == []
+
+
+def test_a_trading_board_has_accounts(tmp_path: Path) -> None:
+    """Forecasts of others on its questions are on the board of scores; a hidden account is not shown."""
+    story = [*trading_floor("ada", "bob"), forecast(participant="cyd", at=None)]
+    story += [exclusion("week", "bob", level="hidden")]
+    assert noted(tmp_path, *story, name="week")[1:] == [
+        "not on the board: 1 excluded as hidden; to see exclusions: log LOG --type participant_excluded --contest week"
+    ]
