@@ -89,7 +89,7 @@ def contest_section(
     if has_board:
         people += _participants(projections, name, anchor)
         left_out += beyond(len(rows_of(projections, "leaderboard", name)), "participants", "participant_review")
-    if "calibration" in pictures and _says_little("calibration", pictures["calibration"]):
+    if has_board and "calibration" in pictures and _says_little("calibration", pictures["calibration"]):
         few = f"it would be drawn from fewer than {LEAST_FORECASTS} forecasts; {in_table('calibration')}"
         left_out.append(f"Not shown: {CHARTS['calibration'].words}. Reason: {few}.")
     facts = contest_facts(projections, row)

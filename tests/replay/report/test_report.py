@@ -435,6 +435,7 @@ def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
     assert "bo 2026-03-10 09:05 reversed launch yes - - -25,000.00 -1,000.00" in words.replace("\u00a0", " ")
     assert "cy has the largest profit so far, 2,500.00, since 2026-03-15; ada has -110.00" in words
     assert "Questions 5: 1 annulled, 4 resolved" in words
+    assert "Not shown" not in words  # no picture of forecasts is missing where there is no board of them
     assert "merger Will the merger be approved? Neither yes nor no: paid half and half resolved by payouts" in words
 
 
