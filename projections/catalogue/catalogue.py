@@ -42,7 +42,7 @@ CATALOGUE: dict[str, Projection] = {
         division="contests",
     ),
     "questions": Projection(
-        2,
+        3,
         "every question, and its state",
         ("question",),
         (
@@ -53,6 +53,11 @@ CATALOGUE: dict[str, Projection] = {
                 "outcomes",
                 "text",
                 "JSON: the possible outcomes, in the order of a forecast's probabilities; empty if it has a range",
+            ),
+            Column(
+                "ordered",
+                "text",
+                "whether the outcomes have an order: yes or no; empty if it does not say, which counts as yes",
             ),
             Column("opens_at", "instant", "first instant at which forecasts are accepted"),
             Column("closes_at", "instant", "scheduled end: first instant at which forecasts are refused"),

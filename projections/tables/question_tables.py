@@ -11,6 +11,7 @@ from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.tables.analysis import Analysis
 
+_ORDERED = {None: "", True: "yes", False: "no"}
 GROUPINGS = ("group", "category")  # the details of questions by which boards are made
 _STATES: dict[type | None, str] = {events.QuestionResolved: "resolved", events.QuestionAnnulled: "annulled"}
 
@@ -25,6 +26,7 @@ def questions_values(analysis: Analysis) -> list[Values]:
         [question.kind for question in questions],
         [question.title for question in questions],
         [_json(_outcomes(facts, code)) for code in codes],
+        [_ORDERED[question.ordered] for question in questions],
         now.opens_at,
         now.closes_at,
         now.closed_at,

@@ -129,13 +129,17 @@ class _Question:
         yield from answering.commands(again=unsettles) if replaces or unsettles or not answering.gone else ()
 
     def _openings(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
-        """Return the commands that open the question, with the instants that are recorded."""
+        """Return the commands that open the question, with the instants that are recorded.
+
+        Copies from before importers said whether outcomes have an order did not say it, and it stays so.
+        """
         known, opened = self._known, self._known.opened
         for place, item in asked:
             if isinstance(item, OpenQuestion):
                 reveals_at = None if opened.reveals_at is None else format_instant(opened.reveals_at)
                 times = {name: format_instant(getattr(opened, name)) for name in ("at", "opens_at", "closes_at")}
-                yield place, structs.replace(item, reveals_at=reveals_at, **times)
+                ordered = None if opened.ordered is None else item.ordered
+                yield place, structs.replace(item, reveals_at=reveals_at, ordered=ordered, **times)
             elif isinstance(item, AddQuestion):
                 entry = known.entries.get(item.contest)
                 yield place, item if entry is None else structs.replace(item, at=format_instant(entry.at))

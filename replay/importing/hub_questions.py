@@ -15,6 +15,7 @@ from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id
 
 ROUND_ID, OUTPUT_TYPE, HORIZON = "round_id", "output_type", "horizon"
 SOURCE = "hubverse"
+_ORDERED = {"ordinal": True, "nominal": False}  # by target type
 _DAYS = {"day": 1, "week": 7}  # of a time unit
 DECIMALS, FINE_DECIMALS, FINE_UPTO = 4, 9, 1_000  # of quantiles; finer where no value is above FINE_UPTO
 WIDTH = Decimal(10**6)  # of a range that the hub does not bound; both its ends are open
@@ -36,7 +37,8 @@ ORDINAL_RULES = RuleSet(
 class HubQuestion(NamedTuple):
     """A question. row: task id -> value. ids: output type ids, as the hub writes them. at: of its forecasts.
 
-    target_date: the date that the round and the horizon make; "" if the configuration does not say how.
+    target_date: the date that the round and the horizon make; "" if the configuration does not say how. ordered: as the
+    target type says.
     """
 
     id: str
@@ -53,6 +55,7 @@ class HubQuestion(NamedTuple):
     title: str
     rules: RuleSet
     target_date: str = ""
+    ordered: bool | None = None
 
     def commands(self, rules: str | None) -> list[OpenContest | OpenQuestion | AddQuestion]:
         """Return the commands that open the contest and the question, and put it there."""
@@ -78,6 +81,7 @@ class HubQuestion(NamedTuple):
                 group=label_of(self.round_id),
                 category=label_of(self.contest.removesuffix(f" {self.output_type}")),
                 source=SOURCE,
+                ordered=self.ordered,
             ),
             AddQuestion(id=fitting_id(f"hub add {self.id}"), at=self.opens_at, contest=self.contest, question=self.id),
         ]
@@ -107,7 +111,7 @@ def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_typ
     said = {key: row[key] for key in task.task_ids if key in row and key != first}
     values = {first: round_id} | {key: value for key, value in said.items() if task.values[key] or value != MISSING}
     title = f"{target.target_name or name}: " + ", ".join(f"{key} {value}" for key, value in values.items())
-    ordinal = output_type == "pmf" and target.target_type == "ordinal"
+    ordered = _ORDERED.get(target.target_type) if output_type == "pmf" else None
     return HubQuestion(
         id=question_id({**values, OUTPUT_TYPE: output_type}),
         contest=f"{name} {output_type}",
@@ -121,8 +125,9 @@ def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_typ
         at=start_of_day(end, "submissions_due"),
         closes_at=closes_at,
         title=title,
-        rules=ORDINAL_RULES if ordinal else RULES,
+        rules=ORDINAL_RULES if ordered else RULES,
         target_date=_target_date(target, round_id, row.get(HORIZON, "")) if asked.round_id_from_variable else "",
+        ordered=ordered,
     )
 
 

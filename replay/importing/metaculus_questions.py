@@ -108,6 +108,7 @@ class DownloadedQuestion(NamedTuple):
             tags=self.tags()[:MOST_TAGS] or None,
             url=self.row.get("Question URL") or None,
             source="Metaculus",
+            ordered=False if kind == "multiple_choice" else None,
         )
         yield AddQuestion(
             id=fitting_id(f"metaculus add {self.id} to {self.contest}"),

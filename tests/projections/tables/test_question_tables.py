@@ -40,6 +40,12 @@ def rows(*asked: AnyCommand) -> dict[str, dict[str, Any]]:
     return {row["question"]: row for row in oracle.projected(*asked).table("questions").rows()}
 
 
+def test_a_question_says_whether_its_outcomes_have_an_order() -> None:
+    """Yes or no as it was opened; nothing if it does not say."""
+    asked = [choices(str(said), ordered=said) for said in (True, False, None)]
+    assert {name: row["ordered"] for name, row in rows(*asked).items()} == {"True": "yes", "False": "no", "None": ""}
+
+
 def test_a_question_has_a_row_with_all_that_it_was_opened_with() -> None:
     """Details that were not given are empty; lists are JSON, so that a comma in a tag stays one."""
     details: dict[str, Any] = {
@@ -53,7 +59,7 @@ def test_a_question_has_a_row_with_all_that_it_was_opened_with() -> None:
     assert rows(asked, numeric()) == {
         "depth": {
             **common,
-            **dict.fromkeys(["title", "group", "category", "url", "source"], ""),
+            **dict.fromkeys(["title", "ordered", "group", "category", "url", "source"], ""),
             "question": "depth",
             "kind": "numeric",
             "outcomes": "[]",
@@ -70,6 +76,7 @@ def test_a_question_has_a_row_with_all_that_it_was_opened_with() -> None:
             "kind": "binary",
             "title": "Will it rain?",
             "outcomes": '["yes", "no"]',
+            "ordered": "",
             "reveals_at": day(12),
             "log_position": 1,
             "outcome": None,

@@ -8,6 +8,7 @@ import pytest
 
 from forecast_ledger.ledger.core.values import format_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
+    OpenQuestion,
     RescheduleQuestion,
     ResolveQuestion,
     RestatedForecast,
@@ -16,6 +17,7 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.model.events import ForecastWithdrawn, QuestionClosed, QuestionRescheduled
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing import metaculus_questions
 from forecast_ledger.replay.importing.follow_copy import ANSWER_MISSED, BY_HAND, BY_HAND_TIMES, MISSED
 from tests.replay.importing.test_metaculus import DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
 from tests.support.sources import edit, import_into, table, ticking
@@ -251,3 +253,22 @@ def test_what_changes_beside_the_times_is_refused_as_before(older: Path, tmp_pat
         counts(ledger, older)
         found = import_into(ledger, "metaculus", newer)
         assert [line.split(": ")[1].split()[0] for line in found.refused] == ["command_id_reused"]
+
+
+# --- whether outcomes have an order
+
+
+def test_the_options_of_metaculus_have_no_order_and_an_older_import_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A ledger whose questions do not say it takes a newer copy without a refusal, and does not say it afterwards."""
+    with ticking() as ledger:
+        counts(ledger, DOWNLOAD)
+        assert {row for row in table(ledger, "questions", "kind", "ordered") if row[1]} == {("multiple_choice", "no")}
+        assert counts(ledger, DOWNLOAD) == (0, 0)
+    with ticking() as ledger:
+        with monkeypatch.context() as before:
+            before.setattr(metaculus_questions, "OpenQuestion", lambda **said: OpenQuestion(**said | {"ordered": None}))
+            counts(ledger, DOWNLOAD)
+        assert counts(ledger, DOWNLOAD) == (0, 0)
+        assert {*table(ledger, "questions", "ordered")} == {("",)}

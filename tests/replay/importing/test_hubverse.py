@@ -12,8 +12,10 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.ledger.model.commands import OpenQuestion
 from forecast_ledger.ledger.model.events import QuestionOpened, QuestionResolved, ResolutionRevoked
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing import hub_questions
 from forecast_ledger.replay.importing.hub_questions import question_id, task_values
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
@@ -241,6 +243,22 @@ def test_the_id_of_a_question_has_its_task_ids() -> None:
     values = {"reference_date": "2026-03-07", "target": "a&b=c%", "output_type": "pmf"}
     assert task_values(question_id(values)) == values
     assert task_values("reference_date=2026-03-07&location=US") is None
+
+
+@pytest.mark.parametrize(("target_type", "said"), [("ordinal", "yes"), ("nominal", "no"), ("binary", "")])
+def test_a_target_type_says_whether_categories_have_an_order(hub: Path, target_type: str, said: str) -> None:
+    """Only of categories; an older import, which did not say it, is imported again without a refusal."""
+    tasks = hub / "hub-config/tasks.json"
+    tasks.write_text(tasks.read_text(encoding="utf-8").replace('"ordinal"', f'"{target_type}"'), encoding="utf-8")
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", hub)
+        assert {*table(ledger, "questions", "kind", "ordered")} == {("multiple_choice", said), ("numeric", "")}
+    with ticking() as ledger:
+        with pytest.MonkeyPatch.context() as before:
+            before.setattr(hub_questions, "OpenQuestion", lambda **said: OpenQuestion(**said | {"ordered": None}))
+            import_into(ledger, "hubverse", hub)
+        assert import_into(ledger, "hubverse", hub).counts == {"accepted": 0, "duplicate": 24, "refused": 0}
+        assert {each for (each,) in table(ledger, "questions", "ordered")} == {""}
 
 
 def test_other_rules_score_the_same_forecasts(hub: Path) -> None:
