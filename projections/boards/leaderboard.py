@@ -149,42 +149,49 @@ def positive_square(score: Fraction, _: Fraction) -> Magnitude:
     return power(max(score, Fraction(0)) ** 2, "e", Fraction(0))
 
 
-def _power_of_nanos(base: str, total: int, coverage: int) -> Decimal:
-    return WIDE.multiply(coverage, raised(base, Decimal(total).scaleb(-9, WIDE)))
+Pair = tuple[int, int]  # what a number is not below, and not above
 
 
-def _square_of_nanos(total: int, _: int) -> int:
-    return max(total, 0) ** 2
+def _power_between(base: str, total: Pair, coverage: Pair, unit: int) -> tuple[Decimal, Decimal]:
+    low, wide = raised(base, WIDE.divide(total[0], unit)), WIDE.divide(total[1] - total[0], unit)
+    # From 0 to 1, the power of x is at most 1 + 2 x.
+    high = WIDE.multiply(low, WIDE.add(1, 2 * wide)) if wide < 1 else raised(base, WIDE.divide(total[1], unit))
+    return WIDE.multiply(coverage[0], low), WIDE.multiply(coverage[1], high)
+
+
+def _square_between(total: Pair, _: Pair, __: int) -> Pair:
+    return max(total[0], 0) ** 2, max(total[1], 0) ** 2
 
 
 class Take(NamedTuple):
     """The number that prizes are proportional to.
 
-    worth: computes it from total and coverage; None without prizes. of_nanos: computes a number in proportion to it
-    from total and coverage in 1e-9, for many boards.
+    worth: computes it from total and coverage; None without prizes. between: for many boards, computes what a number in
+    proportion to it is not below, and not above, within 2^-90 of itself; from bounds of the total, in 1 / unit, and of
+    the coverage.
     """
 
     words: str
     worth: Callable[[Fraction, Fraction], Magnitude] | None
     source: str
-    of_nanos: Callable[[int, int], int | Decimal] | None = None
+    between: Callable[[Pair, Pair, int], Pair | tuple[Decimal, Decimal]] | None = None
 
 
 _TOURNAMENTS = 'Metaculus, Tournament Scoring, April 6th, 2022, "Tournament Scoring"'
 TAKES: dict[str, Take] = {
     "none": Take("no take and no prizes", None, "a contest without prizes"),
-    "coverage_exp": Take("coverage x e^total", coverage_exp, _TOURNAMENTS, partial(_power_of_nanos, "e")),
+    "coverage_exp": Take("coverage x e^total", coverage_exp, _TOURNAMENTS, partial(_power_between, "e")),
     "coverage_exp2": Take(
         "coverage x 2^total",
         coverage_exp2,
         f"{_TOURNAMENTS}, with the base-2 logarithm that was used before",
-        partial(_power_of_nanos, "2"),
+        partial(_power_between, "2"),
     ),
     "positive_square": Take(
         "max(total, 0)²",
         positive_square,
         f'{_FAQ}, "How are my tournament Score, Take, Prize and Rank calculated?"',
-        _square_of_nanos,
+        _square_between,
     ),
 }
 

@@ -10,7 +10,7 @@ from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.core.sorting import run_starts
 from forecast_ledger.projections.uncertainty.draws import chances
-from forecast_ledger.projections.uncertainty.intervals import ends
+from forecast_ledger.projections.uncertainty.order_statistics import ends
 
 MOST_DRAWS = (
     40_000_000  # forecasts x replicates of a contest with more replicates than the fewest: about twenty seconds
@@ -75,10 +75,10 @@ def consistency_band(
                 known[row] = _isotonic(counts, row)
             pages.append(known[row])
     values = np.array(pages, np.int64).T
-    band = ends(values, np.ones(values.shape, bool), level_ppm)
+    band = ends(values, level_ppm)
     found = _isotonic(counts, np.add.reduceat(happened.astype(np.int64), starts).tolist())
     rows = zip(probability[starts].tolist(), counts, found, band, strict=True)
-    return [Place(place, n, share, *limits) for place, n, share, limits in rows if limits is not None]
+    return [Place(place, n, share, *limits) for place, n, share, limits in rows]
 
 
 def _isotonic(counts: Sequence[int], happened: Sequence[int]) -> list[int]:

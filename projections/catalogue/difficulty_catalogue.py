@@ -15,7 +15,7 @@ _DESIGN = (
 
 DIFFICULTY: dict[str, Projection] = {
     "difficulty": Projection(
-        1,
+        2,
         "how much each question raises or lowers scores, whoever forecasts on it: its effect, fitted by least squares",
         ("by", "name", "part", "contest", "question"),
         (
@@ -32,7 +32,7 @@ DIFFICULTY: dict[str, Projection] = {
         whole=True,
     ),
     "adjusted_scores": Projection(
-        1,
+        2,
         "mean scores adjusted for the difficulty of the questions that each participant forecast on, best first",
         ("by", "name", "part", "participant"),
         (
@@ -63,7 +63,7 @@ DIFFICULTY: dict[str, Projection] = {
         whole=True,
     ),
     "relative_skill": Projection(
-        1,
+        2,
         "mean scores beside those of others on the same questions; only of rules by which 0 is the best score",
         ("contest", "baseline", "participant"),
         (
@@ -85,7 +85,7 @@ DIFFICULTY: dict[str, Projection] = {
         on_request=True,
     ),
     "participant_review": Projection(
-        1,
+        2,
         "the questions of each participant, the best first, beside the others, with what a missed question cost",
         ("contest", "participant", "place"),
         (

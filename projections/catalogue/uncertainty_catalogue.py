@@ -7,7 +7,7 @@ from forecast_ledger.projections.tables import interval_tables
 
 UNCERTAINTY: dict[str, Projection] = {
     "intervals": Projection(
-        1,
+        2,
         "how far scores, ranks and prizes move if the questions of a contest are drawn again, best first",
         ("contest", "participant"),
         (
@@ -35,7 +35,7 @@ UNCERTAINTY: dict[str, Projection] = {
         on_request=True,
     ),
     "resolution": Projection(
-        1,
+        2,
         "the least difference of total scores that the questions of a contest could have shown",
         ("contest",),
         (
@@ -51,7 +51,7 @@ UNCERTAINTY: dict[str, Projection] = {
         on_request=True,
     ),
     "pairwise": Projection(
-        1,
+        2,
         "pairs of participants compared on the questions that both have forecast on, in the order of the leaderboard",
         ("contest", "participant", "other"),
         (

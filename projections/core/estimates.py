@@ -15,6 +15,7 @@ from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 Floats = NDArray[np.float64]
+PRODUCT = 2.0**-50  # by how much of itself an estimated product may err
 _EXACT = 53  # bits of a float: sums of integers below 2^53 are exact, in any order
 
 
@@ -37,6 +38,20 @@ def round_estimates(values: Floats, guards: Floats) -> tuple[Int64Array, Int64Ar
     return near.astype(np.int64), uncertain
 
 
+def estimate_products(numbers: WideInt, factors: Sequence[Fraction], which: Int64Array) -> Floats:
+    """Return numbers x factors[which] as floats, shape (n,), each of which errs by less than PRODUCT of itself.
+
+    >>> halves = [Fraction(1, 2), Fraction(1, 1 << 79)]
+    >>> estimate_products(WideInt.from_integers([-3, 1 << 80]), halves, np.array([0, 1]))
+    array([-1.5,  2. ])
+    """
+    wide, scale = numbers.carried(), np.array([each.numerator / each.denominator for each in factors], np.float64)
+    below = wide.high < 0
+    size = WideInt(*(np.where(below, -word, word) for word in wide)).carried()
+    value = (size.high * 2.0 ** (2 * WORD_BITS) + (size.middle * 2.0**WORD_BITS + size.low)) * scale[which]
+    return np.where(below, -value, value)  # there are five roundings, each of 2^-53 at most
+
+
 def multiply_and_round(numbers: WideInt, factors: Sequence[Fraction], which: Int64Array) -> Int64Array | list[int]:
     """Return numbers x factors[which], each rounded half-even once, shape (n,); a list if one needs more than 62 bits.
 
@@ -46,12 +61,8 @@ def multiply_and_round(numbers: WideInt, factors: Sequence[Fraction], which: Int
     >>> multiply_and_round(WideInt.from_integers([1, 3, -5]), factors, np.array([0, 0, 1])).tolist()
     [2, 8, -17]
     """
-    wide = numbers.carried()
-    scale = np.array([factor.numerator / factor.denominator for factor in factors], np.float64)[which]
-    above, rest = wide.high * 2.0 ** (2 * WORD_BITS), wide.middle * 2.0**WORD_BITS + wide.low
-    value = (above + rest) * scale
-    guard = (np.abs(above) + rest) * np.abs(scale) * 2.0**-49  # there are six roundings, each of 2^-53 at most
-    rounded, uncertain = round_estimates(value, guard)
+    wide, value = numbers.carried(), estimate_products(numbers, factors, which)
+    rounded, uncertain = round_estimates(value, np.abs(value) * PRODUCT)
     exact = [
         half_even(number * factors[place].numerator, factors[place].denominator)
         for number, place in zip(wide.take(uncertain).integers(), which[uncertain].tolist(), strict=True)
@@ -126,4 +137,22 @@ def matrix_product(rows: Int64Array, times: Int64Array) -> Int64Array:
         if largest.bit_length() > shift + bits:
             limb &= (1 << bits) - 1
         product += (floats(limb) @ right).astype(np.int64) << shift
+    return product
+
+
+def wide_matrix_product(rows: NDArray[Any], times: Int64Array) -> NDArray[Any]:
+    """Return rows @ times, exact. rows: Python integers, shape (p, u). times: shape (u, b).
+
+    >>> wide_matrix_product(np.array([[1 << 90, -3]], object), np.array([[1, 5], [2, 4]])).tolist() == [
+    ...     [2**90 - 6, 5 * 2**90 - 12]
+    ... ]
+    True
+    """
+    bits = 61 - int(np.abs(times).sum(axis=0).max(initial=0)).bit_length()
+    product, shift, rest = np.zeros((rows.shape[0], times.shape[1]), object), 0, rows
+    while int(abs(rest).max(initial=0)) >> bits:
+        limb = (rest & ((1 << bits) - 1)).astype(np.int64)
+        product += matrix_product(limb, times).astype(object) << shift
+        rest, shift = rest >> bits, shift + bits
+    product += matrix_product(rest.astype(np.int64), times).astype(object) << shift
     return product

@@ -1,18 +1,21 @@
 """The designs that difficulty is fitted to: which scores of which contests count in a fit, and what follows from it."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
+from math import lcm
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.core.between import InDoubt
 from forecast_ledger.ledger.core.exact import root_half_even
-from forecast_ledger.ledger.core.lazy_fractions import half_even
 from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.core.column_values import POINTS, plain_values
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.core.sorting import distinct, run_starts, stable_order
 from forecast_ledger.projections.difficulty import two_way
 from forecast_ledger.projections.difficulty.two_way import Cells, Part
@@ -23,7 +26,8 @@ from forecast_ledger.projections.scores.scored_questions import NAMED
 
 CONTEST, CATEGORY = "contest", "category"  # what the scores of one design have in common
 _HIDDEN, _FITTED = "hidden", ""  # a reason why scores are left out; no reason why they are not fitted
-_INDEX_UNITS, _POINT = 100 * POINTS, Fraction(1, POINTS)
+UNIT = POINTS << 192  # of numbers with guard digits, in a point
+_INDEX_UNITS = 100 * POINTS
 
 
 class QuestionEffect(NamedTuple):
@@ -39,7 +43,7 @@ class QuestionEffect(NamedTuple):
 class AdjustedScore(NamedTuple):
     """A participant's mean score, as it is and less the effects of the questions.
 
-    rank, excluded: as on a board; there is no rank if the scores are not fitted. mean: 1e-9, rounded. adjusted: exact.
+    rank, excluded: as on a board; there is no rank if the scores are not fitted. mean, adjusted: 1e-9, rounded.
     brier_index: 1e-9; None if the scores are not Brier scores from 0 to 1, or the adjusted one is below 0.
     """
 
@@ -47,7 +51,7 @@ class AdjustedScore(NamedTuple):
     participant: str
     questions: int
     mean: int
-    adjusted: Fraction
+    adjusted: int
     brier_index: int | None
     excluded: str
 
@@ -65,22 +69,38 @@ class DesignPart(NamedTuple):
 class Scored(NamedTuple):
     """The scores of contests with one rule set, on questions with a weight.
 
-    cells: their questions are indices into those of the group. excluded: why each is not fitted; empty if it is.
+    cells: their questions are indices into those of the group, their scores in 1 / UNIT points. exact: the scores in
+    points. rounded: which scores are rounded down in `cells`. excluded: why each is not fitted; empty if it is.
     """
 
     group: ScoredGroup
     names: list[str]
     cells: Cells
+    exact: coverage.Quotients
+    rounded: list[bool]
     excluded: list[str]
+
+    def fractions(self, rows: Sequence[int]) -> list[Fraction]:
+        """Return some exact scores."""
+        numerators, divisors, place = self.exact
+        at = int64_array(rows)
+        return coverage.Quotients(numerators.take(at), divisors, place[at]).exact()
 
 
 class _Fitted(NamedTuple):
-    """A part of a design, the scores that belong to it but are not fitted, and why they are not."""
+    """A part of a design, and the scores that belong to it but are not fitted.
+
+    rows, other_rows: of the scores that are fitted and of the others. unit: of their numbers, in a point. off: by how
+    many units means, effects and adjusted scores may be off; 0 if none of the scores is rounded.
+    """
 
     scored: Scored
     part: Part
     others: Cells
-    reasons: list[str]
+    rows: list[int]
+    other_rows: list[int]
+    unit: int
+    off: int
 
     @property
     def order(self) -> tuple[int, str, str]:
@@ -89,13 +109,37 @@ class _Fitted(NamedTuple):
         contests = {group.names[code] for code in group.questions.contest[cells.question].tolist()}
         return -len(cells.score), min(self.scored.names[code] for code in cells.participant.tolist()), min(contests)
 
+    def exactly(self) -> "_Fitted":
+        """Return the same part with exact numbers, over one denominator."""
+        scores = self.scored.fractions([*self.rows, *self.other_rows])
+        common = lcm(*(score.denominator for score in scores))
+        numbers = [score.numerator * (common // score.denominator) for score in scores]
+        [part] = two_way.fit(self.part.cells._replace(score=numbers[: len(self.rows)]))
+        others = self.others._replace(score=numbers[len(self.rows) :])
+        return self._replace(part=part, others=others, unit=common, off=0)
+
+    def scores_of(self, participant: int) -> dict[int, Fraction]:
+        """Return the exact scores of a participant in the part, by question."""
+        cells = self.scored.cells
+        rows = [row for row in (*self.rows, *self.other_rows) if int(cells.participant[row]) == participant]
+        return dict(zip(cells.question[rows].tolist(), self.scored.fractions(rows), strict=True))
+
+    def nine(self, number: Fraction) -> int:
+        """Return a number of units in 1e-9, rounded half-even once. Raises InDoubt."""
+        low, high = (round_to_points(Fraction(number + end, self.unit)) for end in (-self.off, self.off))
+        if low != high:
+            raise InDoubt
+        return low
+
 
 def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart]:
     """Return the parts of every design, by what its scores have in common, name and number.
 
     A design has the scores of a contest, or those of a category whose questions are in several contests with the same
-    rule set. Fitted are the scores, as the table `scores` prints them, of participants who may have a rank. Raises
-    Refused (out_of_range): a fit would take too long.
+    rule set. Fitted are the scores of participants who may have a rank. Raises Refused (out_of_range): a fit would take
+    too long.
+
+    Scores have guard digits first; if these leave a doubt about a number or a rank, the part is fitted exactly.
     """
     found: dict[tuple[str, str], list[_Fitted]] = {}
     for group in groups:
@@ -103,24 +147,26 @@ def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart
         for by, name, chosen in _choices(facts, scored):
             found.setdefault((by, name), []).extend(_parts(scored, np.flatnonzero(chosen)))
     return [
-        DesignPart(by, name, number, [*_effects(each.scored, each.part)], _adjusted(each))
+        DesignPart(by, name, number, *_decided(each))
         for by, name in sorted(found)
         for number, each in enumerate(sorted(found[by, name], key=lambda each: each.order), 1)
     ]
 
 
 def scored_cells(facts: Facts, group: ScoredGroup) -> Scored:
-    """Return the scores of contests with one rule set, as the table `scores` prints them."""
+    """Return the scores of contests with one rule set."""
     rows, questions = group.rows, group.questions
-    published = plain_values(coverage.points(group.rules, questions, rows).published())
     weight = questions.weight[rows.question]
     names = totals.score_labels(facts)
     keys, pair = distinct(questions.contest[rows.question] * len(names) + rows.participant)
     reasons = [_reason(facts, group, *divmod(key, len(names))) for key in keys.tolist()]
     shown = np.array([reason != _HIDDEN for reason in reasons], bool)[pair] & (weight > 0)
     index = np.flatnonzero(shown)
-    cells = Cells(rows.participant, rows.question, published, weight).take(index)
-    return Scored(group, names, cells, [reasons[place] for place in pair[index].tolist()])
+    exact = coverage.points(group.rules, questions, rows.rows(index))
+    divided = [divmod(numerator, denominator) for numerator, denominator in exact.terms(UNIT)]
+    cells = Cells(rows.participant[index], rows.question[index], [whole for whole, _ in divided], weight[index])
+    excluded = [reasons[place] for place in pair[index].tolist()]
+    return Scored(group, names, cells, exact, [rest > 0 for _, rest in divided], excluded)
 
 
 def _reason(facts: Facts, group: ScoredGroup, contest: int, participant: int) -> str:
@@ -148,17 +194,26 @@ def _parts(scored: Scored, chosen: Int64Array) -> Iterator[_Fitted]:
     """Yield the parts of a design; chosen: the rows of its scores."""
     fitted = int64_array([row for row in chosen.tolist() if scored.excluded[row] == _FITTED])
     others = [row for row in chosen.tolist() if scored.excluded[row] != _FITTED]
+    questions = scored.cells.question
     for part in two_way.fit(scored.cells.take(fitted)) if len(fitted) else []:
-        questions = scored.cells.question
-        own = [row for row in others if int(questions[row]) in part.effects]
-        yield _Fitted(scored, part, scored.cells.take(int64_array(own)), [scored.excluded[row] for row in own])
+        rows, own = ([row for row in each if int(questions[row]) in part.effects] for each in (fitted.tolist(), others))
+        off = part.unsteadiness + 1 if any(scored.rounded[row] for row in (*rows, *own)) else 0
+        yield _Fitted(scored, part, scored.cells.take(int64_array(own)), rows, own, UNIT, off)
 
 
-def _effects(scored: Scored, part: Part) -> Iterator[QuestionEffect]:
+def _decided(fitted: _Fitted) -> tuple[list[QuestionEffect], list[AdjustedScore]]:
+    with suppress(InDoubt):
+        return [*_effects(fitted)], _adjusted(fitted)
+    exact = fitted.exactly()
+    return [*_effects(exact)], _adjusted(exact)
+
+
+def _effects(fitted: _Fitted) -> Iterator[QuestionEffect]:
+    scored, part = fitted[:2]
     questions, names = scored.group.questions, scored.group.names
     for code, own in _by_code(part.cells.question, part.cells):
-        effect = half_even(part.effects[code], part.denominator)
-        mean = half_even(sum(own.score), len(own.score))
+        effect = fitted.nine(Fraction(part.effects[code], part.denominator))
+        mean = fitted.nine(Fraction(sum(own.score), len(own.score)))
         yield QuestionEffect(names[questions.contest[code]], int(questions.code[code]), len(own.score), mean, effect)
 
 
@@ -170,31 +225,54 @@ def _by_code(codes: Int64Array, cells: Cells) -> Iterator[tuple[int, Cells]]:
         yield int(codes[order[first]]), cells.take(order[first:end])
 
 
+class _Own(NamedTuple):
+    """The scores of a participant in a part. worth: the adjusted score in units, the better the smaller."""
+
+    excluded: str
+    worth: Fraction
+    name: str
+    code: int
+    cells: Cells
+
+
 def _adjusted(fitted: _Fitted) -> list[AdjustedScore]:
-    """Return the adjusted scores of those who are fitted, then of others by reason; the best first."""
-    scored, part, others, reasons = fitted
-    lower, is_brier = lower_is_better(scored.group.rules), _is_brier(scored, part)
-    why = dict(zip(others.participant.tolist(), reasons, strict=True)) | dict.fromkeys(
-        part.cells.participant.tolist(), ""
-    )
+    """Return the adjusted scores of those who are fitted, then of others by reason; the best first. Raises InDoubt."""
+    scored, part, others = fitted[:3]
+    sign, is_brier = 1 if lower_is_better(scored.group.rules) else -1, _is_brier(scored, part)
+    why = dict(zip(others.participant.tolist(), map(scored.excluded.__getitem__, fitted.other_rows), strict=True))
+    why |= dict.fromkeys(part.cells.participant.tolist(), _FITTED)
+    apart = others.take(np.flatnonzero(~np.isin(others.participant, part.cells.participant)))
     rows = [
-        _adjusted_score(scored.names[code], part, own, why[code])
-        for cells in (part.cells, others.take(np.flatnonzero(~np.isin(others.participant, part.cells.participant))))
+        _Own(why[code], sign * part.adjusted(own), scored.names[code], code, own)
+        for cells in (part.cells, apart)
         for code, own in _by_code(cells.participant, cells)
     ]
-    rows.sort(key=lambda own: (own.excluded, own.adjusted if lower else -own.adjusted, own.participant))
+    rows.sort(key=lambda own: own[:3])
     rank, ranked = 0, list[AdjustedScore]()
-    for number, own in enumerate(rows, 1):
-        rank = rank if ranked and ranked[-1].adjusted == own.adjusted else number
-        index = brier_index(own.adjusted) if is_brier else None
-        ranked.append(own._replace(rank=None if own.excluded else rank, brier_index=index))
+    for number, own in enumerate(rows):
+        rank = rank if number and _tied(fitted, rows[number - 1], own) else number + 1
+        adjusted, weights = sign * own.worth, own.cells.weight.tolist()
+        mean = fitted.nine(Fraction(sum(map(mul, own.cells.score, weights)), sum(weights)))
+        index = _index(fitted, adjusted) if is_brier else None
+        place = None if own.excluded else rank
+        ranked.append(AdjustedScore(place, own.name, len(weights), mean, fitted.nine(adjusted), index, own.excluded))
     return ranked
 
 
-def _adjusted_score(participant: str, part: Part, own: Cells, excluded: str) -> AdjustedScore:
-    weights = own.weight.tolist()
-    mean = half_even(sum(score * weight for score, weight in zip(own.score, weights, strict=True)), sum(weights))
-    return AdjustedScore(None, participant, len(weights), mean, part.adjusted(own) * _POINT, None, excluded)
+def _tied(fitted: _Fitted, one: _Own, other: _Own) -> bool:
+    """Return whether two adjusted scores are equal. Raises InDoubt: they may be, and not because all scores are."""
+    if one.excluded != other.excluded or abs(one.worth - other.worth) > 2 * fitted.off:
+        return False
+    if fitted.off and fitted.scores_of(one.code) != fitted.scores_of(other.code):
+        raise InDoubt
+    return True
+
+
+def _index(fitted: _Fitted, adjusted: Fraction) -> int | None:
+    low, high = (brier_index(Fraction(adjusted + end, fitted.unit)) for end in (-fitted.off, fitted.off))
+    if low != high:
+        raise InDoubt
+    return low
 
 
 def _is_brier(scored: Scored, part: Part) -> bool:

@@ -11,13 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.column_values import POINTS
-from forecast_ledger.projections.core.estimates import matrix_product
+from forecast_ledger.projections.core.estimates import matrix_product, wide_matrix_product
 from forecast_ledger.projections.core.sorting import distinct
 from forecast_ledger.projections.difficulty.two_way import Cells
 
-_LARGEST = 1 << 62  # sums below it are exact in 64 bits
 _ZERO = Decimal(0)
 
 
@@ -68,15 +67,9 @@ def _sums(cells: Cells) -> tuple[Int64Array, list[list[int]], BoolArray]:
     questions, which = distinct(cells.question)
     present = np.zeros((len(participants), len(questions)), np.int64)
     present[who, which] = 1
-    weighted = [score * weight for score, weight in zip(cells.score, cells.weight.tolist(), strict=True)]
-    if max(weighted, default=0) * len(questions) < _LARGEST:
-        scores = np.zeros(present.shape, np.int64)
-        scores[who, which] = int64_array(weighted)
-        sums = matrix_product(scores, present.T).tolist()
-    else:
-        wide = np.zeros(present.shape, object)
-        wide[who, which] = weighted
-        sums = (wide @ present.T.astype(object)).tolist()
+    weighted = np.zeros(present.shape, object)
+    weighted[who, which] = [score * weight for score, weight in zip(cells.score, cells.weight.tolist(), strict=True)]
+    sums = wide_matrix_product(weighted, present.T).tolist()
     return participants, sums, matrix_product(present, present.T) > 0
 
 

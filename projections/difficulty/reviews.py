@@ -4,12 +4,12 @@ A score alone does not tell a good forecast from an easy question. A review comp
 forecast on the same question.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.imputation import missing_scores
@@ -22,7 +22,7 @@ _FLOORED = ("per_coverage", "per_question")  # totals divided by least_coverage,
 
 
 class Reviewed(NamedTuple):
-    """One participant and one question; scores and shares in 1e-9.
+    """One participant and one question; scores and shares in 1e-9, each rounded once.
 
     participant: code. question: index into the questions of the contest. place: of the question among the
     participant's, 1 for the one that gained most. score, rank: None if there is no forecast. forecasters: how many have
@@ -45,12 +45,12 @@ class Reviewed(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A question: its scores and coverages by participant code, its scores in order, and their median."""
+    """A question: its exact scores, and coverages, by participant code, its scores in order, and their median."""
 
     question: int
-    own: dict[int, tuple[int, int]]
-    ordered: list[int]
-    median: int
+    own: dict[int, tuple[Fraction, int]]
+    ordered: list[Fraction]
+    median: Fraction
 
 
 def reviews(
@@ -68,61 +68,59 @@ def reviews(
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
     attainable = [round_to_points(share) for share in coverage.attainable_shares(questions)]
     asked = [*_asked(rules, scored, {*participants})]
-    stand_ins = missing_scores(rules, questions, scored.rows, consensus)
-    imputed = {question: round_to_points(score) for question, score in stand_ins.items()}
+    imputed = missing_scores(rules, questions, scored.rows, consensus)
     for participant in participants:
         rows, counts = [], rules.total not in ("mean", *_FLOORED) or participant in floored
         for one in asked:
             score, covered = one.own.get(participant, (None, 0))
-            missing = imputed.get(one.question, 0 if counts else None)
+            missing = imputed.get(one.question, Fraction(0) if counts else None)
             counted = missing if score is None else score
             gained = None if counted is None else sign * (counted - one.median)
             rank = None if score is None else _rank(one.ordered, score, sign)
-            rows.append(
-                Reviewed(
-                    participant, one.question, 0, score, rank, len(one.own), covered, attainable[one.question],
-                    one.median, counted, gained,
-                )
+            shown = [None if each is None else round_to_points(each) for each in (score, counted, gained)]
+            row = Reviewed(
+                participant, one.question, 0, shown[0], rank, len(one.own), covered, attainable[one.question],
+                round_to_points(one.median), *shown[1:],
             )  # fmt: skip
-        rows.sort(key=lambda row: _order(questions, row))
-        yield from (row._replace(place=place) for place, row in enumerate(rows, 1))
+            rows.append((_order(questions, one.question, gained), row))
+        rows.sort()
+        yield from (row._replace(place=place) for place, (_, row) in enumerate(rows, 1))
 
 
-def _order(questions: Questions, row: Reviewed) -> tuple[bool, int, str]:
-    name = questions.answers[row.question].question.question
-    return row.gained is None, -(row.gained or 0) * int(questions.weight[row.question]), name
+def _order(questions: Questions, question: int, gained: Fraction | None) -> tuple[bool, Fraction, str]:
+    worth = Fraction(0) if gained is None else -gained * int(questions.weight[question])
+    return gained is None, worth, questions.answers[question].question.question
 
 
 def _asked(rules: RuleSet, scored: ContestScores, participants: set[int]) -> Iterator[_Asked]:
     """Yield the questions that count on which one of the participants has a forecast."""
     questions, rows = scored.questions, scored.rows
-    own: defaultdict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
+    own: defaultdict[int, dict[int, tuple[Fraction, int]]] = defaultdict(dict)
     columns = zip(
         rows.question.tolist(),
         rows.participant.tolist(),
-        list(coverage.points(rules, questions, rows).published()),
+        coverage.points(rules, questions, rows).exact(),
         list(coverage.coverages(questions, rows).published()),
         strict=True,
     )
     for question, participant, score, covered in columns:
         if participant in participants and questions.weight[question]:
-            own[question][participant] = int(score), int(covered)
+            own[question][participant] = score, int(covered)
     for question, by_participant in sorted(own.items()):
         ordered = sorted(score for score, _ in by_participant.values())
         yield _Asked(question, by_participant, ordered, median(ordered))
 
 
-def median(ordered: Sequence[int]) -> int:
-    """Return the median of numbers in order: of an even number, the mean of the middle two, rounded half-even.
+def median(ordered: Sequence[Fraction]) -> Fraction:
+    """Return the median of numbers in order: of an even number, the mean of the middle two.
 
-    >>> median([1, 2, 9]), median([1, 2, 4, 9]), median([1, 2])
-    (2, 3, 2)
+    >>> median([Fraction(1), Fraction(2), Fraction(9)]), median([Fraction(1), Fraction(2)])
+    (Fraction(2, 1), Fraction(3, 2))
     """
     middle = len(ordered) // 2
-    return half_even(ordered[middle] + ordered[~middle], 2)
+    return Fraction(ordered[middle] + ordered[~middle], 2)
 
 
-def _rank(ordered: list[int], score: int, sign: int) -> int:
+def _rank(ordered: list[Fraction], score: Fraction, sign: int) -> int:
     """Return the rank of a score among scores in rising order. sign: 1 if the highest is the best, else -1."""
-    worse_or_equal = bisect_left(ordered, score + 1)
-    return len(ordered) - worse_or_equal + 1 if sign > 0 else bisect_left(ordered, score) + 1
+    return len(ordered) - bisect_right(ordered, score) + 1 if sign > 0 else bisect_left(ordered, score) + 1

@@ -9,7 +9,7 @@ ForecastBench adjusts Brier scores for difficulty, Karger et al. (2025), arXiv:2
 
 from fractions import Fraction
 from itertools import pairwise
-from math import gcd, lcm
+from math import gcd, isqrt, lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +46,17 @@ class Part(NamedTuple):
     cells: Cells
     effects: dict[int, int]
     denominator: int
+
+    @property
+    def unsteadiness(self) -> int:
+        """By how much no effect moves further if no score moves further than by 1.
+
+        The fit is a projection: the weighted sum of squares by which fitted scores move is at most that of the scores,
+        so that none moves further than the root of the sum of weights over the least one. Effects of two questions of
+        one participant move apart by at most twice that, and a chain of such pairs connects every two questions.
+        """
+        weights = self.cells.weight.tolist()
+        return 2 * len(self.effects) * (isqrt(sum(weights) // min(weights)) + 1)
 
     def adjusted(self, cells: Cells) -> Fraction:
         """Return the weighted mean of scores less the effects of their questions; for a participant in the part.

@@ -1,5 +1,6 @@
 """Exact scores and coverages: the sums over units of time, divided by the divisors of their questions."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
@@ -119,8 +120,13 @@ class Quotients(NamedTuple):
 
     def exact(self) -> list[Fraction]:
         """Return the quotients as fractions."""
-        both = zip(self.numerators.integers(), self.place.tolist(), strict=True)
-        return [Fraction(numerator, self.divisors[place]) for numerator, place in both]
+        return [Fraction(*each) for each in self.terms()]
+
+    def terms(self, factor: int = 1) -> Iterator[tuple[int, int]]:
+        """Yield the quotients times a factor, as numerator and denominator."""
+        rates = [(factor * divisor.denominator, divisor.numerator) for divisor in self.divisors]
+        for number, which in zip(self.numerators.integers(), self.place.tolist(), strict=True):
+            yield number * rates[which][0], rates[which][1]
 
 
 def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:

@@ -9,7 +9,7 @@ import numpy as np
 
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.column_values import Ids, Values, ids, round_to_points, transpose
+from forecast_ledger.projections.core.column_values import Ids, Values, ids, transpose
 from forecast_ledger.projections.difficulty.designs import scored_cells
 from forecast_ledger.projections.difficulty.relative_skill import relative_skills, scaled
 from forecast_ledger.projections.difficulty.reviews import reviews
@@ -27,11 +27,7 @@ def difficulty_values(analysis: Analysis) -> list[Values]:
 
 def adjusted_scores_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of each part of a design, best first."""
-    rows = [
-        (part.by, part.name, part.number, *own[:4], round_to_points(own.adjusted), *own[5:])
-        for part in analysis.design_parts
-        for own in part.participants
-    ]
+    rows = [(part.by, part.name, part.number, *own) for part in analysis.design_parts for own in part.participants]
     by, names, parts, rank, participants, *others = transpose(rows, 10)
     return [ids(by), ids(names), parts, rank, ids(participants), *others]
 

@@ -1,35 +1,37 @@
 """Pairs of participants compared on the questions that both have forecast on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, partial
-from math import ceil, floor, gcd
-from typing import Any, NamedTuple
+from functools import cache, cached_property, partial
+from math import ceil, floor, gcd, lcm
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.lazy_fractions import to_decimal
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, product_quotients, sums_of_squares
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.column_values import POINTS
-from forecast_ledger.projections.core.estimates import matrix_product
+from forecast_ledger.projections.core.estimates import Floats, matrix_product
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
-from forecast_ledger.projections.uncertainty.confidence_sequences import empirical_bernstein, normal_mixture
+from forecast_ledger.projections.uncertainty.confidence_sequences import OPTIMAL, empirical_bernstein, normal_mixture
 from forecast_ledger.projections.uncertainty.draws import multiplicities, signs
-from forecast_ledger.projections.uncertainty.intervals import ends
-from forecast_ledger.projections.uncertainty.replicates import check_range, check_size, units_of, weighted
+from forecast_ledger.projections.uncertainty.estimates import Near, signs_of, surprises, turned_sums
+from forecast_ledger.projections.uncertainty.order_statistics import Drawn, Ends, drawn_ends, order_statistics
+from forecast_ledger.projections.uncertainty.replicates import Weighted, check_size, units_of
 
 PERMUTATIONS = 999
 MOST_PRODUCTS = 10**12  # pairs x units x replicates: some minutes
 _NUMBERS = 1 << 22  # in an array: pairs at a time x replicates or questions
-_SQUARED = 1 << 48  # numbers below it can be squared
 
 
 class Pair(NamedTuple):
@@ -58,13 +60,15 @@ class Pair(NamedTuple):
 class _Season(NamedTuple):
     """The scores of a contest as matrices; its questions in the order in which they were settled.
 
-    score: weight x score, 1e-9, the better the larger, shape (p, q). answered: shape (p, q). weight: shape (q,), in
-    `unit` x 1e-6. units: the questions in the order of their units; begins: of each unit among them. times, flips:
-    shape (u, b). span: of the difference of two scores x weight on each question, 1e-9; None without bounds.
+    score: weight x score, 1e-15, the better the larger, shape (p, q); floats near it, 0 without one. exact: returns the
+    scores of one participant, by question. answered: shape (p, q). weight: shape (q,), in `unit` x 1e-6. units: the
+    questions in the order of their units; begins: of each unit among them. times, flips: shape (u, b). span: of the
+    difference of two scores x weight on each question, 1e-15; None without bounds.
     """
 
     rules: RuleSet
-    score: Int64Array
+    score: Floats
+    exact: Callable[[int], dict[int, Fraction]]
     answered: BoolArray
     weight: Int64Array
     unit: int
@@ -72,7 +76,65 @@ class _Season(NamedTuple):
     begins: Int64Array
     times: Int64Array
     flips: Int64Array
-    span: list[int] | None
+    span: list[Fraction] | None
+
+
+class _Common(NamedTuple):
+    """The differences of two participants by unit that are not 0, exact, over one denominator."""
+
+    units: Int64Array
+    numerators: NDArray[np.object_]
+    denominator: int
+
+    def sums(self, times: Int64Array) -> NDArray[np.object_]:
+        """Return the numerators of the sums, each unit as often as it is in a column of `times`, shape (b,)."""
+        sums: NDArray[np.object_] = self.numerators @ times[self.units].astype(object)
+        return sums
+
+
+class _Apart:
+    """The exact differences of the weighted scores of two participants, where bounds leave a doubt."""
+
+    def __init__(self, season: _Season, first: int, second: int, both: BoolArray) -> None:
+        """both: on which questions both have a score."""
+        self._season, self._first, self._second, self._both = season, first, second, both
+
+    def sign(self, question: int) -> int:
+        """Return the sign of the difference on a question."""
+        one, other = (self._season.exact(who)[question] for who in (self._first, self._second))
+        return (one > other) - (one < other)
+
+    @cached_property
+    def differences(self) -> dict[int, Fraction]:
+        """The differences by question, in the order in which questions were settled."""
+        one, other = self._season.exact(self._first), self._season.exact(self._second)
+        return {question: one[question] - other[question] for question in np.flatnonzero(self._both).tolist()}
+
+    @cached_property
+    def by_unit(self) -> _Common:
+        """The differences by unit."""
+        sizes = np.diff(self._season.begins, append=len(self._season.units))
+        unit = np.empty_like(self._season.units)
+        unit[self._season.units] = np.repeat(np.arange(len(sizes)), sizes)
+        common = lcm(*(each.denominator for each in self.differences.values()))
+        sums = np.zeros(len(sizes), object)
+        for question, each in self.differences.items():
+            sums[unit[question]] += each.numerator * (common // each.denominator)
+        apart = np.flatnonzero(sums)
+        return _Common(apart, sums[apart], common)
+
+    @property
+    def total(self) -> Decimal:
+        """The sum of the differences, rounded to 40 digits."""
+        return to_decimal(Fraction(sum(self.by_unit.numerators), self.by_unit.denominator), WIDE)
+
+    def surprises(self) -> Fraction:
+        """Return what `estimates.surprises` returns."""
+        total, squares = Fraction(0), Fraction(0)
+        for known, each in enumerate(self.differences.values()):
+            squares += (each - Fraction(total, max(known, 1))) ** 2
+            total += each
+        return squares
 
 
 def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> list[Pair]:
@@ -123,20 +185,20 @@ def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: I
     counted = counted[stable_order(settled[counted])]
     column = np.full(len(units.unit), -1)
     column[counted] = np.arange(len(counted))
-    kept = np.flatnonzero((column[rows.question] >= 0) & (place[rows.participant] >= 0))
-    own = rows.rows(kept)
+    own = rows.rows(np.flatnonzero((column[rows.question] >= 0) & (place[rows.participant] >= 0)))
     at = (place[own.participant], column[own.question])
-    score, answered = np.zeros((people, len(counted)), np.int64), np.zeros((people, len(counted)), bool)
-    points = weighted(coverage.points(rules, questions, own).published(), questions.weight[own.question])
-    check_range(2 * int(np.abs(points).max(initial=0)) * len(counted))
-    score[at], answered[at] = -points if lower_is_better(rules) else points, True
+    sign = -1 if lower_is_better(rules) else 1
+    points = Weighted(coverage.points(rules, questions, own), sign * questions.weight[own.question])
+    score, row = np.zeros((people, len(counted))), np.full((people, len(counted)), -1)
+    score[at], row[at] = points.estimates(), np.arange(len(own.question))
     weight = questions.weight[counted]
     unit = gcd(WEIGHT, *weight.tolist())
     order = stable_order(units.unit[counted])
     return _Season(
         rules,
         score,
-        answered,
+        cache(partial(_exact_scores, points, row)),
+        row >= 0,
         weight // unit,
         unit,
         order,
@@ -147,15 +209,20 @@ def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: I
     )
 
 
-def _spans(rules: RuleSet, scored: ContestScores, counted: Int64Array) -> list[int] | None:
-    """Return weight x the range of the scores on each question, 1e-9, rounded up; None if one has no bounds."""
+def _exact_scores(points: Weighted, row: Int64Array, participant: int) -> dict[int, Fraction]:
+    columns = np.flatnonzero(row[participant] >= 0)
+    return dict(zip(columns.tolist(), points.exact(row[participant, columns]), strict=True))
+
+
+def _spans(rules: RuleSet, scored: ContestScores, counted: Int64Array) -> list[Fraction] | None:
+    """Return weight x the range of the scores on each question, 1e-15; None if one has no bounds."""
     spans = []
     for number in counted.tolist():
         questions, kernel = scored.questions, KERNELS[kernel_of(rules, scored.questions.answers[number].question)]
         if rules.reference != "none" or kernel.worst is None or not kernel.lower_is_better:
             return None
         points = Fraction(kernel.worst * int(questions.unit[number]), questions.per_point[number])
-        spans.append(ceil(points * POINTS * Fraction(int(questions.weight[number]), WEIGHT)))
+        spans.append(points * POINTS * int(questions.weight[number]))
     return spans
 
 
@@ -171,72 +238,116 @@ def _compared(season: _Season, first: Int64Array, second: Int64Array) -> Iterato
     both = season.answered[first] & season.answered[second]
     met = both.any(axis=1)
     first, second, both = first[met], second[met], both[met]
-    difference = np.where(both, season.score[first] - season.score[second], 0)
-    by_unit = np.add.reduceat(difference[:, season.units], season.begins, axis=1)
-    weights = both * season.weight
-    sums, over = difference.sum(axis=1), weights.sum(axis=1)
-    means = _means(season, sums, over)
-    intervals = _intervals(season, by_unit, np.add.reduceat(weights[:, season.units], season.begins, axis=1))
-    turned = np.abs(matrix_product(by_unit, season.flips)) >= np.abs(sums)[:, None]
-    p_values = 1 + turned.sum(axis=1)
-    hoeffding, bernstein = _sequences(season, both, difference, over)
+    if not len(first):
+        return
+    one, other = season.score[first], season.score[second]
+    difference, size = np.where(both, one - other, 0), np.where(both, np.abs(one) + np.abs(other), 0)
+    largest = size.max(axis=1, keepdims=True)
+    sums_of = partial(turned_sums, difference[:, season.units], largest, season.begins)
+    weights = np.add.reduceat((both * season.weight)[:, season.units], season.begins, axis=1)
+    apart = [*map(partial(_Apart, season), first.tolist(), second.tolist(), both)]
+    plain = np.ones((len(season.times), 1), np.int64)
+    means = _means(season, sums_of, weights, apart, plain)
+    won, lost = _won_and_lost(apart, difference, size, both)
     yield from map(
         Pair,
         first.tolist(),
         second.tolist(),
         both.sum(axis=1).tolist(),
-        (difference > 0).sum(axis=1).tolist(),
-        (difference < 0).sum(axis=1).tolist(),
-        means.tolist(),
-        intervals,
-        p_values.tolist(),
-        [0] * len(p_values),
-        hoeffding,
-        bernstein,
+        won,
+        lost,
+        order_statistics(means, (0,))[:, 0].tolist(),
+        drawn_ends(_means(season, sums_of, weights, apart, season.times), season.rules.level_ppm),
+        _p_values(season, sums_of(plain), sums_of(season.flips), apart),
+        [0] * len(first),
+        *_sequences(season, both, sums_of(plain), surprises(difference, largest, both), apart),
     )
 
 
-def _means(season: _Season, sums: Int64Array, over: Int64Array) -> Int64Array:
-    """Return sums of weight x score / sums of weights, rounded half-even. over: above 0, in the unit of weights."""
-    factor = WEIGHT // season.unit
-    check_range(int(over.max(initial=0)) * factor)
-    return product_quotients(sums, factor, over)
+def _means(
+    season: _Season, sums_of: Callable[[Int64Array], Near], weights: Int64Array, apart: list[_Apart], times: Int64Array
+) -> Drawn:
+    """Return the weighted means of differences if units are drawn so many times, 1e-9. weights: shape (m, u)."""
+    over = matrix_product(weights, times) * season.unit
+
+    def exact(row: int, at: Int64Array) -> list[Fraction]:
+        common = apart[row].by_unit
+        pairs = zip(common.sums(times[:, at]).tolist(), over[row, at].tolist(), strict=True)
+        return [Fraction(numerator, common.denominator * weight) for numerator, weight in pairs]
+
+    return Drawn(sums_of(times).over(over), over > 0, exact)
 
 
-def _intervals(season: _Season, by_unit: Int64Array, weights: Int64Array) -> list[tuple[int, int] | None]:
-    over = matrix_product(weights, season.times)
-    means = _means(season, matrix_product(by_unit, season.times), np.maximum(over, 1))
-    return ends(means, over > 0, season.rules.level_ppm)
+def _won_and_lost(
+    apart: list[_Apart], difference: Floats, size: Floats, both: BoolArray
+) -> tuple[list[int], list[int]]:
+    """Return on how many questions the first and the second has the better score."""
+    sign, doubtful = signs_of(difference, size)
+    for row, question in np.argwhere(doubtful & both).tolist():
+        sign[row, question] = apart[row].sign(question)
+    return (sign > 0).sum(axis=1).tolist(), (sign < 0).sum(axis=1).tolist()
+
+
+def _p_values(season: _Season, sums: Near, turned: Near, apart: list[_Apart]) -> list[int]:
+    """Return 1 + the number of permutations in which the sum is as far from 0."""
+    further = np.abs(turned.value) - np.abs(sums.value)
+    far = further >= 0
+    doubtful = np.abs(further) <= turned.guard + sums.guard
+    for row in np.flatnonzero(doubtful.any(axis=1)).tolist():
+        at, common = np.flatnonzero(doubtful[row]), apart[row].by_unit
+        far[row, at] = abs(common.sums(season.flips[:, at])) >= abs(sum(common.numerators))
+    counts: list[int] = (1 + far.sum(axis=1)).tolist()
+    return counts
 
 
 def _sequences(
-    season: _Season, both: BoolArray, difference: Int64Array, over: Int64Array
-) -> tuple[list[Any], list[Any]]:
-    """Return the bounds of each pair's mean that hold at every moment: normal mixture, empirical Bernstein."""
-    if season.span is None or max(season.span) >= _SQUARED:
+    season: _Season, both: BoolArray, sums: Near, squares: Near, apart: list[_Apart]
+) -> tuple[list[Ends], list[Ends]]:
+    """Return the bounds of each pair's mean that hold at every moment: normal mixture, empirical Bernstein.
+
+    sums: of the differences, shape (m, 1). squares: of their surprises, shape (m,).
+    """
+    if season.span is None:
         return [None] * len(both), [None] * len(both)
     largest, alpha = max(season.span), Fraction(10**6 - season.rules.level_ppm, 10**6)
     counts = {span: both[:, [each == span for each in season.span]].sum(axis=1).tolist() for span in {*season.span}}
-    before: Int64Array = np.cumsum(difference, axis=1) - difference
-    known: Int64Array = np.cumsum(both, axis=1) - both
-    varied = sums_of_squares(np.where(both, difference - before // np.maximum(known, 1), 0))
     mixture = cache(partial(normal_mixture, alpha=alpha))
-    weights = season.weight.tolist()
-    possible = max(-(-span * WEIGHT // (each * season.unit)) for span, each in zip(season.span, weights, strict=True))
-    hoeffding, bernstein = [], []
-    for number, (total, weight) in enumerate(zip(difference.sum(axis=1).tolist(), over.tolist(), strict=True)):
-        around = partial(_around, largest, possible, total, weight * season.unit)
-        time = sum(span**2 * pairs[number] for span, pairs in counts.items())
-        hoeffding.append(around(mixture(Fraction(time, largest**2))))
-        bernstein.append(around(empirical_bernstein(Fraction(varied[number], largest**2), alpha)))
+    weight = season.weight * season.unit
+    possible = max(ceil(Fraction(span, each)) for span, each in zip(season.span, weight.tolist(), strict=True))
+    totals = [[*map(Decimal, ends)] for ends in np.hstack([sums.low, sums.high]).tolist()]
+    times = [[*map(Fraction, ends)] for ends in np.stack([np.maximum(squares.low, 0), squares.high], axis=1).tolist()]
+    hoeffding, bernstein = list[Ends](), list[Ends]()
+    for number, over in enumerate((both * weight).sum(axis=1).tolist()):
+        around, own = partial(_around, to_decimal(largest, WIDE), possible, over), apart[number]
+        time = sum((span**2 * pairs[number] for span, pairs in counts.items()), Fraction(0))
+        radii = [mixture(Fraction(time, largest**2))] * 2
+        hoeffding.append(around(totals[number], radii) or around([own.total] * 2, radii))
+        radii = _radii([Fraction(end, largest**2) for end in times[number]], alpha)
+        bernstein.append(
+            around(totals[number], radii)
+            or around([own.total] * 2, _radii([Fraction(own.surprises(), largest**2)] * 2, alpha))
+        )
     return hoeffding, bernstein
 
 
-def _around(largest: int, possible: int, total: int, weight: int, radius: Decimal) -> tuple[int, int]:
-    """Return (total -+ radius x the largest span) / weight, 1e-9, rounded outwards, within what is possible."""
-    wide = WIDE.multiply(radius, Decimal(largest))
-    low, high = (
-        WIDE.divide(WIDE.multiply(step(Decimal(total), wide), Decimal(WEIGHT)), Decimal(weight))
-        for step in (WIDE.subtract, WIDE.add)
-    )
-    return max(floor(low), -possible), min(ceil(high), possible)
+def _radii(times: Sequence[Fraction], alpha: Fraction) -> list[Decimal]:
+    """Return bounds of the empirical Bernstein radius at a time of which bounds are given.
+
+    The radius grows more slowly than the time, from OPTIMAL on, if alpha is below 0.8: it divided by the time falls.
+    """
+    least, most = (max(time, Fraction(OPTIMAL)) for time in times)
+    radius = empirical_bernstein(most, alpha)
+    return [WIDE.multiply(radius, to_decimal(Fraction(least, most), WIDE)), radius]
+
+
+def _around(largest: Decimal, possible: int, over: int, totals: Sequence[Decimal], radii: Sequence[Decimal]) -> Ends:
+    """Return (total -+ radius x largest) / over, 1e-9, rounded outwards, within what is possible.
+
+    totals, radii: the least and the greatest that they may be. Returns None if these differ in what they give.
+    """
+    wide = [WIDE.multiply(radius, largest) for radius in radii]
+    lows = [WIDE.subtract(*each) for each in zip(totals, wide[::-1], strict=True)]
+    highs = [WIDE.add(*each) for each in zip(totals, wide, strict=True)]
+    least, low = (max(floor(WIDE.divide(each, Decimal(over))), -possible) for each in lows)
+    high, greatest = (min(ceil(WIDE.divide(each, Decimal(over))), possible) for each in highs)
+    return (low, high) if (least, greatest) == (low, high) else None

@@ -1,34 +1,31 @@
 """Replicates of a contest's totals: what they would be if other questions like these had been asked."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from math import lcm
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.imputation import kernel_of_kind, missing_scores, worst_score
-from forecast_ledger.projections.core.arrays import (
-    BoolArray,
-    Int64Array,
-    int64_array,
-    product_quotients,
-    round_half_even,
-)
-from forecast_ledger.projections.core.column_values import POINTS, round_to_points
-from forecast_ledger.projections.core.estimates import matrix_product
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.estimates import Floats, estimate_products, matrix_product
 from forecast_ledger.projections.core.sorting import index_where
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.coverage import QUESTION_KINDS, mean_kind
+from forecast_ledger.projections.uncertainty.fixed import PLACES, Fixed, drawn_sums, fixed_integers
+from forecast_ledger.projections.uncertainty.order_statistics import LIMIT, Drawn, check_range
 
 MOST_NUMBERS = 100_000_000  # in an array: participants x replicates, for example; each number takes eight bytes
-_LIMIT = 1 << 62  # of sums
 _HALF = 31  # bits that are left out where only the size of a sum matters
-
-Numbers = np.ndarray[Any, np.dtype[Any]]  # 64-bit or Python integers
-Quotients = tuple[Numbers, Numbers]  # numerators, shape (p, b), and divisors, of a shape that fits
 
 
 class Units(NamedTuple):
@@ -42,24 +39,74 @@ class Units(NamedTuple):
     strata: list[int]
 
 
+class Weighted(NamedTuple):
+    """Numbers x weights, in 1e-15; shape (n,)."""
+
+    numbers: coverage.Quotients
+    weight: Int64Array
+
+    def take(self, rows: Int64Array | slice) -> "Weighted":
+        """Return some rows."""
+        numerators, divisors, place = self.numbers
+        numerators = WideInt(*(word[rows] for word in numerators))
+        return Weighted(coverage.Quotients(numerators, divisors, place[rows]), self.weight[rows])
+
+    def estimates(self) -> Floats:
+        """Return floats near them; see `estimates`."""
+        factors = [Fraction(POINTS, divisor) for divisor in self.numbers.divisors]
+        near: Floats = estimate_products(self.numbers.numerators, factors, self.numbers.place) * self.weight
+        return near
+
+    def exact(self, rows: Int64Array | slice = slice(None)) -> list[Fraction]:
+        """Return some of them as fractions."""
+        return [Fraction(*each) for each in self.take(rows).quotients()]
+
+    def fixed(self) -> Iterator[tuple[int, bool]]:
+        """Yield them in 2^-PLACES, rounded down, and whether they were."""
+        for numerator, denominator in self.quotients():
+            whole, rest = divmod(numerator << PLACES, denominator)
+            yield whole, rest > 0
+
+    def quotients(self) -> Iterator[tuple[int, int]]:
+        """Yield their numerators and denominators."""
+        for (numerator, denominator), weight in zip(self.numbers.terms(POINTS), self.weight.tolist(), strict=True):
+            yield numerator * weight, denominator
+
+    def joined(self, other: "Weighted") -> "Weighted":
+        """Return these numbers, then others."""
+        (numerators, divisors, place), more = self.numbers, other.numbers
+        return Weighted(
+            coverage.Quotients(
+                WideInt(*map(np.concatenate, zip(numerators, more.numerators, strict=True))),
+                [*divisors, *more.divisors],
+                np.concatenate([place, len(divisors) + more.place]),
+            ),
+            np.concatenate([self.weight, other.weight]),
+        )
+
+
 class Rows(NamedTuple):
     """The scores that count, shape (n,).
 
-    owner: row of the board. unit: what is drawn. kind: index in QUESTION_KINDS. score: weight x score, 1e-9. covered:
-    weight x coverage, 1e-9. weight: of the question, 1e-6.
+    owner: row of the board. unit: what is drawn. kind: index in QUESTION_KINDS. score: weight x score. covered:
+    weight x coverage. weight: of the question, 1e-6.
     """
 
     owner: Int64Array
     unit: Int64Array
     kind: Int64Array
-    score: Int64Array
-    covered: Int64Array
+    score: Weighted
+    covered: Weighted
     weight: Int64Array
+
+    def take(self, own: Int64Array | slice) -> "Rows":
+        """Return some of the scores."""
+        score, covered = self.score.take(own), self.covered.take(own)
+        return Rows(self.owner[own], self.unit[own], self.kind[own], score, covered, self.weight[own])
 
     def of_kind(self, kind: int) -> "Rows":
         """Return the scores on questions of one kind."""
-        own = index_where(self.kind == kind)
-        return Rows(*(column[own] for column in self))
+        return self.take(index_where(self.kind == kind))
 
 
 class Draws(NamedTuple):
@@ -76,25 +123,16 @@ class Draws(NamedTuple):
         """Return the sums of values of rows in each replicate, shape (p, b). Raises Refused(out_of_range)."""
         by_unit = np.zeros((self.people, self.times.shape[1]), np.int64)
         np.add.at(by_unit, (rows.owner, rows.unit), values)
-        if int(np.abs(by_unit).max(initial=0)) * int(self.times[:1].sum()) >= _LIMIT:
+        if int(np.abs(by_unit).max(initial=0)) * int(self.times[:1].sum()) >= LIMIT:
             high = matrix_product(by_unit >> _HALF, self.times.T)
             check_range(int(np.abs(high).max(initial=0)) + 2 << _HALF)
         return matrix_product(by_unit, self.times.T)
 
-    def every(self, kinds: slice = slice(None)) -> Int64Array:
-        """Return Σ weight of all questions in each replicate, 1e-6, shape (b,)."""
-        every: Int64Array = self.times @ self.weights[kinds].sum(axis=0)
+    def every(self, kind: int | None = None) -> Int64Array:
+        """Return Σ weight of all questions in each replicate, or of those of a kind, 1e-6, shape (b,)."""
+        weights = self.weights.sum(axis=0) if kind is None else self.weights[kind]
+        every: Int64Array = self.times @ weights
         return every
-
-
-class Totals(NamedTuple):
-    """The totals of all replicates, shape (p, b), 1e-9, rounded half-even once.
-
-    undefined: where there is no total, as the mean of no score; it is 0 there.
-    """
-
-    total: Int64Array
-    undefined: BoolArray
 
 
 def units_of(scored: ContestScores) -> Units:
@@ -123,7 +161,7 @@ def rows_of(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Arr
     rows = rows if isinstance(kept, slice) else rows.rows(kept)
     weight = questions.weight[rows.question]
     score, covered = (
-        weighted(numbers.published(), weight)
+        Weighted(numbers, weight)
         for numbers in (coverage.points(rules, questions, rows), coverage.coverages(questions, rows))
     )
     own = Rows(
@@ -142,30 +180,22 @@ def _with_imputed(rules: RuleSet, scored: ContestScores, units: Units, place: In
     shown = np.flatnonzero(place[rows.participant] >= 0)
     missing[place[rows.participant[shown]], rows.question[shown]] = False
     owner, question = np.nonzero(missing)
-    published = np.zeros(len(questions.weight), object)
-    published[[*scores]] = [*map(round_to_points, scores.values())]
+    published = [scores.get(number, Fraction(0)) for number in range(len(questions.weight))]
+    imputed = coverage.Quotients(
+        WideInt.from_integers([score.numerator for score in published]).take(question),
+        [Fraction(score.denominator) for score in published],
+        question,
+    )
     weight = questions.weight[question]
-    score = weighted(published[question].tolist(), weight)
-    more = Rows(owner, units.unit[question], _kinds(scored)[question], score, np.zeros_like(owner), weight)
-    return Rows(*map(np.concatenate, zip(own, more, strict=True)))
+    score = own.score.joined(Weighted(imputed, weight))
+    covered = own.covered.joined(Weighted(imputed, np.zeros_like(weight)))
+    more = (owner, units.unit[question], _kinds(scored)[question])
+    columns = [np.concatenate(each) for each in zip(own[:3], more, strict=True)]
+    return Rows(columns[0], columns[1], columns[2], score, covered, np.concatenate([own.weight, weight]))
 
 
 def _kinds(scored: ContestScores) -> Int64Array:
     return int64_array([QUESTION_KINDS.index(mean_kind(answer.question)) for answer in scored.questions.answers])
-
-
-def weighted(published: Int64Array | list[int], weight: Int64Array) -> Int64Array:
-    """Return published numbers x weight in the same unit, rounded half-even. Raises Refused(out_of_range)."""
-    numbers = np.array(published, object) if isinstance(published, list) else published
-    shared = int(np.gcd.reduce(weight, initial=WEIGHT))  # WEIGHT if every question counts once
-    check_range(int(abs(numbers).max(initial=0)) * max(int(weight.max(initial=0)), WEIGHT) // WEIGHT)
-    return product_quotients(numbers.astype(np.int64), weight // shared, WEIGHT // shared)
-
-
-def check_range(largest: int) -> None:
-    """Raise Refused(out_of_range) if numbers may need more than 62 bits."""
-    if largest >= _LIMIT:
-        raise Refused("out_of_range", "intervals", None, "the scores are too large for sums in 64 bits")
 
 
 def check_size(people: int, units: int, replicates: int) -> None:
@@ -183,64 +213,147 @@ def draws_of(scored: ContestScores, units: Units, times: Int64Array, people: int
     return Draws(times, weights, people)
 
 
+class Exact(NamedTuple):
+    """Numbers as fractions, shape (p, b), with the methods of `Fixed`."""
+
+    values: NDArray[np.object_]
+
+    def plus(self, other: "Exact") -> "Exact":
+        """Return the sums."""
+        return Exact(self.values + other.values)
+
+    def times(self, factor: int) -> "Exact":
+        """Return the numbers times a factor."""
+        return Exact(self.values * factor)
+
+    def over(self, divisor: "Exact") -> "Exact":
+        """Return the quotients; 0 where the divisor is 0."""
+        return Exact(_fractions(self.values * (divisor.values != 0), divisor.values + (divisor.values == 0)))
+
+    def at_least(self, least: int) -> "Exact":
+        """Return the larger of each number and another one."""
+        return Exact(np.maximum(self.values, least))
+
+
+_fractions = np.frompyfunc(Fraction, 2, 1)
+_N = TypeVar("_N", Fixed, Exact)
+Of = Callable[..., _N]  # the sums in each replicate: of a column of `Rows`, of `every` weight; of all, or one kind
+
+
+class Totals(NamedTuple):
+    """Numbers in replicates, 1e-9, shape (p, b); see `Drawn`."""
+
+    fixed: Fixed
+    defined: BoolArray
+    exact: Callable[[int, Int64Array], list[Fraction]]
+
+    def drawn(self) -> Drawn:
+        """Return the numbers for comparisons."""
+        return Drawn(self.fixed.near(), self.defined, self.exact)
+
+    def take(self, rows: Int64Array) -> "Totals":
+        """Return some rows."""
+        return Totals(self.fixed.take(rows), self.defined[rows], lambda row, at: self.exact(int(rows[row]), at))
+
+    def at(self, which: Int64Array) -> "Totals":
+        """Return the numbers in these replicates."""
+        return Totals(self.fixed.at(which), self.defined[:, which], lambda row, at: self.exact(row, which[at]))
+
+    def times(self, sign: int) -> "Totals":
+        """Return the numbers times 1 or -1."""
+        return Totals(
+            self.fixed.times(sign), self.defined, lambda row, at: [sign * each for each in self.exact(row, at)]
+        )
+
+
 def totals_of(rules: RuleSet, rows: Rows, draws: Draws) -> Totals:
-    """Return the totals of all replicates. Raises Refused(out_of_range): the scores are too large."""
-    numerators, divisors = TOTALS[rules.total](rules, rows, draws)
-    undefined: BoolArray = np.broadcast_to(divisors == 0, numerators.shape)
-    return Totals(np.where(undefined, 0, _quotients(numerators, np.where(undefined, 1, divisors))), undefined)
+    """Return the totals of all replicates. Raises Refused(out_of_range): they, or the weights, are too large."""
+    totals = _drawn(partial(TOTALS[rules.total], rules, draws), rows, draws)
+    check_range(int(abs(totals.fixed.low).max(initial=0)) >> PLACES)
+    return totals
 
 
-def coverages_of(rows: Rows, draws: Draws) -> Int64Array:
-    """Return the weighted mean coverage over all questions drawn, 1e-9, shape (p, b)."""
-    return _quotients(draws.sums(rows, rows.covered).astype(object) * WEIGHT, draws.every())
+def coverages_of(rows: Rows, draws: Draws) -> Totals:
+    """Return the weighted mean coverage over all questions drawn."""
+    return _drawn(lambda of: (of("covered"), of("every")), rows, draws)
 
 
-def _quotients(numerators: Numbers, divisors: Numbers) -> Int64Array:
-    """Return quotients rounded half-even."""
-    plain, over = numerators.astype(object), divisors.astype(object)
-    rounded = round_half_even(plain // over, plain % over, over)
-    check_range(int(abs(rounded).max(initial=0)))
-    return rounded.astype(np.int64)
+def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws) -> Totals:
+    """Return what a quotient of sums is in every replicate."""
+    numerators, divisors = quotient(partial(_fixed, rows, draws))
+
+    def exact(row: int, at: Int64Array) -> list[Fraction]:
+        own = rows.take(np.flatnonzero(rows.owner == row))
+        own, few = own._replace(owner=np.zeros_like(own.owner)), draws._replace(times=draws.times[at], people=1)
+        numerator, divisor = quotient(partial(_exact, own, few))
+        found: list[Fraction] = np.broadcast_to(numerator.over(divisor).values, (1, len(at)))[0].tolist()
+        return found
+
+    return Totals(numerators.over(divisors), np.broadcast_to(divisors.low != 0, numerators.low.shape), exact)
 
 
-def _sum(_: RuleSet, rows: Rows, draws: Draws) -> Quotients:
-    return draws.sums(rows, rows.score), np.ones(1, np.int64)
+def _fixed(rows: Rows, draws: Draws, name: str, kind: int | None = None) -> Fixed:
+    own = rows if kind is None else rows.of_kind(kind)
+    if name in _WEIGHTED:
+        return drawn_sums(own.owner, own.unit, [*getattr(own, name).fixed()], draws.people, draws.times.T)
+    return fixed_integers(_INTEGERS[name](own, draws, kind))
 
 
-def _mean(_: RuleSet, rows: Rows, draws: Draws) -> Quotients:
-    return draws.sums(rows, rows.score).astype(object) * WEIGHT, draws.sums(rows, rows.weight)
+def _exact(rows: Rows, draws: Draws, name: str, kind: int | None = None) -> Exact:
+    own = rows if kind is None else rows.of_kind(kind)
+    if name not in _WEIGHTED:
+        return Exact(_fractions(_INTEGERS[name](own, draws, kind).astype(object), 1))
+    numbers = getattr(own, name).exact()
+    common, by_unit = lcm(*(each.denominator for each in numbers)), np.zeros(draws.times.shape[1], object)
+    for unit, number in zip(own.unit.tolist(), numbers, strict=True):
+        by_unit[unit] += number.numerator * (common // number.denominator)
+    counted = np.flatnonzero(by_unit)
+    return Exact(_fractions(draws.times[:, counted].astype(object) @ by_unit[counted], common)[None])
 
 
-def _per_coverage(rules: RuleSet, rows: Rows, draws: Draws) -> Quotients:
-    covered = np.maximum(draws.sums(rows, rows.covered), rules.least_coverage * POINTS)
-    return draws.sums(rows, rows.score).astype(object) * POINTS, covered
+_WEIGHTED = ("score", "covered")  # columns of `Rows`
+_INTEGERS: dict[str, Callable[[Rows, Draws, int | None], Int64Array]] = {
+    "weight": lambda rows, draws, _: draws.sums(rows, rows.weight),
+    "questions": lambda rows, draws, _: draws.sums(rows, np.ones_like(rows.weight)),
+    "every": lambda _, draws, kind: draws.every(kind)[None],
+    "one": lambda _, draws, __: np.ones((1, len(draws.times)), np.int64),
+}
 
 
-def _per_question(rules: RuleSet, rows: Rows, draws: Draws) -> Quotients:
-    questions = np.maximum(draws.sums(rows, np.ones_like(rows.weight)), rules.least_coverage)
-    return draws.sums(rows, rows.score), questions
+def _sum(_: RuleSet, __: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    return of("score"), of("one").times(WEIGHT)
 
 
-def _kind_means(rules: RuleSet, rows: Rows, draws: Draws) -> Quotients:
+def _mean(_: RuleSet, __: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    return of("score"), of("weight")
+
+
+def _per_coverage(rules: RuleSet, _: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    return of("score").times(POINTS), of("covered").at_least(rules.least_coverage * POINTS * WEIGHT)
+
+
+def _per_question(rules: RuleSet, _: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    return of("score"), of("questions").at_least(rules.least_coverage).times(WEIGHT)
+
+
+def _kind_means(rules: RuleSet, draws: Draws, of: Of[_N]) -> tuple[_N, _N]:
     """Return the sum of the means of each kind, in percent; a missing score is the worst one."""
-    numerators, divisors = np.zeros((draws.people, len(draws.times)), object), np.ones(len(draws.times), object)
+    total = of("one").times(0)
     for number, kind in enumerate(QUESTION_KINDS):
-        every = draws.every(slice(number, number + 1)).astype(object)
-        if every.any():
-            own = rows.of_kind(number)
-            missing = (every - draws.sums(own, own.weight)) * (worst_score(kernel_of_kind(rules, kind)) * POINTS)
-            scores = draws.sums(own, own.score).astype(object) * WEIGHT + missing
-            numerators, divisors = numerators * every + 100 * scores * divisors, divisors * every
-    return numerators, divisors
+        if draws.weights[number].any():
+            every, worst = of("every", number), worst_score(kernel_of_kind(rules, kind)) * POINTS
+            missing = every.plus(of("weight", number).times(-1)).times(worst)
+            total = total.plus(of("score", number).plus(missing).over(every))
+    return total.times(100), of("one")
 
 
-def _kind_means_third(rules: RuleSet, rows: Rows, draws: Draws) -> Quotients:
-    numerators, divisors = _kind_means(rules, rows, draws)
-    return numerators, 3 * divisors
+def _kind_means_third(rules: RuleSet, draws: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    total, one = _kind_means(rules, draws, of)
+    return total, one.times(3)
 
 
-# The totals of `projections.boards.leaderboard.TOTALS`, as numerators / divisors in 1e-9.
-TOTALS: dict[str, Callable[[RuleSet, Rows, Draws], Quotients]] = {
+# The totals of `projections.boards.leaderboard.TOTALS`, as numerators and divisors; their quotients are in 1e-9.
+TOTALS: dict[str, Callable[[RuleSet, Draws, Of[Any]], tuple[Any, Any]]] = {
     "sum": _sum,
     "mean": _mean,
     "per_coverage": _per_coverage,

@@ -1,20 +1,32 @@
 """Boards drawn again: totals, ranks and prizes in every replicate."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal
-from typing import NamedTuple
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.between import Between, InDoubt, Number
+from forecast_ledger.ledger.core.exact import WIDE, ZERO, magnitudes_to_integers
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow
+from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow, Pair
 from forecast_ledger.projections.boards.prizes import divide
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.uncertainty.draws import multiplicities
+from forecast_ledger.projections.uncertainty.fixed import PLACES
+from forecast_ledger.projections.uncertainty.order_statistics import Drawn
 from forecast_ledger.projections.uncertainty.replicates import (
+    Rows,
+    Totals,
     check_size,
     coverages_of,
     draws_of,
@@ -23,20 +35,20 @@ from forecast_ledger.projections.uncertainty.replicates import (
     units_of,
 )
 
-_DIGITS = 60  # of the largest take; smaller parts are cut off
+_DIGITS = 40  # of the smallest take
 _FEW = 12  # units, of which draws are often alike
-_LAST = -(1 << 62)  # stands for a total that is undefined: after all others
+_CUT = 90  # bits: by less than 2^-90 of itself, the bound of a take with 30 digits is off
 
 
 class ResampledBoard(NamedTuple):
     """The boards of all replicates, shape (p, b), in the order of the board's rows.
 
-    total: 1e-9. undefined: where there is no total, as in `Totals`. rank: 0 for rows without a rank. prize: 1e-6. paid:
-    which rows can win a prize, shape (p,).
+    total: 1e-9. alike: a number for each row; rows with the same number have the same scores. rank: 0 for rows without
+    a rank. prize: 1e-6. paid: which rows can win a prize, shape (p,).
     """
 
-    total: Int64Array
-    undefined: BoolArray
+    total: Totals
+    alike: Int64Array
     rank: Int64Array
     prize: Int64Array
     paid: BoolArray
@@ -53,24 +65,50 @@ def resample(
     rules, units = contest.opened.rules, units_of(scored)
     check_size(len(board), sum(units.strata), rules.replicates)
     drawn, which = _distinct(multiplicities(seed, rules.replicates, units.strata))
-    draws = draws_of(scored, units, drawn, len(board))
-    rows = rows_of(rules, scored, units, place)
+    rows, alike = _without_copies(rows_of(rules, scored, units, place), len(board))
+    draws = draws_of(scored, units, drawn, int(alike.max()) + 1)
     totals = totals_of(rules, rows, draws)
-    worth = np.where(totals.undefined, _LAST, -totals.total if lower_is_better(rules) else totals.total)
     ranked, paid = np.flatnonzero([row.rank is not None for row in board]), _by_id(board)
-    rank, prize = _at(ranked, ranks(worth[ranked]), worth.shape), np.zeros_like(worth)
+    worth = totals.times(-1 if lower_is_better(rules) else 1).drawn()
+    rank, prize = np.zeros((2, len(board), len(drawn)), np.int64)
+    by_take = rules.rank_by == "take"
+    if not by_take:
+        rank[ranked] = ranks(worth, alike[ranked])
     able = np.zeros(len(board), bool)
-    of_nanos = TAKES[rules.take].of_nanos
-    if of_nanos is not None and (rules.rank_by == "take" or contest.opened.pool):
+    if TAKES[rules.take].between is not None and (by_take or contest.opened.pool):
         able[paid] = contest.opened.pool > 0
-        pairs = zip(totals.total.T.tolist(), coverages_of(rows, draws).T.tolist(), strict=True)
-        for number, pair in enumerate(pairs):
-            takes = [*map(of_nanos, *pair)]
-            if rules.rank_by == "take":
-                rank[ranked, number] = _ranked([takes[row] for row in ranked.tolist()])
-            if contest.opened.pool:
-                prize[paid, number] = divide(contest, [*in_proportion([takes[row] for row in paid.tolist()])])[1]
-    return ResampledBoard(totals.total[:, which], totals.undefined[:, which], rank[:, which], prize[:, which], able)
+        for number, takes in enumerate(_takes(rules, totals, coverages_of(rows, draws))):
+            for own in takes:
+                with suppress(InDoubt):
+                    if by_take:
+                        rank[ranked, number] = _ranked([own.ranking[name] for name in alike[ranked].tolist()])
+                    if contest.opened.pool:
+                        prize[paid, number] = divide(contest, [own.paying[name] for name in alike[paid].tolist()])[1]
+                    break
+    return ResampledBoard(totals.take(alike).at(which), alike, rank[:, which], prize[:, which], able)
+
+
+def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
+    """Return the scores of one of those who have the same scores, and for each row of the board, whose they are."""
+    columns = np.stack(
+        [
+            *(rows.unit, rows.kind, rows.weight),
+            *(word for own in (rows.score, rows.covered) for word in (*own.numbers.numerators, own.numbers.place)),
+        ],
+        axis=1,
+    )
+    order = stable_order(rows.owner)
+    ends = np.searchsorted(rows.owner[order], np.arange(people + 1)).tolist()
+    codes: dict[bytes, int] = {}
+    kept = list[Int64Array]()
+    alike = np.empty(people, np.int64)
+    for number in range(people):
+        own = order[ends[number] : ends[number + 1]]
+        alike[number] = codes.setdefault(columns[own].tobytes(), len(codes))
+        if alike[number] == len(kept):
+            kept.append(own)
+    fewer = rows.take(np.concatenate(kept))
+    return fewer._replace(owner=alike[fewer.owner]), alike
 
 
 def _distinct(drawn: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -90,43 +128,98 @@ def _by_id(board: Sequence[BoardRow]) -> Int64Array:
     return int64_array(sorted(able, key=lambda number: board[number].participant))
 
 
-def _at(rows: Int64Array, values: Int64Array, shape: tuple[int, ...]) -> Int64Array:
-    """Return an array with values at some rows and 0 at the others."""
-    whole = np.zeros(shape, np.int64)
-    whole[rows] = values
-    return whole
+def ranks(worth: Drawn, alike: Int64Array) -> Int64Array:
+    """Return the ranks 1, 2, 2, 4 in each replicate, the largest number first, shape (p, b); undefined ones are last.
 
-
-def ranks(worth: Int64Array) -> Int64Array:
-    """Return the ranks 1, 2, 2, 4 in each column, the largest number first; shape (p, b).
-
-    >>> ranks(np.array([[5], [9], [5], [1]]))[:, 0].tolist()
-    [2, 1, 2, 4]
+    alike: the rows of `worth` that are compared, shape (p,).
     """
-    order = np.argsort(-worth, axis=0, kind="stable")
-    ordered = np.take_along_axis(worth, order, axis=0)
-    first = np.ones_like(ordered, bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    number = np.arange(1, len(worth) + 1)[:, None]
-    in_order = np.maximum.accumulate(np.where(first, number, 0), axis=0)
-    placed = np.empty_like(worth)
+    near, name = worth.near.take(alike), np.where(worth.defined[alike], alike[:, None], -1)
+    lowest = near.value.min(initial=0) - 8 * near.guard.max(initial=0) - 1
+    value = np.where(name < 0, lowest, near.value)
+    order = np.argsort(-value, axis=0, kind="stable")
+    ordered, names = (np.take_along_axis(each, order, axis=0) for each in (value, name))
+    close, doubtful = np.zeros_like(order, bool), np.zeros_like(order, bool)
+    close[1:] = ordered[:-1] - ordered[1:] <= 2 * near.guard.max(axis=0, initial=0)
+    doubtful[1:] = close[1:] & (names[1:] != names[:-1])
+    in_order = np.maximum.accumulate(np.where(close, 0, np.arange(1, len(value) + 1)[:, None]), axis=0)
+    placed = np.empty_like(order)
     np.put_along_axis(placed, order, in_order, axis=0)
+    _decide(worth, placed, name, doubtful, in_order)
     return placed
 
 
-def _ranked(takes: Sequence[int | Decimal]) -> list[int]:
-    """Return the ranks 1, 2, 2, 4 of numbers of any size, the largest first."""
-    first: dict[int | Decimal, int] = {}
-    for number, take in enumerate(sorted(takes, reverse=True), start=1):
-        first.setdefault(take, number)
-    return [first[take] for take in takes]
+def _decide(worth: Drawn, placed: Int64Array, name: Int64Array, doubtful: BoolArray, in_order: Int64Array) -> None:
+    """Put those apart who share a rank only because their numbers are near each other.
 
-
-def in_proportion(takes: Sequence[int | Decimal]) -> list[int]:
-    """Return integers in proportion to takes, within 1e-60 of the largest.
-
-    >>> in_proportion([4, 9]), [number // 5 // 10**59 for number in in_proportion([Decimal(5), Decimal("2.5")])]
-    ([4, 9], [10, 5])
+    doubtful: where one is near the one before, but not known to be the same, in the order of ranks `in_order`.
     """
-    top = max((take.adjusted() for take in takes if isinstance(take, Decimal)), default=0)
-    return [int(take.scaleb(_DIGITS - top, WIDE)) if isinstance(take, Decimal) else take for take in takes]
+    tied = list[tuple[int, Int64Array]]()
+    asked: defaultdict[int, list[int]] = defaultdict(list)
+    for column in np.flatnonzero(doubtful.any(axis=0)).tolist():
+        for rank in {*in_order[doubtful[:, column], column].tolist()}:
+            rows = np.flatnonzero(placed[:, column] == rank)
+            tied.append((column, rows))
+            for own in {*name[rows, column].tolist()}:
+                asked[own].append(column)
+    exact = {own: dict(zip(at, worth.exact(own, int64_array(at)), strict=True)) for own, at in asked.items()}
+    for column, rows in tied:
+        numbers = [exact[own][column] for own in name[rows, column].tolist()]
+        placed[rows, column] += int64_array(_ranked(numbers)) - 1
+
+
+def _ranked(numbers: Sequence[Number]) -> list[int]:
+    """Return the ranks 1, 2, 2, 4 of numbers of any size, the largest first. Raises InDoubt if bounds leave a doubt."""
+    found, rank = [0] * len(numbers), 0
+    order = sorted(range(len(numbers)), key=numbers.__getitem__, reverse=True)
+    for place, number in enumerate(order):
+        if not place or numbers[number] != numbers[order[place - 1]]:
+            rank = place + 1
+        found[number] = rank
+    return found
+
+
+class _Takes(NamedTuple):
+    """The takes of one replicate, of those whose scores differ. ranking: to be compared. paying: in proportion to them.
+
+    Either both are bounds, or both are exact.
+    """
+
+    ranking: list[Number]
+    paying: list[Number]
+
+
+def _takes(rules: RuleSet, totals: Totals, coverages: Totals) -> Iterator[Iterator[_Takes]]:
+    """Yield, for each replicate, bounds of the takes, and then the exact takes."""
+    columns = zip(*(each.T.tolist() for each in (*totals.fixed, *coverages.fixed)), strict=True)
+    for number, column in enumerate(columns):
+        pairs = [((total, total + width), (own, own + wide)) for total, width, own, wide in zip(*column, strict=True)]
+        yield _in_turn(rules, pairs, partial(_exact_takes, rules, totals, coverages, number))
+
+
+def _in_turn(rules: RuleSet, pairs: list[tuple[Pair, Pair]], exact: Callable[[], _Takes]) -> Iterator[_Takes]:
+    between = TAKES[rules.take].between
+    if between is not None:
+        bounds, small = _integers([between(*pair, POINTS << PLACES) for pair in pairs])
+        ranking: list[Number] = [high and Between(low, high, name) for name, (low, high) in enumerate(bounds)]
+        yield _Takes(ranking, [0 if name in small else each for name, each in enumerate(ranking)])
+    yield exact()
+
+
+def _integers(pairs: Sequence[Any]) -> tuple[list[Pair], set[int]]:
+    """Return bounds as integers in proportion to them, and those that are below 1e-60 of the largest."""
+    lows = [low.adjusted() for low, _ in pairs if isinstance(low, Decimal) and low]
+    if not lows:
+        return [(int(low), int(high)) for low, high in pairs], set()
+    scale, bounds = _DIGITS - min(lows), []
+    for low, high in ((int(each.scaleb(scale, WIDE)) for each in pair) for pair in pairs):
+        bounds.append((max(low - (low >> _CUT) - 1, 0), high and high + (high >> _CUT) + 1))
+    return bounds, {name for name, (_, high) in enumerate(pairs) if high.adjusted() <= max(lows) - 60}
+
+
+def _exact_takes(rules: RuleSet, totals: Totals, coverages: Totals, number: int) -> _Takes:
+    worth, at = TAKES[rules.take].worth, int64_array([number])
+    takes = []
+    for name in range(len(totals.defined)):
+        [total], [covered] = totals.exact(name, at), coverages.exact(name, at)
+        takes.append(worth(Fraction(total, POINTS), Fraction(covered, POINTS)) if worth else ZERO)
+    return _Takes(takes, [*magnitudes_to_integers(takes)])

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -17,7 +15,8 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.uncertainty.draws import multiplicities
-from forecast_ledger.projections.uncertainty.intervals import Limits, board_places, contest_seed, limits
+from forecast_ledger.projections.uncertainty.intervals import board_places, contest_seed
+from forecast_ledger.projections.uncertainty.order_statistics import Limits, drawn_limits, limits
 from forecast_ledger.projections.uncertainty.replicates import Units, units_of
 from forecast_ledger.projections.uncertainty.resampled_board import resample
 from forecast_ledger.replay.explain.explain_boards import (
@@ -47,11 +46,9 @@ def interval(source: LogSource, contest: str, participant: str) -> Explanation:
     rules, units, number = opened.opened.rules, units_of(scored), board.index(place)
     digest, seed = contest_seed(reading.facts, contest)
     drawn = resample(opened, scored, board, board_places(reading.facts, board), seed)
-    defined = np.flatnonzero(~drawn.undefined[number])
-    score = limits(drawn.total[number], defined, rules.level_ppm)
-    every = np.arange(rules.replicates)
-    rank = None if place.rank is None else limits(drawn.rank[number], every, rules.level_ppm)
-    prize = limits(drawn.prize[number], every, rules.level_ppm) if drawn.paid[number] else None
+    score = drawn_limits(drawn.total.drawn(), number, rules.level_ppm)
+    rank = None if place.rank is None else limits(drawn.rank[number], rules.level_ppm)
+    prize = limits(drawn.prize[number], rules.level_ppm) if drawn.paid[number] else None
     times = multiplicities(seed, rules.replicates, units.strata)
     limiting = [] if score is None else [times[score.low], times[score.high]]
     scores = _scores(reading.facts, scored, rules, participant)
@@ -68,7 +65,7 @@ def interval(source: LogSource, contest: str, participant: str) -> Explanation:
         **_described("prize", prize, money),
         "level": format_fixed(rules.level_ppm, 10**6, least=2),
         "replicates": rules.replicates,
-        "without_total": rules.replicates - len(defined),
+        "without_total": rules.replicates - int(drawn.total.defined[number].sum()),
         "drawn": sum(units.strata),
         "digest": digest,
         "seed": seed.hex(),

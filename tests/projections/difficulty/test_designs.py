@@ -1,6 +1,7 @@
 """Difficulty and adjusted scores of contests, compared with numbers that ForecastBench's method gives."""
 
-from decimal import Decimal
+from collections.abc import Mapping
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -8,9 +9,13 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.difficulty import designs
 from forecast_ledger.projections.difficulty.designs import brier_index
-from tests.support import oracle
+from tests.projections.uncertainty.test_intervals import WEIGHTS, exact_scores, season
+from tests.support import oracle, rules_oracle
+from tests.support.effort import times
 from tests.support.given import contest, entry, exclusion, forecast, opened, resolution
 
 RULES = RuleSet(name="plain-brier", kernel="brier", period="covered", total="mean")
@@ -146,3 +151,100 @@ def test_scores_of_another_kind_have_no_index() -> None:
 def test_the_index_is_rounded_once(score: Fraction, expected: int | None) -> None:
     """Half-even, in billionths, from the exact root."""
     assert brier_index(score) == expected
+
+
+Scores = Mapping[tuple[str, str], Fraction]  # by participant and question
+
+
+def parts(scores: Scores) -> list[dict[tuple[str, str], Fraction]]:
+    """Return the scores of each part: those that a chain of common participants or questions connects."""
+    found: list[dict[tuple[str, str], Fraction]] = []
+    for key, score in scores.items():
+        near = [own for own in found if any(set(key) & set(other) for other in own)]
+        found = [own for own in found if own not in near] + [
+            {k: s for own in near for k, s in own.items()} | {key: score}
+        ]
+    return sorted(found, key=lambda own: (-len(own), min(own)))
+
+
+def effects_of(scores: Scores, weight: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Return the effects of questions by the equations of least squares, solved by Gauss's elimination."""
+    people, questions = (sorted({key[place] for key in scores}) for place in (0, 1))
+    names = [*people, *questions[1:]]  # the effect of the first question is 0
+    lines = []
+    for name in names:
+        line = [Fraction(0)] * (len(names) + 1)
+        for (who, question), score in scores.items():
+            if name in (who, question):
+                line[-1] += weight[question] * score
+                for each in {who, question} & {*names}:
+                    line[names.index(each)] += weight[question]
+        lines.append(line)
+    for place in range(len(names)):
+        pivot = next(number for number in range(place, len(lines)) if lines[number][place])
+        lines[place], lines[pivot] = lines[pivot], lines[place]
+        lines[place] = [each / lines[place][place] for each in lines[place]]
+        for number in {*range(len(lines))} - {place}:
+            factor = lines[number][place]
+            lines[number] = [own - factor * each for own, each in zip(lines[number], lines[place], strict=True)]
+    solved = dict(zip(names, (line[-1] for line in lines), strict=True))
+    effects = {question: solved.get(question, Fraction(0)) for question in questions}
+    return {question: effect - mean_of(effects, weight) for question, effect in effects.items()}
+
+
+def mean_of(numbers: Mapping[str, Fraction], weight: Mapping[str, Fraction]) -> Fraction:
+    """Return the weighted mean of numbers by question."""
+    total = sum((weight[each] * number for each, number in numbers.items()), Fraction(0))
+    return total / sum((weight[each] for each in numbers), Fraction(0))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("guarded", [True, False])
+def test_every_number_is_that_of_exact_scores(weights: str, guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is rounded but what is printed, with guard digits or, without them, where doubt makes the fit exact."""
+    if not guarded:
+        monkeypatch.setattr(designs, "UNIT", 10)
+    for seed in range(times(8)):
+        recorded = oracle.history(*season(RULES, seed, weights))
+        projections = Projections(oracle.facts_in(recorded))
+        level = projections.facts.contests["cup"].level_of("eve")
+        weight = {
+            name: Fraction(case.entry.weight, 10**6) for name, case in rules_oracle.cases(recorded, "cup").items()
+        }
+        every = {(who, name): exact for (name, who), (exact, _) in exact_scores(projections).items() if weight[name]}
+        fitted = {key: score for key, score in every.items() if level != "no_rank" or key[0] != "eve"}
+        expected_effects, expected_scores = [], []
+        for number, part in enumerate(parts(fitted), 1):
+            effects = effects_of(part, weight)
+            for name, effect in effects.items():
+                scores = [score for (_, question), score in part.items() if question == name]
+                mean = sum(scores, Fraction(0)) / len(scores)
+                expected_effects.append((number, name, len(scores), oracle.nine(mean), oracle.nine(effect)))
+            shown = part | {key: score for key, score in every.items() if key not in fitted and key[1] in effects}
+            found = {}
+            for who in {key[0] for key in shown}:
+                own = {question: score for (whose, question), score in shown.items() if whose == who}
+                less = {question: score - effects[question] for question, score in own.items()}
+                found[who] = len(own), mean_of(own, weight), mean_of(less, weight)
+            ranked = {who for who, _ in part}
+            for who, (count, mean, adjusted) in found.items():
+                rank = 1 + sum(found[other][2] < adjusted for other in ranked) if who in ranked else None
+                index = None if adjusted < 0 else round(100 * (1 - root(adjusted)), 9)
+                expected_scores.append((number, rank, who, count, oracle.nine(mean), oracle.nine(adjusted), index))
+        rows = projections.table("difficulty").rows()
+        columns = ["part", "question", "participants", "mean_score", "effect"]
+        assert {tuple(decimals(row[name]) for name in columns) for row in rows} == {*expected_effects}
+        columns = ["part", "rank", "participant", "questions", "mean_score", "adjusted_score", "brier_index"]
+        assert {
+            tuple(decimals(row[name]) for name in columns) for row in projections.table("adjusted_scores").rows()
+        } == {*expected_scores}
+
+
+def root(number: Fraction) -> Decimal:
+    """Return a root to 60 digits."""
+    return Context(prec=60).sqrt(oracle.quotient(number))
+
+
+def decimals(value: Any) -> Any:
+    """Return numbers as decimals."""
+    return Decimal(value) if isinstance(value, str) and value.strip("-")[0].isdigit() else value

@@ -1,7 +1,8 @@
 """Relative skill, compared with hubEvals' published results, and with its definition in floats."""
 
+from collections import defaultdict
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from math import exp, log
 from random import Random
@@ -11,10 +12,13 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.difficulty.relative_skill import relative_skills, scaled
-from tests.projections.difficulty.test_designs import SAID, rows, toy
+from tests.projections.difficulty.test_designs import RULES, SAID, rows, toy
 from tests.projections.difficulty.test_two_way import cells
+from tests.projections.uncertainty.test_intervals import WEIGHTS, exact_scores, season
+from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, exclusion, forecast, opened, resolution
 
@@ -77,6 +81,31 @@ def test_skills_are_those_of_the_definition(seed: int, size: int) -> None:
         assert found is not None
         assert abs(found / POINTS / by_definition(given, own.participant, fitted) - 1) < 1e-8
     assert {own.participant for own in relative_skills(cells(given), fitted)} == people
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_skills_are_those_of_exact_scores(weights: str) -> None:
+    """To the nine decimals that are printed, by logarithms of 60 digits."""
+    for seed in range(times(8)):
+        recorded = oracle.history(*season(RULES, seed, weights))
+        projections, context = Projections(oracle.facts_in(recorded)), Context(prec=60)
+        weight = {name: case.entry.weight for name, case in rules_oracle.cases(recorded, "cup").items()}
+        of: defaultdict[str, dict[str, Fraction]] = defaultdict(dict)
+        for (name, who), (score, _) in exact_scores(projections).items():
+            if weight[name]:
+                of[who][name] = weight[name] * score
+        fitted = of.keys() - ({"eve"} if projections.facts.contests["cup"].level_of("eve") == "no_rank" else set())
+        skills = {}
+        for who, own in of.items():
+            ratios = [Decimal(0)]
+            for other in fitted - {who}:
+                sums = [sum(each[name] for name in own.keys() & of[other].keys()) for each in (own, of[other])]
+                ratios += [oracle.quotient(Fraction(sums[0], sums[1])).ln(context)] if sums[1] else []
+            skills[who] = context.exp(context.divide(sum(ratios), Decimal(len(ratios))))
+        for row in projections.table("relative_skill").rows():
+            skill, beside = skills[row["participant"]], skills[row["baseline"]]
+            assert Decimal(row["relative_skill"]) == round(skill, 9)
+            assert Decimal(row["scaled_relative_skill"]) == round(context.divide(skill, beside), 9)
 
 
 def test_a_mean_of_zero_leaves_it_undefined() -> None:

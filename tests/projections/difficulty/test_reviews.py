@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from decimal import Decimal
+from fractions import Fraction
 from random import Random
 from statistics import median
 from typing import Any
@@ -15,6 +16,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.scores.score_policies import lower_is_better
+from tests.projections.uncertainty.test_intervals import exact_scores
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, day, entry, exclusion, forecast, opened, resolution
@@ -107,7 +109,10 @@ def test_questions_without_weight_and_hidden_participants_are_left_out() -> None
 @settings(max_examples=times(24), deadline=None)
 @given(st.integers(0, 2**64).map(Random))
 def test_reviews_follow_from_the_scores(random: Random) -> None:
-    """Under any rules: ranks by counting, medians by the standard library, and one row for each of all pairs."""
+    """Under any rules: ranks by counting, medians by the standard library, and one row for each of all pairs.
+
+    All are of exact scores, and each number is rounded once.
+    """
     season = Season(random, drawn_rules(random), uncounted=0.2)
     recorded = oracle.attempted(season.commands)[0]
     projections = Projections(oracle.facts_in(recorded))
@@ -119,22 +124,22 @@ def test_reviews_follow_from_the_scores(random: Random) -> None:
         projections.facts.questions[code].question: each.weight
         for code, each in projections.facts.contests["cup0"].entries.items()
     }
-    scores: defaultdict[str, dict[str, Decimal]] = defaultdict(dict)
-    for row in projections.table("scores").rows():
-        if row["participant"] in people and weights[row["question"]]:
-            scores[row["question"]][row["participant"]] = Decimal(row["score"])
+    scores: defaultdict[str, dict[str, Fraction]] = defaultdict(dict)
+    for (question, participant), (exact, _) in exact_scores(projections, "cup0").items():
+        if participant in people and weights[question]:
+            scores[question][participant] = exact
     rows = [*projections.table("participant_review").rows()]
     assert {(row["participant"], row["question"]) for row in rows} == {(p, q) for p in people for q in scores}
     lower = lower_is_better(projections.facts.contests["cup0"].opened.rules)
     for row in rows:
         of_question = scores[row["question"]]
-        middle = round(median(of_question.values()), 9)
-        assert (Decimal(row["median"]), row["forecasters"]) == (middle, len(of_question))
+        middle = median(of_question.values())
+        assert (Decimal(row["median"]), row["forecasters"]) == (oracle.nine(middle), len(of_question))
         if row["score"] is not None:
             score = of_question[row["participant"]]
             better = sum(each < score if lower else each > score for each in of_question.values())
-            assert (Decimal(row["score"]), row["rank"]) == (score, better + 1)
-            assert Decimal(row["gained"]) == (middle - score if lower else score - middle)
+            assert (Decimal(row["score"]), row["rank"]) == (oracle.nine(score), better + 1)
+            assert Decimal(row["gained"]) == oracle.nine(middle - score if lower else score - middle)
         else:
             assert row["participant"] not in of_question
     for who in people:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from fractions import Fraction
 from hashlib import sha256
 from random import Random
@@ -16,11 +17,16 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TOTALS
+from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.wide_int import WideInt
+from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.uncertainty import replicates
-from forecast_ledger.projections.uncertainty.intervals import board_places, contest_seed, limits
-from forecast_ledger.projections.uncertainty.replicates import Draws, Rows
+from forecast_ledger.projections.uncertainty.estimates import Near
+from forecast_ledger.projections.uncertainty.intervals import board_places, contest_seed
+from forecast_ledger.projections.uncertainty.order_statistics import Drawn, drawn_ends, drawn_limits
+from forecast_ledger.projections.uncertainty.replicates import Draws, Rows, Weighted
 from forecast_ledger.projections.uncertainty.resampled_board import resample
 from tests.projections.uncertainty.test_draws import drawn
 from tests.projections.uncertainty.test_rank_sets import by_definition
@@ -64,19 +70,36 @@ RULES: dict[str, RuleSet] = {
 }
 
 
-def season(rules: RuleSet, seed: int) -> list[AnyCommand]:
-    """Return a contest over questions of several kinds, some in groups, some weighted, some without a forecast."""
+WEIGHTS = {"plain": ("1", "1", "2", "0"), "thirds": ("0.333333", "0.333333", "1"), "tiny": ("0.000001",)}
+WEIGHTS["far apart"] = ("0.000001", "0.333333", "1", "1000")
+
+
+def season(rules: RuleSet, seed: int, weights: str = "plain") -> list[AnyCommand]:
+    """Return a contest over questions of several kinds, some in groups, some weighted, some without a forecast.
+
+    Unless weights are plain, each question is open for another time, to the microsecond, and forecasts are replaced.
+    """
     random = Random(seed)
     rules = structs.replace(rules, replicates=REPLICATES, level_ppm=LEVEL)
     story: list[AnyCommand] = [contest(rules=rules, pool=100 if rules.take != "none" else 0)]
     for number in range(9):
         name, group = f"q{number}", random.choice((None, None, "east", "west"))
         kind = ("binary", "multiple_choice", "binary" if rules.cdf_kernel == "none" else "numeric")[number % 3]
-        story += [asked(kind, name, group), entry(question=name, weight=random.choice(("1", "1", "2", "0")))]
-        story += [forecast(name, who, at=OPENS, **said(kind, random)) for who in PEOPLE if random.random() < 0.7]
-        story.append(resolution(name, **answer(kind, random)))
+        question = asked(kind, name, group)
+        weight = random.choice(WEIGHTS[weights])
+        who = [who for who in PEOPLE if random.random() < 0.7]
+        told = [forecast(name, each, at=OPENS, **said(kind, random)) for each in who]
+        if weights != "plain":
+            question = structs.replace(question, closes_at=odd(random.randrange(20, 60)))
+            told += [forecast(name, each, at=odd(random.randrange(20)), **said(kind, random)) for each in who]
+        story += [question, entry(question=name, weight=weight), *told, resolution(name, **answer(kind, random))]
     story.append(exclusion(participant="eve", level=random.choice(("no_rank", "no_prize"))))
     return story
+
+
+def odd(hours: int) -> str:
+    """Return an instant some hours after the opening, and a few microseconds."""
+    return (datetime.fromisoformat(OPENS) + timedelta(hours=hours, microseconds=hours * 7_919 + 1)).isoformat()
 
 
 def asked(kind: str, name: str, group: str | None) -> OpenQuestion:
@@ -140,9 +163,9 @@ def replicate_board(
         if rules.total == "mean" and not counted:
             places[place.participant] = None
             continue
-        score = Fraction(oracle.nine(rules_oracle.total(rules, by_name, counted)))
+        score = rules_oracle.total(rules, by_name, counted)
         shares = (Fraction(by_name[name].entry.weight, 10**6) * share for name, (_, share) in own.items())
-        covered = Fraction(oracle.nine(sum(shares, Fraction(0)) / every))
+        covered = sum(shares, Fraction(0)) / every
         take = rules_oracle.take(rules, score, covered)
         places[place.participant] = place._replace(score=score, coverage=covered, take=take)
     totals = [place for place in places.values() if place is not None]
@@ -156,19 +179,32 @@ def middle(values: list[Any]) -> tuple[Any, Any]:
     return ordered[outside - 1], ordered[-outside]
 
 
+def exact_scores(projections: Projections, contest: str = "cup") -> dict[tuple[str, str], tuple[Fraction, Fraction]]:
+    """Return scores and coverages before they are rounded, by question and participant."""
+    scored, names = projections.scored(contest), score_labels(projections.facts)
+    rules, (questions, rows) = projections.facts.contests[contest].opened.rules, scored
+    columns = (coverage.points(rules, questions, rows).exact(), coverage.coverages(questions, rows).exact())
+    keys = zip(rows.question.tolist(), rows.participant.tolist(), strict=True)
+    return {
+        (questions.answers[question].question.question, names[who]): shares
+        for (question, who), shares in zip(keys, zip(*columns, strict=True), strict=True)
+    }
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", RULES)
-def test_intervals_are_those_of_the_definition(name: str) -> None:
-    """Each replicate is the board of a contest in which a question is asked as many times as it is drawn."""
+def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
+    """Each replicate is the board of a contest in which a question is asked as many times as it is drawn.
+
+    Nothing is rounded but what is printed, so that ranks and prizes are those of exact totals.
+    """
     for seed in range(times(4)):
-        commands = season(RULES[name], seed)
+        commands = season(RULES[name], seed, weights)
         recorded = oracle.history(*commands)
         projections = Projections(oracle.facts_in(recorded))
         here, rules = projections.facts.contests["cup"].opened, projections.facts.contests["cup"].opened.rules
         of = {each: case for each, case in rules_oracle.cases(recorded, "cup").items() if case.entry.weight}
-        found = {
-            (row["question"], row["participant"]): (Fraction(row["score"]), Fraction(row["coverage"]))
-            for row in projections.table("scores").rows()
-        }
+        found = exact_scores(projections)
         board = rules_oracle.board(recorded, "cup", found)
         text = "\n".join((recorded[-1].digest, "intervals", "cup"))
         strata = units(of)
@@ -181,7 +217,8 @@ def test_intervals_are_those_of_the_definition(name: str) -> None:
         for row, place in zip(rows, board, strict=True):
             own = [places[place.participant] for places in replicated]
             scores = [each.score for each in own if each is not None]
-            assert (Fraction(row["score_low"]), Fraction(row["score_high"])) == middle(scores)
+            ends = (Fraction(oracle.nine(end)) for end in middle(scores))
+            assert (Fraction(row["score_low"]), Fraction(row["score_high"])) == (*ends,)
             last = sum(each.rank is not None for each in board)
             ranks = [last if each is None else each.rank for each in own]
             if place.rank is None:
@@ -198,23 +235,26 @@ def test_intervals_are_those_of_the_definition(name: str) -> None:
                 assert (Fraction(row["prize_low"]), Fraction(row["prize_high"])) == middle(amounts)
 
 
+@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", ["sum", "mean", "per_coverage"])
-def test_sets_of_ranks_and_the_resolution_are_those_of_the_replicates(name: str) -> None:
+def test_sets_of_ranks_and_the_resolution_are_those_of_the_replicates(name: str, weights: str) -> None:
     """Where the total is defined in every replicate; the place of the critical value is 36 of 39 at 90%."""
     for seed in range(times(4)):
-        recorded = oracle.history(*season(RULES[name], seed))
+        recorded = oracle.history(*season(RULES[name], seed, weights))
         projections = Projections(oracle.facts_in(recorded))
         contest, board = projections.facts.contests["cup"], projections.board("cup")
         place = board_places(projections.facts, board)
         drawn = resample(contest, projections.scored("cup"), board, place, contest_seed(projections.facts, "cup")[1])
         ranked = [number for number, row in enumerate(board) if row.rank is not None]
         rows, found = [*projections.table("intervals").rows()], [*projections.table("resolution").rows()]
-        if drawn.undefined[ranked].any():
+        if not drawn.total.defined[ranked].all():
             assert ({row["rank_set_low"] for row in rows}, found) == ({None}, [])
             continue
         sign = -1 if RULES[name].kernel == "brier" else 1
-        worth = [sign * int(Fraction(rows[number]["score"]) * 10**9) for number in ranked]
-        best, worst, needed = by_definition(worth, (sign * drawn.total[ranked]).tolist(), 36)
+        worth = [sign * board[number].score * 10**9 for number in ranked]
+        every = np.arange(REPLICATES)
+        totals = [[sign * total for total in drawn.total.exact(number, every)] for number in ranked]
+        best, worst, needed = by_definition(worth, totals, 36)
         sets = [(rows[number]["rank_set_low"], rows[number]["rank_set_high"]) for number in ranked]
         assert sets == [*zip(best, worst, strict=True)]
         amounts = [Fraction(needed[at], 10**9) for at in (0, (len(needed) - 1) // 2, -1)]
@@ -227,16 +267,17 @@ def test_every_total_can_be_drawn_again() -> None:
     assert replicates.TOTALS.keys() == TOTALS.keys()
 
 
-def test_large_scores_are_added_up_exactly() -> None:
+def test_large_weights_are_added_up_exactly() -> None:
     """Sums of numbers whose bound is beyond 64 bits are exact as long as they fit; else they are refused."""
     random = Random(7)
     drawn_times = [[random.randrange(3) for _ in range(40)] for _ in range(5)]
     values = [random.randrange(-(2**57), 2**57) for _ in range(40)]
     unit = int64_array([*range(40)])
-    rows = Rows(unit * 0, unit, unit * 0, int64_array(values), unit, unit)
+    none = Weighted(coverage.Quotients(WideInt.from_int64(unit), [Fraction(1)], unit * 0), unit)
+    rows = Rows(unit * 0, unit, unit * 0, none, none, unit)
     draws = Draws(np.array(drawn_times), np.zeros((3, 40), np.int64), 1)
     expected = [sum(times * value for times, value in zip(own, values, strict=True)) for own in drawn_times]
-    assert draws.sums(rows, rows.score)[0].tolist() == expected
+    assert draws.sums(rows, int64_array(values))[0].tolist() == expected
     with pytest.raises(Refused, match="too large"):
         draws.sums(rows, int64_array([2**59] * 40))
 
@@ -265,4 +306,5 @@ def seeds(story: list[AnyCommand]) -> list[dict[str, Any]]:
 
 def test_a_score_without_a_total_in_any_replicate_has_no_limits() -> None:
     """It is possible, if seldom, for who forecast on one question of many."""
-    assert limits(np.zeros(19, np.int64), np.zeros(0, np.int64), 900_000) is None
+    never = Drawn(Near(np.zeros((1, 19)), np.zeros((1, 1))), np.zeros((1, 19), bool), lambda _, __: [])
+    assert (drawn_limits(never, 0, 900_000), drawn_ends(never, 900_000)) == (None, [None])

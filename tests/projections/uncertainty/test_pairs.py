@@ -15,15 +15,26 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Range, ResolveQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.uncertainty import estimates, fixed, rank_sets, replicates, resampled_board
 from forecast_ledger.projections.uncertainty import pairs as module
 from forecast_ledger.projections.uncertainty.confidence_sequences import empirical_bernstein, normal_mixture
 from forecast_ledger.projections.uncertainty.pairs import holm
-from tests.projections.uncertainty.test_intervals import REPLICATES, RULES, middle, redrawn, season, units
+from tests.projections.uncertainty.test_intervals import (
+    REPLICATES,
+    RULES,
+    WEIGHTS,
+    exact_scores,
+    middle,
+    redrawn,
+    season,
+    units,
+)
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.rules_oracle import Case
 
+TABLES = ("intervals", "resolution", "pairwise")
 POSSIBLE = 1  # the largest Brier score
 RHO = 10 / (2 * log(1 / 0.1) + log(1 + 2 * log(1 / 0.1)))  # tightest after 10 questions, at 90%
 ZETA = 3.1055472779775806  # zeta(1.4)
@@ -37,9 +48,9 @@ class Common(NamedTuple):
     weight: Fraction
 
 
-def told(rules: str, seed: int) -> list[AnyCommand]:
+def told(rules: str, seed: int, weights: str = "plain") -> list[AnyCommand]:
     """Return a season whose questions are resolved in another order than that in which they were opened."""
-    commands = season(RULES[rules], seed)
+    commands = season(RULES[rules], seed, weights)
     answers = [command for command in commands if isinstance(command, ResolveQuestion)]
     return [command for command in commands if command not in answers] + answers[::-1]
 
@@ -89,20 +100,18 @@ def bernstein(common: Sequence[Common], largest: Fraction) -> float:
     return bound * float(largest / sum(each.weight for each in common))
 
 
+@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", ["sum", "squares", "mean", "kind_means"])
-def test_pairs_are_those_of_the_definition(name: str) -> None:
-    """Whoever has the better scores on the common questions has a difference above 0."""
+def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
+    """Whoever has the better scores on the common questions has a difference above 0; only printing rounds."""
     for number in range(times(3)):
-        recorded = oracle.history(*told(name, number))
+        recorded = oracle.history(*told(name, number, weights))
         projections = Projections(oracle.facts_in(recorded))
         of: dict[str, Case] = {
             each: case for each, case in rules_oracle.cases(recorded, "cup").items() if case.entry.weight
         }
         sign = -1 if RULES[name].kernel == "brier" else 1
-        scores = {
-            (row["question"], row["participant"]): sign * Fraction(row["score"])
-            for row in projections.table("scores").rows()
-        }
+        scores = {key: sign * score for key, (score, _) in exact_scores(projections).items()}
         seed = sha256("\n".join((recorded[-1].digest, "pairwise", "cup")).encode()).digest()
         strata = units(of)
         draws = [redrawn(seed, replicate, strata) for replicate in range(REPLICATES)]
@@ -129,8 +138,8 @@ def test_pairs_are_those_of_the_definition(name: str) -> None:
             assert plain is not None
             assert Fraction(row["difference"]) == Fraction(oracle.nine(plain))
             means = [mean(common, drawn) for drawn in draws]
-            defined = [Fraction(oracle.nine(each)) for each in means if each is not None]
-            assert (Fraction(row["difference_low"]), Fraction(row["difference_high"])) == middle(defined)
+            ends = [oracle.nine(end) for end in middle([each for each in means if each is not None])]
+            assert [Fraction(row[f"difference_{end}"]) for end in ("low", "high")] == [*map(Fraction, ends)]
             p_values.append(p_value(common, strata, seed))
             assert Fraction(row["p"]) == p_values[-1]
             for bound, radius in (("hoeffding", hoeffding), ("bernstein", bernstein)):
@@ -202,6 +211,20 @@ def test_weights_with_many_digits_leave_room_for_large_scores() -> None:
     weights = [Fraction(333_333, 10**6) if number % 2 else Fraction(1) for number in range(60)]
     summed = sum((weight * (800_000 - number) for number, weight in enumerate(weights)), Fraction(0))
     assert abs(Fraction(row["difference"])) == Fraction(oracle.nine(summed / sum(weights, Fraction(0))))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_what_bounds_leave_open_is_computed_exactly(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With floats that err by a thousandth of themselves, and one guard digit, tables have the same digits."""
+    for name, number in (("mean", 1), ("squares", 2), ("powers", 3), ("per_coverage", 1)):
+        facts = oracle.facts_in(oracle.history(*told(name, number, weights)))
+        certain = [Projections(facts).table(table).digest() for table in TABLES]
+        with monkeypatch.context() as patched:
+            for share in ("_ROUNDING", "_INPUT", "_SLACK"):
+                patched.setattr(estimates, share, 2.0**-10)
+            for place in (fixed, replicates, rank_sets, resampled_board):
+                patched.setattr(place, "PLACES", 1)
+            assert [Projections(facts).table(table).digest() for table in TABLES] == certain
 
 
 def test_pairs_divided_into_chunks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

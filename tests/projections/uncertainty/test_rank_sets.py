@@ -1,5 +1,7 @@
-"""Sets of ranks, compared with the definition in whole numbers of any size."""
+"""Sets of ranks, compared with the definition in fractions."""
 
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import permutations
 from math import isqrt
 from random import Random
@@ -7,59 +9,71 @@ from random import Random
 import numpy as np
 import pytest
 
-from forecast_ledger.projections.uncertainty.rank_sets import rank_sets
+from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.uncertainty.fixed import PLACES, Fixed
+from forecast_ledger.projections.uncertainty.rank_sets import RankSets, rank_sets
+from forecast_ledger.projections.uncertainty.replicates import Totals
+
+Numbers = Sequence[Fraction]
 
 
-def parts(difference: int, deviation: int) -> int:
-    """Return |difference| / deviation in 1e-6, rounded down."""
-    return abs(difference) * 10**6 // deviation
-
-
-def by_definition(worth: list[int], replicates: list[list[int]], place: int) -> tuple[list[int], list[int], list[int]]:
-    """Return the best and worst rank of each participant, and the least difference that each pair needs."""
+def by_definition(worth: Numbers, replicates: Sequence[Numbers], place: int) -> RankSets:
+    """Return the best and worst rank of each participant, and the least difference that each pair needs, in squares."""
     people, count = len(worth), len(replicates[0])
     pairs = [*permutations(range(people), 2)]
-    deviation = {}
+    variance = {}
     for i, j in pairs:
         own = [a - b for a, b in zip(replicates[i], replicates[j], strict=True)]
-        spread = count * sum(d * d for d in own) - sum(own) ** 2
-        deviation[i, j] = max(isqrt(spread // (count * (count - 1))), 1)
+        mean = sum(own, Fraction(0)) / count
+        variance[i, j] = max(sum(((each - mean) ** 2 for each in own), Fraction(0)) / (count - 1), Fraction(1))
     largest = [
-        max(parts(replicates[i][b] - replicates[j][b] - worth[i] + worth[j], deviation[i, j]) for i, j in pairs)
+        max((replicates[i][b] - replicates[j][b] - worth[i] + worth[j]) ** 2 / variance[i, j] for i, j in pairs)
         for b in range(count)
     ]
     critical = sorted(largest)[place - 1]
-    above = {(i, j) for i, j in pairs if worth[i] > worth[j] and parts(worth[i] - worth[j], deviation[i, j]) > critical}
+    above = {(i, j) for i, j in pairs if worth[i] > worth[j] and (worth[i] - worth[j]) ** 2 / variance[i, j] > critical}
     best = [1 + sum((j, i) in above for j in range(people)) for i in range(people)]
     worst = [people - sum((i, j) in above for j in range(people)) for i in range(people)]
-    needed = [least_above(critical, deviation[i, j]) for i, j in pairs if i < j]
-    return best, worst, sorted(needed)
+    return RankSets(best, worst, sorted(nearest_root(critical * variance[i, j]) for i, j in pairs if i < j))
 
 
-def least_above(critical: int, deviation: int) -> int:
-    """Return the least difference whose studentised value is above another."""
-    least, most = 0, (critical + 2) * deviation
-    while least < most:
-        middle = (least + most) // 2
-        least, most = (least, middle) if parts(middle, deviation) > critical else (middle + 1, most)
-    return least
+def nearest_root(square: Fraction) -> int:
+    """Return the root, rounded half-even."""
+    low = isqrt(square.numerator // square.denominator)
+    half = Fraction(2 * low + 1, 2) ** 2
+    return low + (square > half or (square == half and low % 2))
 
 
-@pytest.mark.parametrize("scale", [1, 10**6, 10**14])
-def test_rank_sets_are_those_of_the_definition(scale: int) -> None:
-    """Small and large numbers, equal totals, and participants who never differ or never move."""
-    random = Random(scale)
+def found(worth: Numbers, replicates: Sequence[Numbers], place: int) -> RankSets:
+    """Return the sets of numbers whose guard digits may be rounded; rows that are the same are alike."""
+    scaled = [[each * 2**PLACES for each in own] for own in replicates]
+    low = np.array([[each.numerator // each.denominator for each in own] for own in scaled], object)
+    width = np.array([[each.denominator > 1 for each in own] for own in scaled], np.int64)
+    totals = Totals(
+        Fixed(low, width), np.ones(low.shape, bool), lambda row, at: [replicates[row][one] for one in at.tolist()]
+    )
+    alike = [[*map(tuple, replicates)].index(tuple(own)) for own in replicates]
+    return rank_sets(worth, totals, int64_array(alike), place)
+
+
+@pytest.mark.parametrize("scale", [1, 10**6, 10**14, Fraction(1, 3), Fraction(10**9, 7), Fraction(2**40, 10**9 + 7)])
+def test_rank_sets_are_those_of_the_definition(scale: Fraction) -> None:
+    """Small and large numbers, with and without many digits; equal totals, and those who never differ or never move."""
+    random = Random(int(scale))
     for people in (2, 3, 6):
-        worth = [random.randrange(-9, 9) * scale for _ in range(people)]
-        replicates = [[each + random.randrange(-2, 3) * scale // 2 for _ in range(25)] for each in worth]
-        worth[1], replicates[1] = worth[0], list(replicates[0])
-        replicates[-1] = [worth[-1]] * 25
-        expected = by_definition(worth, replicates, 23)
-        assert rank_sets(np.array(worth), np.array(replicates), 23) == expected
+        for count in (25, 5):
+            worth = [random.randrange(-9, 9) * Fraction(scale) for _ in range(people)]
+            replicates = [
+                [each + random.randrange(-2, 3) * Fraction(scale) / 2 for _ in range(count)] for each in worth
+            ]
+            worth[1], replicates[1] = worth[0], list(replicates[0])
+            replicates[-1] = [worth[-1]] * count
+            assert found(worth, replicates, count - 2) == by_definition(worth, replicates, count - 2)
 
 
 def test_certain_and_uncertain_ranks() -> None:
     """One who is always far ahead has the rank 1 alone; two who change places share the ranks 2 and 3."""
     moves = [1, -1] * 12 + [0]
-    replicates = np.array([[900] * 25, [10 + move for move in moves], [11 - move for move in moves]])
-    assert rank_sets(np.array([900, 10, 11]), replicates, 24)[:2] == ([1, 2, 2], [1, 3, 3])
+    replicates = [[900] * 25, [10 + move for move in moves], [11 - move for move in moves]]
+    best, worst, _ = found([*map(Fraction, (900, 10, 11))], [[*map(Fraction, own)] for own in replicates], 24)
+    assert (best, worst) == ([1, 2, 2], [1, 3, 3])

@@ -38,7 +38,7 @@ def drawn(number: dict[str, Any], limit: str, strata: list[list[list[str]]]) -> 
 @pytest.mark.parametrize("story", [METACULUS])
 @pytest.mark.parametrize("participant", ["A", "B", "C"])
 def test_each_limit_is_the_total_of_the_questions_drawn_in_its_replicate(log: str, participant: str) -> None:
-    """The total of these rules is the sum of the scores, and the draws follow from the seed."""
+    """The total of these rules is the sum of the scores, each rounded here; the draws follow from the seed."""
     found = explain(log, "interval", "plain", participant)
     number, digest = found.number, replay(log).checkpoint.digest
     seed = sha256("\n".join((digest, "intervals", "plain")).encode())
@@ -55,7 +55,7 @@ def test_each_limit_is_the_total_of_the_questions_drawn_in_its_replicate(log: st
         }
         scores = {part["question"]: Fraction(part["score"] or 0) for part in found.parts}
         total = sum(times[question] * scores[question] for question in times)
-        assert Fraction(number[f"score_{limit}"]) == total
+        assert abs(Fraction(number[f"score_{limit}"]) - total) <= Fraction(sum(times.values()) + 1, 2 * 10**9)
 
 
 @pytest.mark.parametrize("story", [METACULUS, GROUPS])

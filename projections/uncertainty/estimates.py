@@ -1,0 +1,118 @@
+"""Numbers that floats say nearly, with bounds on the error: what bounds leave open is computed exactly elsewhere.
+
+What is assumed of floats is in `core.estimates`. A sum of n products of floats, in any order, then errs by less than
+n x 2^-53 x (1 + 2^-20) of the sum of their sizes, n < 2^30. Guards are made larger than that by far, so that their own
+rounding and that of value -+ guard are within them.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.estimates import PRODUCT, Floats, floats
+
+_ROUNDING = 2.0**-51  # of a number: more than what a rounding errs by
+_WIDER = 1 + 2.0**-40  # of a guard: more than what its own roundings err by
+_INPUT = PRODUCT + _ROUNDING  # of a weighted number; see `weighted_estimates`
+_SLACK = 2.0**-48  # of a quotient: more than what a few roundings err by
+
+
+class Near(NamedTuple):
+    """Numbers, each within `guard` of `value`, shape (p, b); a guard may be that of a row, shape (p, 1)."""
+
+    value: Floats
+    guard: Floats
+
+    @property
+    def low(self) -> Floats:
+        """What no number is below."""
+        return self.value - self.guard
+
+    @property
+    def high(self) -> Floats:
+        """What no number is above."""
+        return self.value + self.guard
+
+    def over(self, divisor: Int64Array) -> "Near":
+        """Return the quotients by integers that are not negative; where one is 0, the numbers themselves."""
+        over = floats(np.maximum(divisor, 1))
+        value = self.value / over
+        return Near(value, self.guard / over * _WIDER + np.abs(value) * (2 * _ROUNDING))
+
+    def take(self, rows: Int64Array | slice) -> "Near":
+        """Return some rows."""
+        return Near(self.value[rows], self.guard[rows])
+
+    def at(self, columns: Int64Array | slice) -> "Near":
+        """Return some columns."""
+        return Near(self.value[:, columns], self.guard if self.guard.shape[1] == 1 else self.guard[:, columns])
+
+
+def _near(value: Floats, guard: Floats) -> Near:
+    return Near(value, guard * _WIDER + np.abs(value) * _ROUNDING)
+
+
+def turned_sums(difference: Floats, size: Floats, begins: Int64Array, times: Int64Array) -> Near:
+    """Return the sums of differences, each times what its unit has in `times`, shape (m, b).
+
+    difference: of two weighted numbers each, in the order of their units, shape (m, n). size: what none of the sums of
+    the sizes of two such numbers is above, shape (m, 1). begins: of each unit, shape (u,). times: integers, shape
+    (u, b).
+    """
+    count = difference.shape[1]
+    most = np.diff(begins, append=count) @ np.abs(times)
+    share = _INPUT + (count + len(times) + 8) * _ROUNDING
+    return Near(np.add.reduceat(difference, begins, axis=1) @ floats(times), size * (most.max(initial=0) * share))
+
+
+def signs_of(difference: Floats, size: Floats) -> tuple[Int64Array, BoolArray]:
+    """Return the signs of differences of two weighted numbers each, and where a sign is in doubt.
+
+    size: the sums of the sizes of the two numbers; where it is 0, both are 0.
+    """
+    return np.sign(difference).astype(np.int64), np.abs(difference) <= size * (_INPUT + _ROUNDING)
+
+
+def surprises(difference: Floats, size: Floats, known: BoolArray) -> Near:
+    """Return Σ (difference - mean of those before it)² over the known differences of each row, 0 before the first.
+
+    difference: 0 where it is not known; see `turned_sums`; shape (m, n). Returns shape (m,).
+    """
+    count: Int64Array = np.cumsum(known, axis=1) - known
+    before = np.cumsum(difference, axis=1) - difference
+    apart = np.where(known, difference - before / np.maximum(count, 1), 0)
+    norm = np.sqrt((apart * apart).sum(axis=1))
+    terms = difference.shape[1]
+    # The norm of the errors of the terms, and what its own roundings add.
+    off = size[:, 0] * np.sqrt(floats(known.sum(axis=1))) * (2 * _INPUT + (terms + 8) * 2 * _ROUNDING)
+    off = off + norm * ((terms + 8) * _ROUNDING)
+    return Near(norm * norm, (2 * norm + off) * off * _WIDER + norm * norm * _ROUNDING)
+
+
+def order_bounds(near: Near, places: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Return bounds of the order statistics at these places, from 0, of each row; shape (p, places) each."""
+    low, high = (np.partition(ends, places, axis=1)[:, places] for ends in (near.low, near.high))
+    return low, high
+
+
+def near_fixed(low: NDArray[np.object_], width: Int64Array, bits: int) -> Near:
+    """Return numbers that are from low to low + width in 2^-bits; shape (p, b)."""
+    return _near(scaled(low, bits), scaled(width, bits))
+
+
+def scaled(numbers: NDArray[Any], bits: int) -> Floats:
+    """Return the floats nearest to integers in 2^-bits."""
+    return np.ldexp(floats(numbers), -bits)
+
+
+def studentised(moved: Near, first: int, deviations: list[Floats]) -> tuple[Floats, Floats]:
+    """Return bounds of |difference| / deviation of a row and each later one, shape (m, b).
+
+    moved: shape (p, b). deviations: bounds of them, above 0, as integers that are rounded to floats, shape (m, 1).
+    """
+    difference = np.abs(moved.value[first] - moved.value[first + 1 :])
+    off = 2 * moved.guard.max(initial=0) + 2 * np.abs(moved.value).max(initial=0) * _ROUNDING
+    low, high = deviations
+    return (difference - off) * ((1 - _SLACK) / high), (difference + off) * ((1 + _SLACK) / low)
