@@ -26,6 +26,7 @@ from forecast_ledger.replay.mapping.csv_cells import (
     number_of,
     parse_template,
 )
+from forecast_ledger.replay.mapping.csv_conditions import CellCondition, cell_test
 from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongField
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
@@ -40,16 +41,16 @@ COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind f
 class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     """The description of one command of a row in a map.
 
-    where: column -> the texts allowed; present: columns that must not be empty; above: column -> a template of a number
-    that its own is above; a row that fails any of these has no such command. id: a template. fields: for each field a
-    template, a constant, or a description as in `CellFormat`. group: rows with the same cells in these columns are one
-    command; one of its fields is described as in `LongFormat`.
+    where: column -> the texts allowed, or a condition; present: columns that must not be empty; above: column -> a
+    template of a number that its own is above; a row that fails any of these has no such command. id: a template.
+    fields: for each field a template, a constant, or a description as in `CellFormat`. group: rows with the same cells
+    in these columns are one command; one of its fields is described as in `LongFormat`.
     """
 
     type: str
     id: str
     fields: dict[str, Any]
-    where: dict[str, str | list[str]] = {}
+    where: dict[str, str | list[str] | CellCondition] = {}
     present: list[str] = []
     above: dict[str, str | int] = {}
     group: list[str] = []
@@ -98,7 +99,7 @@ class CommandReader:
         self._long = LongField(description.fields[long[0]], long[0], fields[long[0]], usual) if long else None
         self._group = description.group
         self._where = {
-            column: {texts} if isinstance(texts, str) else {*texts} for column, texts in description.where.items()
+            column: cell_test(asked, column, f"{path}.where.{column}") for column, asked in description.where.items()
         }
         self._present = description.present
         self._above = {
@@ -115,10 +116,13 @@ class CommandReader:
             self.places[self._long.field] = [*dict.fromkeys(self._long.columns)]
 
     def applies(self, row: CsvRow) -> bool:
-        """Return whether the row has a command of this kind. Refuses: bad_number (no number to compare)."""
+        """Return whether the row has a command of this kind.
+
+        Refuses: bad_csv (a cell is too long for a pattern), bad_number (no number to compare).
+        """
         return self._is_of_every_row or (
             all(row[column] for column in self._present)
-            and all(row[column] in texts for column, texts in self._where.items())
+            and all(is_asked(row[column]) for column, is_asked in self._where.items())
             and all(_is_above(row, column, than) for column, than in self._above.items())
         )
 
