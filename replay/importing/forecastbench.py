@@ -9,13 +9,13 @@ ForecastBench"; Karger et al. (2025), arXiv:2409.19839, sections 3 and 4.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain, product
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import TEXT_LENGTH
@@ -31,6 +31,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import (
+    KNOWN,
     NotCarried,
     Scope,
     Source,
@@ -90,20 +91,32 @@ _KINDS = ("questions", "forecasts", "resolutions")  # the keys of the items of e
 
 
 class _SetFile(NamedTuple):
-    """A file: the key of its items, the due date of its round, and its path."""
+    """A file: the key of its items, the due date of its round, its path, and, of a forecast set, whose it is."""
 
     kind: str
     due: str
     name: str
+    who: str = ""
+
+
+class _Said(NamedTuple):
+    """What a row says: of what, in which field which value. order: the first of the rows that agree is recorded."""
+
+    name: str
+    field: str
+    value: Decimal | None
+    order: str
+    place: InputPlace
+    command: AnyCommand
 
 
 class _Asked(NamedTuple):
     """What the question sets of a source ask.
 
-    markets: round, source and id -> whether it is a market's. contests: those that are opened.
+    first: round, source and id -> the first item with them, and its place. contests: those that are opened.
     """
 
-    markets: dict[tuple[str, str, str], bool]
+    first: dict[tuple[str, str, str], tuple[InputPlace, _Question]]
     questions: set[str]
     rounds: set[str]
     contests: set[str]
@@ -146,7 +159,8 @@ def _set_file(files: SourceFiles, name: str) -> _SetFile | NotCarried | Refused:
     try:
         kind, content = _read(files, name)
         if kind:
-            return _SetFile(kind, _due_date(content, name), name)
+            who = _forecasters(content) if kind == "forecasts" else ""
+            return _SetFile(kind, _due_date(content, name), name, who)
     except Refused as refused:
         return refused
     return NotCarried("a JSON file that is no question, forecast or resolution set")
@@ -157,28 +171,59 @@ def _items(files: SourceFiles, found: Sequence[_SetFile], rules: str | None) -> 
     for due in sorted({each.due for each in found}):
         for file in sorted(each for each in found if (each.kind, each.due) == ("questions", due)):
             yield from _questions(file, _read(files, file.name)[1], asked, rules)
+        by_forecaster: dict[str, list[_SetFile]] = {}
         for file in sorted(each for each in found if (each.kind, each.due) == ("forecasts", due)):
-            yield from _forecasts(file, _read(files, file.name)[1], asked)
-    answers: list[tuple[str, str, int, SourceItem]] = []
-    for file in sorted(each for each in found if each.kind == "resolutions"):
-        for date, item in _answers(file, _read(files, file.name)[1], asked):
-            answers.append((date, file.due, len(answers), item))
-    yield from (item for *_, item in sorted(answers, key=lambda answer: answer[:3]))
+            by_forecaster.setdefault(file.who, []).append(file)
+        for sets in by_forecaster.values():
+            yield from _said_once(each for file in sets for each in _forecasts(file, _read(files, file.name)[1], asked))
+    resolved = sorted(each for each in found if each.kind == "resolutions")
+    answers = _said_once(each for file in resolved for each in _answers(file, _read(files, file.name)[1], asked))
+    yield from sorted(answers, key=lambda item: getattr(item[1], "at", ""))
+
+
+def _said_once(rows: Iterable[SourceItem | _Said]) -> Iterator[SourceItem]:
+    """Return what rows say, once; rows that say it again are known, those that contradict each other are refused."""
+    by_name: dict[str, list[_Said]] = {}
+    for row in rows:
+        if isinstance(row, _Said):
+            by_name.setdefault(row.name, []).append(row)
+        else:
+            yield row
+    for said in by_name.values():
+        first, *others = sorted(said, key=lambda each: each.order)
+        against = [each for each in others if each.value != first.value]
+        for each in against:
+            value = "no value" if first.value is None else first.value
+            detail = f"{first.place.where()} says {value} for the same question; neither counts"
+            yield each.place, Refused("bad_source", each.field, each.value, detail)
+        if not against:
+            yield first.place, first.command
+            yield from ((each.place, KNOWN) for each in others)
 
 
 def _questions(file: _SetFile, content: _Content, asked: _Asked, rules: str | None) -> Iterator[SourceItem]:
     asked.rounds.add(file.due)
-    for place, question in _each(file, content, _Question):
-        if isinstance(question, Refused):
-            yield place, question
+    for place, item in _each(file, content, _Question):
+        if isinstance(item, Refused):
+            yield place, item
             continue
-        dates = question.resolution_dates
+        question, dates = item, item.resolution_dates
         market = not isinstance(dates, list)
-        asked.markets[file.due, question.source, _key(question.id)] = market
+        said = asked.first.setdefault((file.due, question.source, _key(question.id)), (place, question))
+        if market == isinstance(said[1].resolution_dates, list):
+            detail = f"{said[0].where()}, which counts, says otherwise whether the question is a market's"
+            yield place, Refused("bad_source", "resolution_dates", dates, detail)
+            continue
+        if (said[1].question, said[1].url) != (question.question, question.url):
+            yield place, NotCarried("other words or another address of a question that an item before it has")
+            question = structs.replace(question, question=said[1].question, url=said[1].url)
         parts = ["market" if market else "dataset", *["combination"] * isinstance(question.id, list)]
         for direction in product((1, -1), repeat=len(question.id)) if isinstance(question.id, list) else [()]:
             for date in dates if isinstance(dates, list) else [""]:
                 name = _question_id(file.due, question.source, question.id, direction, date)
+                if name in asked.questions:
+                    yield place, KNOWN
+                    continue
                 asked.questions.add(name)
                 title = _title(question, direction, file.due, date)
                 yield from ((place, each) for each in cut_off(TEXT_LENGTH, title=title, url=question.url))
@@ -218,7 +263,14 @@ def _openings(opened: _Opened, parts: list[str], rules: str | None) -> Iterator[
     yield AddQuestion(id=fitting_id(f"forecastbench add {name}"), at=at, contest=contest, question=name)
 
 
-def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[SourceItem]:
+def _forecasters(content: _Content) -> str:
+    """Return whose a forecast set is, so that all sets of one participant have the same."""
+    people = any(isinstance(each, dict) and each.get("user_id") for each in content["forecasts"])
+    return str([content.get("organization"), None if people else content.get("model")])
+
+
+def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[SourceItem | _Said]:
+    """Return the forecasts of a set; one is taken for imputed if all its rows are."""
     try:
         head = msgspec.convert(content, _Forecaster)
     except msgspec.ValidationError as error:
@@ -236,39 +288,39 @@ def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[Sou
         if file.due in asked.rounds and name not in asked.questions:
             yield place, NotCarried("a forecast on a question that the round's question sets do not have")
             continue
-        yield (
-            place._replace(command="submit_forecast"),
-            SubmitForecast(
-                id=fitting_id(f"forecastbench forecast {who} {name}"),
-                at=start_of_day(file.due, "forecast_due_date"),
-                question=name,
-                participant=who,
-                probability=forecast.forecast,
-                attestation=Attestation(note="imputed") if forecast.imputed else None,
-            ),
+        command = SubmitForecast(
+            id=fitting_id(f"forecastbench forecast {who} {name}"),
+            at=start_of_day(file.due, "forecast_due_date"),
+            question=name,
+            participant=who,
+            probability=forecast.forecast,
+            attestation=Attestation(note="imputed") if forecast.imputed else None,
         )
+        order, own = str(forecast.imputed), place._replace(command="submit_forecast")
+        yield _Said(command.id, "forecast", forecast.forecast, order, own, command)
 
 
-def _answers(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[tuple[str, SourceItem]]:
-    """Return the answers of a resolution set with their dates."""
+def _answers(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[SourceItem | _Said]:
+    """Return the answers of a resolution set; a market's is known on the first date that it is listed with."""
     for place, answer in _each(file, content, _Resolution):
         if isinstance(answer, Refused):
-            yield "", (place, answer)
+            yield place, answer
             continue
         if not answer.resolved:
-            yield "", (place, NotCarried("a market that is not resolved: its price is no answer"))
+            yield place, NotCarried("a market that is not resolved: its price is no answer")
             continue
         name, day = _asked_question(file.due, answer, asked), answer.resolution_date[:10]
         try:
             at = max(start_of_day(day, "resolution_date"), start_of_day(file.due, "forecast_due_date", 1))
         except Refused as refused:
-            yield "", (place, refused)
+            yield place, refused
             continue
         if file.due in asked.rounds and name not in asked.questions:
-            yield "", (place, NotCarried("an answer to a question that the round's question sets do not have"))
+            yield place, NotCarried("an answer to a question that the round's question sets do not have")
             continue
         command = _answer(name, at, answer.resolved_to)
-        yield at, (place._replace(command=str(command.__struct_config__.tag)), command)
+        own = place._replace(command=str(command.__struct_config__.tag))
+        yield _Said(name, "resolved_to", answer.resolved_to, at, own, command)
 
 
 def _answer(name: str, at: str, value: Decimal | None) -> AnnulQuestion | ResolveQuestion:
@@ -285,7 +337,8 @@ def _answer(name: str, at: str, value: Decimal | None) -> AnnulQuestion | Resolv
 def _asked_question(due: str, item: _Forecast | _Resolution, asked: _Asked) -> str:
     """Return the question of a forecast or an answer; of a market's, the date has no meaning."""
     direction = tuple(item.direction) if isinstance(item.direction, list) else ()
-    market = asked.markets.get((due, item.source, _key(item.id)), item.source in MARKET_SOURCES)
+    first = asked.first.get((due, item.source, _key(item.id)))
+    market = item.source in MARKET_SOURCES if first is None else not isinstance(first[1].resolution_dates, list)
     return _question_id(due, item.source, item.id, direction, "" if market else (item.resolution_date or "")[:10])
 
 

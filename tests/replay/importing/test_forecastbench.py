@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.events import ForecastMade, QuestionAnnulled, QuestionOpened, QuestionResolved
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.paths import DATA
@@ -113,6 +114,98 @@ def test_forecasts_of_people_are_by_their_ids(sets: Path) -> None:
         assert {"Acme: S1", "Acme: S2"} <= who
 
 
+def scores(ledger: Ledger, question: str) -> dict[str, str]:
+    """Participant -> score on a question."""
+    rows = table(ledger, "scores", "question", "participant", "score")
+    return {who: score for name, who, score in rows if name == question}
+
+
+def test_a_market_that_is_listed_at_several_dates_has_one_answer_known_at_the_first(sets: Path) -> None:
+    """Its rows come in any order, and in another set; all but the first date's count as duplicates."""
+
+    def listed(content: dict[str, Any]) -> None:
+        row = content["resolutions"][2]
+        content["resolutions"] += [{**row, "resolution_date": date} for date in ("2026-03-31", "2026-03-19")]
+
+    rewrite(sets / ANSWERS, listed)
+    shutil.copy(sets / ANSWERS, sets / "again.json")
+    with ticking() as ledger:
+        found = import_into(ledger, "forecastbench", sets)
+        assert found.counts == {"accepted": 41, "duplicate": 8, "refused": 0}  # 12 rows of 4 questions
+        told = [recorded.event for page in ledger.read() for recorded in page]
+        [answer] = [each for each in told if isinstance(each, QuestionResolved) and each.question.endswith("0xabc")]
+        assert answer.at == read_instant("2026-03-19T00:00:00Z")
+        assert import_into(ledger, "forecastbench", sets).counts["accepted"] == 0
+
+
+@pytest.mark.parametrize("value", [1.0, None, 0.5])
+def test_answers_that_contradict_each_other_are_refused_with_both_places(sets: Path, value: float | None) -> None:
+    """A market that is 0 on one date and something else on another has no answer, also if an earlier copy had one."""
+    with ticking() as ledger:
+        import_into(ledger, "forecastbench", sets)
+        assert scores(ledger, "2026-03-01 polymarket 0xabc")
+        rewrite(
+            sets / ANSWERS,
+            lambda said: said["resolutions"].append({**said["resolutions"][2], "resolved_to": value}),
+        )
+        found = import_into(ledger, "forecastbench", sets)
+        [line] = found.refused
+        assert line.startswith(f"{ANSWERS}, resolutions item 6: bad_source resolved_to: ")
+        assert f"{ANSWERS}, resolutions item 3 says 0.0 for the same question" in line
+        assert scores(ledger, "2026-03-01 polymarket 0xabc") == {}
+
+
+def test_a_forecast_that_is_repeated_counts_once_and_one_that_contradicts_itself_not_at_all(sets: Path) -> None:
+    """A market's is repeated for each resolution date, in other digits, in another set of the same participant.
+
+    (0.2 - 0)² = 0.04. It is imputed if all rows say so.
+    """
+    market = "2026-03-01 polymarket 0xabc"
+
+    def repeated(content: dict[str, Any]) -> None:
+        row = content["forecasts"][2]
+        content["forecasts"] += [{**row, "resolution_date": "2026-03-08", "imputed": True}]
+
+    rewrite(sets / OWL, repeated)
+    shutil.copy(sets / OWL, sets / "again.json")
+    edit(sets / "again.json", lambda text: text.replace('"forecast": 0.2', '"forecast": 2.0e-1'))
+    with ticking() as ledger:
+        found = import_into(ledger, "forecastbench", sets)
+        assert found.counts == {"accepted": 41, "duplicate": 1 + 6, "refused": 0}
+        assert scores(ledger, market)["Acme: owl-1"] == "0.040000000"
+        told = [recorded.event for page in ledger.read() for recorded in page]
+        made = [each for each in told if isinstance(each, ForecastMade) and each.question == market]
+        assert [each.attestation for each in made] == [None, None]
+        edit(sets / "again.json", lambda text: text.replace('"forecast": 2.0e-1', '"forecast": 0.3'))
+        found = import_into(ledger, "forecastbench", sets)
+        assert len(found.refused) == 2
+        assert found.refused[0].startswith("forecast_sets/")
+        assert found.refused[0].endswith("neither counts")
+        assert "again.json, forecasts item 3 says 0.3" in found.refused[0]
+        assert "Acme: owl-1" not in scores(ledger, market)
+
+
+def test_a_question_in_two_sets_counts_once(sets: Path) -> None:
+    """The set for people has some of the other's questions; other words are named, and the first set's count."""
+    shutil.copy(sets / QUESTIONS, sets / "question_sets/2026-03-01-human.json")
+    with ticking() as ledger:
+        assert import_into(ledger, "forecastbench", sets).counts == {"accepted": 41, "duplicate": 5, "refused": 0}
+
+    def other(content: dict[str, Any]) -> None:
+        content["questions"][1]["question"] = "Snow?"
+        content["questions"][2]["resolution_dates"] = ["2026-03-08"]
+
+    rewrite(sets / QUESTIONS, other)
+    with ticking() as ledger:
+        found = import_into(ledger, "forecastbench", sets)
+        assert found.left_out["other words or another address of a question that an item before it has"] == 1
+        [line] = found.refused
+        assert line.startswith(f"{QUESTIONS}, questions item 3: bad_source resolution_dates: ")
+        assert "question_sets/2026-03-01-human.json, questions item 3, which counts" in line
+        titles = {row[1] for row in table(ledger, "questions", "question", "title")}
+        assert "Will it snow in Oslo in March?" in titles
+
+
 def test_an_answer_without_a_value_annuls(sets: Path) -> None:
     """`NaN`, as Python writes it, is read as no value."""
     edit(sets / ANSWERS, lambda text: text.replace('"resolved_to": 1.0', '"resolved_to": NaN'))
@@ -128,7 +221,7 @@ def test_an_answer_without_a_value_annuls(sets: Path) -> None:
         (OWL, lambda said: said["forecasts"][0].update(forecast="high"), "forecasts item 1: bad_source forecast"),
         (OWL, lambda said: said["forecasts"][0].pop("source"), "missing required field `source`"),
         (OWL, lambda said: said.pop("model"), "missing required field `model`"),
-        (OWL, lambda said: said["forecasts"].append({**said["forecasts"][0], "forecast": 0.1}), "command_id_reused"),
+        (OWL, lambda said: said["forecasts"].append({**said["forecasts"][0], "forecast": 0.1}), "neither counts"),
         (ANSWERS, lambda said: said["resolutions"][0].update(resolved_to=1.5), "out_of_range payouts"),
         (ANSWERS, lambda said: said["resolutions"][0].update(resolution_date="soon"), "bad_instant resolution_date"),
         (QUESTIONS, lambda said: said["questions"][0].update(resolution_dates=[7]), "questions item 1: bad_source"),
