@@ -21,6 +21,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the `map` of the field does not have this value",
         "add the value to the `map`, or leave out such rows with `where`",
     ),
+    "no_command": (
+        "the map makes no command of the row, which fails `where`, `present` or `above` of every command",
+        "correct the row, give the map a command for such rows, or leave out --strict",
+    ),
     "malformed": (
         "the line is not a command: invalid JSON, an unknown type, or a missing, unknown or invalid field",
         "compare it with `forecast-ledger help commands`",

@@ -61,6 +61,7 @@ class _Source(NamedTuple):
     "--map", "map_", type=click.Path(dir_okay=False), help="Read FILE, a CSV or Parquet, by this map in TOML."
 )
 @click.option("--dry-run", is_flag=True, help="Print the outcome of each command, and record nothing.")
+@click.option("--strict", is_flag=True, help="With --map: refuse each row of which the map makes no command.")
 @click.option("--atomic", is_flag=True, help="Record all commands in FILE or, if one is refused, none.")
 @click.option(
     "--refused",
@@ -96,6 +97,7 @@ def append(
     file: IO[bytes],
     map_: str | None,
     dry_run: bool,
+    strict: bool,
     atomic: bool,
     refused_path: Path | None,
     received: str,
@@ -125,9 +127,12 @@ def append(
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     if dry_run and segments is not None:
         fail("--dry-run reads the whole log: leave --segments out", USAGE)
+    if strict and map_ is None:
+        fail("--strict is about the rows of a CSV: name its map with --map", USAGE)
     limits = _limits(claims)
     _configure_logging(verbose=verbose)
-    source = _read(file, map_, received, keep=refused_path is not None, by_block=not (dry_run or atomic or received))
+    by_block = not (dry_run or atomic or received)
+    source = _read(file, map_, received, keep=refused_path is not None, by_block=by_block, strict=strict)
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (
         _refused_kept(refused_path, source, log) as keep,
@@ -257,10 +262,11 @@ def _refused_kept(
         say(f"too long to be written to {path}: line {', '.join(map(str, refused.too_long))}")
 
 
-def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_block: bool) -> _Source:
+def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_block: bool, strict: bool) -> _Source:
     """Read the commands in a file, which is a CSV if there is a map. keep: keep the bytes of each row.
 
     received: the column or field that says when a command was received. by_block: read blocks of commands, if possible.
+    strict: refuse rows of which the map makes no command.
     """
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
     from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
@@ -295,7 +301,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     if by_block and mapping.is_of_forecasts:
         blocks = RowBlocks(mapping, records, keep=keep, unit=unit)
         return _Source(blocks, file, blocks.header, size=size)
-    rows = map_records(mapping, records, keep=keep, recorded_at=received)
+    rows = map_records(mapping, records, keep=keep, recorded_at=received, strict=strict)
     placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
     return _Source(
         placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit) if rows.left_out.rows else ""

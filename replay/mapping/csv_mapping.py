@@ -278,29 +278,42 @@ class MappedCommands(NamedTuple):
     total: int | None = None
 
 
-def read_rows(mapping: CsvMapping, file: IO[bytes], *, keep: bool = False, recorded_at: str = "") -> MappedCommands:
+def read_rows(
+    mapping: CsvMapping, file: IO[bytes], *, keep: bool = False, recorded_at: str = "", strict: bool = False
+) -> MappedCommands:
     """Return the commands of each row, or of each group of rows. keep: their places have the bytes of the rows.
 
-    recorded_at: the column that says when a row was received; places have it.
+    recorded_at: the column that says when a row was received; places have it. strict: a row of which the map makes no
+    command is refused; otherwise it is counted.
     A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
     If the map sorts, or has groups, all rows are read first, and kept in memory.
-    Refuses, first that applies: bad_csv, unmapped_value, out_of_order. Raises Refused, before anything else is read, if
-    the header does not match the map (bad_csv), or the first rows are mostly in falling order (out_of_order).
+    Refuses, first that applies: bad_csv, unmapped_value, no_command, out_of_order. Raises Refused, before anything else
+    is read, if the header does not match the map (bad_csv), or the first rows are mostly in falling order
+    (out_of_order).
     """
-    return map_records(
-        mapping, read_sources(file, mapping.delimiter, mapping.encoding), keep=keep, recorded_at=recorded_at
-    )
+    records = read_sources(file, mapping.delimiter, mapping.encoding)
+    return map_records(mapping, records, keep=keep, recorded_at=recorded_at, strict=strict)
 
 
 def map_records(
-    mapping: CsvMapping, rows: Iterator[SourceRecord], *, keep: bool = False, recorded_at: str = ""
+    mapping: CsvMapping,
+    rows: Iterator[SourceRecord],
+    *,
+    keep: bool = False,
+    recorded_at: str = "",
+    strict: bool = False,
 ) -> MappedCommands:
     """Return what `read_rows` returns, from records of which the first is the header."""
     header, source = read_header(mapping, rows, recorded_at)
     grouped = [(reader, reader.grouped_rows()) for reader in mapping.readers]
     left_out = LeftOut()
     found: Iterable[RowCommands] = read_commands(
-        grouped, header, enumerate(rows, 1), keep=keep, received=_received(mapping, recorded_at), left_out=left_out
+        grouped,
+        header,
+        enumerate(rows, 1),
+        keep=keep,
+        received=_received(mapping, recorded_at),
+        left_out=None if strict else left_out,
     )
     if any(groups is not None for _, groups in grouped):
         found = heapq.merge([*found], _read_groups(grouped), key=attrgetter("line"))
@@ -345,11 +358,11 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
     *,
     keep: bool,
     received: Callable[[CsvRow], int | Refused | None],
-    left_out: LeftOut,
+    left_out: LeftOut | None,
 ) -> Iterator[RowCommands]:
     """Return the commands of each row; rows of groups are collected. rows: each with its number, from 1.
 
-    left_out: counts the rows that no reader applies to.
+    left_out: counts the rows that no reader applies to; None if they are refused.
     """
     for number, (line, cells, source) in rows:
         records = ((line, source),) if keep else ()
@@ -376,7 +389,10 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
                 groups.add(line, row, records, time)
                 is_grouped = True
         if not found and not is_grouped:
-            left_out.add(line)
+            if left_out is None:
+                found.append((InputPlace(line, records=records), Refused("no_command")))
+            else:
+                left_out.add(line)
         if found:
             yield RowCommands(line, found)
 

@@ -169,3 +169,52 @@ def test_a_folder_that_lost_its_manifest_is_refused(tmp_path: Path, more: list[s
     (tmp_path / "empty").mkdir()
     for place in ("empty", "none/"):
         assert run("append", f"{tmp_path}/{place}", str(file), *more).exit_code == FINE
+
+
+STRICT = '[[command]]\ntype = "close_question"\nid = "{n}"\npresent = ["a"]\n[command.fields]\nat = "2026-03-02T00:00:00Z"\nquestion = "{a}"\n'
+ROWS = b"n,a\n1,rain\n2,\n3,\n4,snow\n"
+
+
+def strict(folder: Path, *options: str) -> tuple[int, list[str], str]:
+    """Two of four rows make a command: the exit code, the lines on stderr, and stdout."""
+    (folder / "map.toml").write_text(STRICT)
+    (folder / "rows.csv").write_bytes(ROWS)
+    log, rows, map_ = str(folder / "log.db"), str(folder / "rows.csv"), str(folder / "map.toml")
+    if not (folder / "log.db").exists():
+        run("append", log, "-", given=opened("o", question="rain") + opened("p", question="snow"))
+    done = run("append", log, rows, "--map", map_, *options)
+    return done.exit_code, done.stderr.splitlines(), done.stdout
+
+
+def test_with_strict_a_row_of_which_the_map_makes_no_command_is_refused(tmp_path: Path) -> None:
+    """It is a refusal like others: named, counted, kept in the file of refusals, and the other rows are recorded."""
+    code, told, shown = strict(tmp_path, "--strict", "--refused", str(tmp_path / "rest.csv"))
+    assert (code, [line.split(":")[:2] for line in told[:2]]) == (
+        FINDINGS,
+        [["line 3", " no_command"], ["line 4", " no_command"]],
+    )
+    assert shown.splitlines()[1].split()[:3] == ["2", "0", "2"]
+    assert (tmp_path / "rest.csv").read_bytes() == b"n,a\n2,\n3,\n"
+
+
+def test_with_strict_and_atomic_nothing_is_recorded(tmp_path: Path) -> None:
+    """Then the two good rows are refused for the two others, and go in without them."""
+    code, _, shown = strict(tmp_path, "--strict", "--atomic")
+    assert (code, shown.splitlines()[1].split()[:3]) == (FINDINGS, ["0", "0", "4"])
+    code, _, shown = strict(tmp_path)
+    assert (code, shown.splitlines()[1].split()[:3]) == (FINE, ["2", "0", "0"])
+
+
+def test_a_dry_run_tells_of_rows_without_a_command(tmp_path: Path) -> None:
+    """It counts them as the run does, and with --strict lists them."""
+    code, told, shown = strict(tmp_path, "--dry-run")
+    assert (code, len(shown.splitlines())) == (FINE, 3)
+    assert any(line.startswith("the map makes no command of 2 rows") and line.endswith(": line 3, 4") for line in told)
+    code, told, shown = strict(tmp_path, "--dry-run", "--strict")
+    assert (code, shown.count("no_command"), "2 accepted, 0 duplicate, 2 refused" in told) == (FINDINGS, 2, True)
+
+
+def test_strict_is_of_a_map(tmp_path: Path) -> None:
+    """Every line of JSON is a command or refused, so that the option would change nothing."""
+    done = run("append", str(tmp_path / "log.db"), "-", "--strict", given=opened("o", question="rain"))
+    assert (done.exit_code, "name its map with --map" in done.stderr) == (USAGE, True)
