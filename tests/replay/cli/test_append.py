@@ -171,7 +171,8 @@ def test_a_folder_that_lost_its_manifest_is_refused(tmp_path: Path, more: list[s
         assert run("append", f"{tmp_path}/{place}", str(file), *more).exit_code == FINE
 
 
-STRICT = '[[command]]\ntype = "close_question"\nid = "{n}"\npresent = ["a"]\n[command.fields]\nat = "2026-03-02T00:00:00Z"\nquestion = "{a}"\n'
+STRICT = '[[command]]\ntype = "close_question"\nid = "{n}"\npresent = ["a"]\n'
+STRICT += '[command.fields]\nat = "2026-03-02T00:00:00Z"\nquestion = "{a}"\n'
 ROWS = b"n,a\n1,rain\n2,\n3,\n4,snow\n"
 
 
