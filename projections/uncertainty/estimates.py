@@ -116,3 +116,30 @@ def studentised(moved: Near, first: int, deviations: list[Floats]) -> tuple[Floa
     off = 2 * moved.guard.max(initial=0) + 2 * np.abs(moved.value).max(initial=0) * _ROUNDING
     low, high = deviations
     return (difference - off) * ((1 - _SLACK) / high), (difference + off) * ((1 + _SLACK) / low)
+
+
+def square_shares(near: Near, units: int) -> tuple[Int64Array, BoolArray]:
+    """Divide units in proportion to the squares of numbers above 0, by largest remainder, in each column.
+
+    Returns the parts, shape (p, b), and in which columns they are certain, shape (b,).
+
+    >>> near = Near(np.array([[1.0, 1.0], [2.0, 1.0], [-1.0, -1.0]]), np.full((3, 1), 2.0**-40))
+    >>> [array.tolist() for array in square_shares(near, 11)]  # half of 11 has a tie
+    [[[2, 6], [9, 5], [0, 0]], [True, False]]
+    """
+    low, high = (np.maximum(ends, 0) for ends in (near.low, near.high))
+    squares, off = low * low, high * high - low * low
+    total = squares.sum(axis=0)
+    over = np.where(total == 0, 1, total)
+    quotas, further = squares / over * units, (off + squares / over * off.sum(axis=0)) / over * units
+    guard = further * _WIDER + (quotas + 1) * ((len(squares) + 8) * _ROUNDING)
+    whole = np.floor(quotas)
+    rest, left = quotas - whole, (units - whole.sum(axis=0)).astype(np.int64)
+    order = np.argsort(-rest, axis=0, kind="stable")
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.broadcast_to(np.arange(len(order))[:, None], order.shape), axis=0)
+    last, first = (np.where((place < left) == taken, rest, edge) for taken, edge in ((True, 1), (False, 0)))
+    apart = last.min(axis=0, initial=1) - first.max(axis=0, initial=0) > 2 * guard.max(axis=0, initial=0)
+    sure = (high == 0) | ((low > 0) & (rest > guard) & (rest < 1 - guard))
+    certain: BoolArray = sure.all(axis=0) & apart & (total > 0)
+    return (whole + (place < left)).astype(np.int64), certain

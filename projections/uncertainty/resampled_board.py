@@ -22,6 +22,7 @@ from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.uncertainty.draws import multiplicities
+from forecast_ledger.projections.uncertainty.estimates import square_shares
 from forecast_ledger.projections.uncertainty.fixed import PLACES
 from forecast_ledger.projections.uncertainty.order_statistics import Drawn
 from forecast_ledger.projections.uncertainty.replicates import (
@@ -77,13 +78,14 @@ def resample(
     able = np.zeros(len(board), bool)
     if TAKES[rules.take].between is not None and (by_take or contest.opened.pool):
         able[paid] = contest.opened.pool > 0
-        for number, takes in enumerate(_takes(rules, totals, coverages_of(rows, draws))):
+        prize[paid], certain = _certain_prizes(contest, totals.take(alike[paid]))
+        for number, takes in _takes(rules, totals, coverages_of(rows, draws), np.flatnonzero(~certain)):
             for own in takes:
                 with suppress(InDoubt):
                     if by_take:
                         rank[ranked, number] = _ranked([own.ranking[name] for name in alike[ranked].tolist()])
                     if contest.opened.pool:
-                        prize[paid, number] = divide(contest, [own.paying[name] for name in alike[paid].tolist()])[1]
+                        prize[paid, number] = divide(contest, own.paying(alike[paid].tolist()))[1]
                     break
     return ResampledBoard(totals.take(alike).at(which), alike, rank[:, which], prize[:, which], able)
 
@@ -178,42 +180,65 @@ def _ranked(numbers: Sequence[Number]) -> list[int]:
     return found
 
 
-class _Takes(NamedTuple):
-    """The takes of one replicate, of those whose scores differ. ranking: to be compared. paying: in proportion to them.
+def _certain_prizes(contest: Contest, totals: Totals) -> tuple[Int64Array, BoolArray]:
+    """Return prizes, 1e-6, and in which replicates they are certain: of squares, if there is no least prize."""
+    rules, unit = contest.opened.rules, contest.opened.payable_unit
+    if rules.take != "positive_square" or rules.rank_by == "take" or rules.least_prize_micros:
+        return np.zeros(totals.defined.shape, np.int64), np.zeros(totals.defined.shape[1], bool)
+    counts, certain = square_shares(totals.fixed.near(), contest.opened.pool // unit)
+    return counts * unit, certain
 
-    Either both are bounds, or both are exact.
+
+class _Takes(NamedTuple):
+    """The takes of one replicate, of those whose scores differ: bounds, or exact.
+
+    ranking: to be compared. paying: returns numbers in proportion to those of some, 0 below 1e-60 of their largest.
     """
 
     ranking: list[Number]
-    paying: list[Number]
+    paying: Callable[[list[int]], list[Number]]
 
 
-def _takes(rules: RuleSet, totals: Totals, coverages: Totals) -> Iterator[Iterator[_Takes]]:
-    """Yield, for each replicate, bounds of the takes, and then the exact takes."""
-    columns = zip(*(each.T.tolist() for each in (*totals.fixed, *coverages.fixed)), strict=True)
-    for number, column in enumerate(columns):
+def _takes(
+    rules: RuleSet, totals: Totals, coverages: Totals, replicates: Int64Array
+) -> Iterator[tuple[int, Iterator[_Takes]]]:
+    """Yield, for each of some replicates, its number, and bounds of the takes, and then the exact takes."""
+    columns = zip(*(each[:, replicates].T.tolist() for each in (*totals.fixed, *coverages.fixed)), strict=True)
+    for number, column in zip(replicates.tolist(), columns, strict=True):
         pairs = [((total, total + width), (own, own + wide)) for total, width, own, wide in zip(*column, strict=True)]
-        yield _in_turn(rules, pairs, partial(_exact_takes, rules, totals, coverages, number))
+        yield number, _in_turn(rules, pairs, partial(_exact_takes, rules, totals, coverages, number))
 
 
 def _in_turn(rules: RuleSet, pairs: list[tuple[Pair, Pair]], exact: Callable[[], _Takes]) -> Iterator[_Takes]:
     between = TAKES[rules.take].between
     if between is not None:
-        bounds, small = _integers([between(*pair, POINTS << PLACES) for pair in pairs])
-        ranking: list[Number] = [high and Between(low, high, name) for name, (low, high) in enumerate(bounds)]
-        yield _Takes(ranking, [0 if name in small else each for name, each in enumerate(ranking)])
+        found = [between(*pair, POINTS << PLACES) for pair in pairs]
+        ranking = [high and Between(low, high, name) for name, (low, high) in enumerate(_integers(found))]
+        yield _Takes(ranking, lambda names: _without(_small(found, names), ranking, names))
     yield exact()
 
 
-def _integers(pairs: Sequence[Any]) -> tuple[list[Pair], set[int]]:
-    """Return bounds as integers in proportion to them, and those that are below 1e-60 of the largest."""
+def _integers(pairs: Sequence[Any]) -> list[Pair]:
+    """Return bounds as integers in proportion to them."""
     lows = [low.adjusted() for low, _ in pairs if isinstance(low, Decimal) and low]
     if not lows:
-        return [(int(low), int(high)) for low, high in pairs], set()
+        return [(int(low), int(high)) for low, high in pairs]
     scale, bounds = _DIGITS - min(lows), []
     for low, high in ((int(each.scaleb(scale, WIDE)) for each in pair) for pair in pairs):
         bounds.append((max(low - (low >> _CUT) - 1, 0), high and high + (high >> _CUT) + 1))
-    return bounds, {name for name, (_, high) in enumerate(pairs) if high.adjusted() <= max(lows) - 60}
+    return bounds
+
+
+def _without(small: set[int], takes: list[Number], names: list[int]) -> list[Number]:
+    return [0 if name in small else takes[name] for name in names]
+
+
+def _small(pairs: Sequence[Any], names: list[int]) -> set[int]:
+    """Return which takes of some are below 1e-60 of their largest."""
+    if not any(isinstance(pairs[name][0], Decimal) for name in names):
+        return set()
+    largest = max(pairs[name][0].adjusted() for name in names)
+    return {name for name in names if pairs[name][1].adjusted() <= largest - 60}
 
 
 def _exact_takes(rules: RuleSet, totals: Totals, coverages: Totals, number: int) -> _Takes:
@@ -222,4 +247,4 @@ def _exact_takes(rules: RuleSet, totals: Totals, coverages: Totals, number: int)
     for name in range(len(totals.defined)):
         [total], [covered] = totals.exact(name, at), coverages.exact(name, at)
         takes.append(worth(Fraction(total, POINTS), Fraction(covered, POINTS)) if worth else ZERO)
-    return _Takes(takes, [*magnitudes_to_integers(takes)])
+    return _Takes(takes, lambda names: [*magnitudes_to_integers([takes[name] for name in names])])

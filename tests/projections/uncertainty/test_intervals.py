@@ -54,6 +54,7 @@ REPLICATES, LEVEL = 39, 900_000  # the 2nd and the 38th order statistics: (39 + 
 BRIER: dict[str, Any] = {"kernel": "brier", "period": "covered", "least_probability_ppm": 0}
 RULES: dict[str, RuleSet] = {
     "sum": PRESETS["baseline"],
+    "shares": PRESETS["peer-2024-03"],
     "squares": structs.replace(PRESETS["peer-2024-03"], rank_by="take"),
     "least prize": structs.replace(PRESETS["peer-2024-03"], least_prize_micros=20 * 10**6),
     "powers": PRESETS["relative-2022-04"],
@@ -71,6 +72,7 @@ RULES: dict[str, RuleSet] = {
 
 
 WEIGHTS = {"plain": ("1", "1", "2", "0"), "thirds": ("0.333333", "0.333333", "1"), "tiny": ("0.000001",)}
+SEEDS = {("powers", "far apart"): (3,)}  # who may not win a prize has e^417 times the take of the others
 WEIGHTS["far apart"] = ("0.000001", "0.333333", "1", "1000")
 
 
@@ -198,7 +200,7 @@ def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
 
     Nothing is rounded but what is printed, so that ranks and prizes are those of exact totals.
     """
-    for seed in range(times(4)):
+    for seed in {*range(times(4)), *SEEDS.get((name, weights), ())}:
         commands = season(RULES[name], seed, weights)
         recorded = oracle.history(*commands)
         projections = Projections(oracle.facts_in(recorded))

@@ -216,7 +216,7 @@ def test_weights_with_many_digits_leave_room_for_large_scores() -> None:
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_what_bounds_leave_open_is_computed_exactly(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With floats that err by a thousandth of themselves, and one guard digit, tables have the same digits."""
-    for name, number in (("mean", 1), ("squares", 2), ("powers", 3), ("per_coverage", 1)):
+    for name, number in (("mean", 1), ("squares", 2), ("shares", 2), ("powers", 3), ("per_coverage", 1)):
         facts = oracle.facts_in(oracle.history(*told(name, number, weights)))
         certain = [Projections(facts).table(table).digest() for table in TABLES]
         with monkeypatch.context() as patched:
