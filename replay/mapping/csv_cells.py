@@ -63,7 +63,8 @@ class FieldValue(NamedTuple):
 def field_value(description: Any, field: str, usual: CellFormat, needed: Collection[str] = frozenset()) -> FieldValue:
     """Return how to compute a field from a row, by its description in a map. usual: the map's formats of instants.
 
-    needed: the parts without which an object of this field is none; if all of them are empty, it is left out.
+    needed: the parts without which an object of this field is none; if all of them are empty, it is left out. Another
+    part that is a list without items is left out.
     Refuses: bad_map.
     """
     if isinstance(description, dict) and "from" in description:
@@ -87,6 +88,16 @@ def field_value(description: Any, field: str, usual: CellFormat, needed: Collect
     if constant is not description and is_instant(field):
         constant = instant_reader(_instants(CellFormat(""), usual, ""), field)(constant)
     return FieldValue((), lambda _: constant)
+
+
+def or_left_out(value: FieldValue) -> FieldValue:
+    """Return a field that may be left out, and is if it has no items: a cell such as `[]` is empty."""
+
+    def read(row: CsvRow) -> Any:
+        found = value.read(row)
+        return None if found in ([], {}) else found
+
+    return value._replace(read=read)
 
 
 def parse_template(text: str, field: str) -> FieldValue:
@@ -153,6 +164,7 @@ def _or_empty(value: Any) -> Any:
 
 
 def _object_value(parts: dict[str, FieldValue], needed: Collection[str]) -> FieldValue:
+    parts = {key: part if key in needed else or_left_out(part) for key, part in parts.items()}
     columns = tuple(column for part in parts.values() for column in part.columns)
     asked = [parts[key] for key in needed if key in parts]
 
@@ -200,7 +212,7 @@ def _named(items: FieldValue, cell: CellFormat, field: str, usual: CellFormat) -
 
     def read(row: CsvRow) -> dict[str, Any] | None:
         found = items.read(row)
-        if found is None:
+        if found is None or found == []:
             return None
         return with_names(found, names.read(row), field, " ".join(row[column] for column in items.columns))
 

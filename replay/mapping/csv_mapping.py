@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import attrgetter
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple, get_args
+from typing import IO, Any, NamedTuple, get_args, get_origin
 
 import msgspec
 from msgspec import Struct, structs
@@ -24,6 +24,7 @@ from forecast_ledger.replay.mapping.csv_cells import (
     FieldValue,
     field_value,
     number_of,
+    or_left_out,
     parse_template,
 )
 from forecast_ledger.replay.mapping.csv_conditions import CellCondition, cell_test
@@ -86,17 +87,16 @@ class CommandReader:
             )
         self.type, self._kind = description.type, COMMAND_TYPES[description.type]
         _check_fields(description, f"{path}.fields", self._kind)
-        fields = {field.name: field.type for field in structs.fields(self._kind)}
+        fields = {field.name: field for field in structs.fields(self._kind)}
         long = [name for name, part in description.fields.items() if description.group and _is_long(part)]
         if bool(description.group) != (len(long) == 1):
             raise Refused("bad_map", f"{path}.group", None, "a group needs one field that has `level` and `value`")
         self._values: dict[str, FieldValue] = {"id": parse_template(description.id, "id")}
-        self._values |= {
-            field: field_value(part, field, usual, _needed_parts(fields[field]))
-            for field, part in description.fields.items()
-            if field not in long
-        }
-        self._long = LongField(description.fields[long[0]], long[0], fields[long[0]], usual) if long else None
+        for name, part in description.fields.items():
+            if name not in long:
+                value = field_value(part, name, usual, _needed_parts(fields[name].type))
+                self._values[name] = or_left_out(value) if _is_optional_list(fields[name]) else value
+        self._long = LongField(description.fields[long[0]], long[0], fields[long[0]].type, usual) if long else None
         self._group = description.group
         self._where = {
             column: cell_test(asked, column, f"{path}.where.{column}") for column, asked in description.where.items()
@@ -432,6 +432,11 @@ def _needed_parts(kind: Any) -> set[str]:
     """Return the parts that an object must have, if a field of this type takes one."""
     found = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Struct)]
     return {part.name for each in found for part in structs.fields(each) if part.required}
+
+
+def _is_optional_list(field: structs.FieldInfo) -> bool:
+    """Return whether a field may be left out, and takes a list or values by name."""
+    return not field.required and bool({get_origin(each) for each in get_args(field.type)} & {tuple, dict})
 
 
 def _is_long(part: Any) -> bool:
