@@ -61,14 +61,14 @@ class _Season(NamedTuple):
     """The scores of a contest as matrices; its questions in the order in which they were settled.
 
     score: weight x score, 1e-15, the better the larger, shape (p, q); floats near it, 0 without one. exact: returns the
-    scores of one participant, by question. answered: shape (p, q). weight: shape (q,), in `unit` x 1e-6. units: the
-    questions in the order of their units; begins: of each unit among them. times, flips: shape (u, b). span: of the
-    difference of two scores x weight on each question, 1e-15; None without bounds.
+    scores of one participant as numerators, by question, over one denominator. answered: shape (p, q). weight: shape
+    (q,), in `unit` x 1e-6. units: the questions in the order of their units; begins: of each unit among them. times,
+    flips: shape (u, b). span: of the difference of two scores x weight on each question, 1e-15; None without bounds.
     """
 
     rules: RuleSet
     score: Floats
-    exact: Callable[[int], dict[int, Fraction]]
+    exact: Callable[[int], tuple[NDArray[np.object_], int]]
     answered: BoolArray
     weight: Int64Array
     unit: int
@@ -99,27 +99,23 @@ class _Apart:
         """both: on which questions both have a score."""
         self._season, self._first, self._second, self._both = season, first, second, both
 
-    def sign(self, question: int) -> int:
-        """Return the sign of the difference on a question."""
-        one, other = (self._season.exact(who)[question] for who in (self._first, self._second))
-        return (one > other) - (one < other)
-
     @cached_property
-    def differences(self) -> dict[int, Fraction]:
-        """The differences by question, in the order in which questions were settled."""
-        one, other = self._season.exact(self._first), self._season.exact(self._second)
-        return {question: one[question] - other[question] for question in np.flatnonzero(self._both).tolist()}
+    def _differences(self) -> tuple[NDArray[np.object_], int]:
+        """The differences by question, 0 where one has no score, as numerators, and their denominator."""
+        (one, under), (other, below) = self._season.exact(self._first), self._season.exact(self._second)
+        common = lcm(under, below)
+        return (one * (common // under) - other * (common // below)) * self._both, common
+
+    def signs(self, questions: Int64Array) -> Int64Array:
+        """Return the signs of the differences on some questions."""
+        differences = self._differences[0][questions]
+        return (differences > 0).astype(np.int64) - (differences < 0)
 
     @cached_property
     def by_unit(self) -> _Common:
         """The differences by unit."""
-        sizes = np.diff(self._season.begins, append=len(self._season.units))
-        unit = np.empty_like(self._season.units)
-        unit[self._season.units] = np.repeat(np.arange(len(sizes)), sizes)
-        common = lcm(*(each.denominator for each in self.differences.values()))
-        sums = np.zeros(len(sizes), object)
-        for question, each in self.differences.items():
-            sums[unit[question]] += each.numerator * (common // each.denominator)
+        differences, common = self._differences
+        sums = np.add.reduceat(differences[self._season.units], self._season.begins)
         apart = np.flatnonzero(sums)
         return _Common(apart, sums[apart], common)
 
@@ -130,11 +126,12 @@ class _Apart:
 
     def surprises(self) -> Fraction:
         """Return what `estimates.surprises` returns."""
-        total, squares = Fraction(0), Fraction(0)
-        for known, each in enumerate(self.differences.values()):
-            squares += (each - Fraction(total, max(known, 1))) ** 2
+        differences, common = self._differences
+        total, squares = 0, Fraction(0)
+        for known, each in enumerate(differences[self._both].tolist()):
+            squares += Fraction(each * max(known, 1) - total, max(known, 1)) ** 2
             total += each
-        return squares
+        return Fraction(squares, common**2)
 
 
 def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> list[Pair]:
@@ -209,9 +206,12 @@ def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: I
     )
 
 
-def _exact_scores(points: Weighted, row: Int64Array, participant: int) -> dict[int, Fraction]:
+def _exact_scores(points: Weighted, row: Int64Array, participant: int) -> tuple[NDArray[np.object_], int]:
     columns = np.flatnonzero(row[participant] >= 0)
-    return dict(zip(columns.tolist(), points.exact(row[participant, columns]), strict=True))
+    exact, scores = points.exact(row[participant, columns]), np.zeros(row.shape[1], object)
+    common = lcm(*(score.denominator for score in exact))
+    scores[columns] = [score.numerator * (common // score.denominator) for score in exact]
+    return scores, common
 
 
 def _spans(rules: RuleSet, scored: ContestScores, counted: Int64Array) -> list[Fraction] | None:
@@ -283,8 +283,9 @@ def _won_and_lost(
 ) -> tuple[list[int], list[int]]:
     """Return on how many questions the first and the second has the better score."""
     sign, doubtful = signs_of(difference, size)
-    for row, question in np.argwhere(doubtful & both).tolist():
-        sign[row, question] = apart[row].sign(question)
+    doubtful &= both
+    for row in np.flatnonzero(doubtful.any(axis=1)).tolist():
+        sign[row, doubtful[row]] = apart[row].signs(np.flatnonzero(doubtful[row]))
     return (sign > 0).sum(axis=1).tolist(), (sign < 0).sum(axis=1).tolist()
 
 
