@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY, WRITTEN_NUMBER, is_instant
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, are_rfc_3339, instant_reader
 from forecast_ledger.replay.mapping.csv_lists import read_json, split_list, with_names
+from forecast_ledger.replay.mapping.csv_patterns import read_pattern, whole_match
 
 CsvRow = Mapping[str, str]
 CsvTable = Mapping[str, Sequence[str]]  # the cells of several rows, by column
@@ -29,14 +30,15 @@ _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
 class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
     """The description of a value in a map, where a template alone is not enough.
 
-    source: a template. map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or
-    "1234.5%". instant: a format of strptime. offset: the UTC offset of instants without one; zone: the time zone of the
-    clock that shows them. end_of_day: a date stands for the end of its day. split: the separator of the items of a
-    list. json: the cell is JSON. names: the keys of the items, in their order, or the template of a cell with their
-    list.
+    source: a template. matches: a pattern of the whole text, whose group, if it has one, is read in place of the text.
+    map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or "1234.5%". instant: a
+    format of strptime. offset: the UTC offset of instants without one; zone: the time zone of the clock that shows
+    them. end_of_day: a date stands for the end of its day. split: the separator of the items of a list. json: the cell
+    is JSON. names: the keys of the items, in their order, or the template of a cell with their list.
     """
 
     source: str
+    matches: str = ""
     map: dict[str, Any] | None = None
     number: str = ""
     instant: str = ""
@@ -128,7 +130,7 @@ def parse_template(text: str, field: str) -> FieldValue:
 
 def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
     text = parse_template(cell.source, field)
-    read_text = _reader(cell, field, usual)
+    read_text = _matching(cell, field, _reader(cell, field, usual))
     columns = text.columns
     asked = [column for column in columns if column != ROW_NUMBER] or columns
 
@@ -193,6 +195,24 @@ def _reader(cell: CellFormat, field: str, usual: CellFormat) -> Callable[[str], 
     if cell.instant or cell.offset or cell.zone or cell.end_of_day or is_instant(field):
         return instant_reader(_instants(cell, usual, cell.instant or usual.instant), field)
     return number
+
+
+def _matching(cell: CellFormat, field: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the function that reads what a pattern takes of a text. Refuses: bad_map; the function also bad_csv."""
+    if not cell.matches:
+        return read
+    pattern = read_pattern(cell.matches, f"{field}.matches")
+    if pattern.groups > 1:
+        raise Refused("bad_map", f"{field}.matches", cell.matches, "it has several groups; write the others as (?:")
+
+    def read_match(text: str) -> Any:
+        match = whole_match(pattern, text, field)
+        if match is None or not match[pattern.groups]:
+            remedy = "correct the cell, or the field's `matches` in the map, or leave out such rows with `where`"
+            raise Refused("bad_csv", field, text, "the text is not as the field's `matches` asks", remedy=remedy)
+        return read(match[pattern.groups])
+
+    return read_match
 
 
 def _instants(cell: CellFormat, usual: CellFormat, form: str) -> InstantFormat:

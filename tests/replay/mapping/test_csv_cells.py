@@ -75,3 +75,37 @@ def test_values_by_name_without_items_are_left_out(names: str, options: str) -> 
     assert read(FORECAST.replace("NAMES", names), table) == [
         SubmitForecast(id="a ada", at=at, question="a", participant="ada", probability="0.8")
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "cell", "expected"),
+    [
+        (r"{from = '{a}', matches = '(Q\d+) .*'}", "Q08 - Will it rain?", "Q08"),
+        (r"{from = '{a}', matches = '.*\((\w+)\)'}", "Will it (really) rain? (oslo)", "oslo"),
+        (r"{from = 'no {a}', matches = '(?:no )?(Q\d+)'}", "Q08", "Q08"),
+        (r"{from = '{a}', matches = 'Q\d+'}", "Q08", "Q08"),
+        (r"{from = '{a}', matches = '(\d+).*', map = {7 = 'rain'}}", "7: rain", "rain"),
+        (r"{from = '{a}', matches = 'p = (.+)', number = '1.234,5%'}", "p = 12,5%", "12.5e-2"),
+        (r"{from = '{a}', matches = '\w+: (.*)', split = ';'}", "odds: 1; 2", ["1", "2"]),
+        (r"{from = '{a}', matches = '(Q\d+)'}", "", None),
+    ],
+)
+def test_a_field_is_the_part_of_a_cell_that_a_pattern_takes(said: str, cell: str, expected: Any) -> None:
+    """The whole cell matches; its group, if there is one, is then read as a cell of this text would be."""
+    assert made(said, a=cell) == expected
+
+
+@pytest.mark.parametrize("cell", ["08 - Will it rain?", "Will Q08 rain?", "Q08", " - ", "Q08 " + "x" * 997])
+def test_a_cell_that_a_pattern_does_not_match_is_refused(cell: str) -> None:
+    """The pattern is anchored, a group must have a text, and a cell has at most 1,000 characters."""
+    with pytest.raises(Refused) as refused:
+        made(r"{from = '{a}', matches = '(Q\d+)? .*'}", a=cell)
+    assert (refused.value.code, refused.value.field, refused.value.value) == ("bad_csv", "x", cell)
+
+
+@pytest.mark.parametrize("pattern", ["(a)(b)", "(", "(a+)+", r"(a)\1"])
+def test_a_pattern_of_a_field_that_says_nothing_clear_is_a_fault_of_the_map(pattern: str) -> None:
+    """One group says which part it takes; the limits are those of `where`."""
+    with pytest.raises(Refused) as refused:
+        field_value({"from": "{a}", "matches": pattern}, "x", CellFormat(""))
+    assert (refused.value.code, refused.value.field) == ("bad_map", "x.matches")
