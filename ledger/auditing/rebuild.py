@@ -183,6 +183,22 @@ def _reschedule_question(event: events.QuestionRescheduled, _: State, __: TextLo
     )
 
 
+def _amend_question(event: events.QuestionAmended, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    yield from exact_reading(
+        commands.AmendQuestion(
+            at=instant_text(event.at),
+            question=event.question,
+            title=event.title,
+            tags=event.tags,
+            url=event.url,
+            source=event.source,
+            contest=event.contest or None,
+            weight=None if event.weight is None else in_units(event.weight, WEIGHT),
+            reason=event.reason,
+        )
+    )
+
+
 def _change_outcomes(event: events.OutcomesChanged, _: State, __: TextLookup) -> Iterator[CommandReading]:
     command = commands.ChangeOutcomes(
         at=instant_text(event.at),
@@ -324,6 +340,7 @@ REBUILDERS: dict[type, Rebuilder] = {
     events.ForecastMade: _submit_forecast,
     events.ForecastWithdrawn: _withdraw_forecast,
     events.QuestionClosed: _close_question,
+    events.QuestionAmended: _amend_question,
     events.QuestionRescheduled: _reschedule_question,
     events.OutcomesChanged: _change_outcomes,
     events.QuestionResolved: _resolve_question,

@@ -124,6 +124,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "use opens_at < reveals_at <= closes_at, within 100 years; spot_at between them; known_at, quoted_at up to at",
     ),
     "contest_finalized": ("the contest is finalized", "use another contest"),
+    "question_not_in_contest": ("the question is not in the contest", "add it to the contest"),
     "question_in_contest": ("the question is already in the contest", "no action is needed"),
     "unscorable_question": (
         "the contest's rule set cannot score this question",

@@ -7,20 +7,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.deciding import accounts, contests, decisions, outcomes, questions, restatements, schedules
+from forecast_ledger.ledger.deciding import (
+    accounts,
+    amendments,
+    contests,
+    decisions,
+    outcomes,
+    questions,
+    restatements,
+    schedules,
+)
 from forecast_ledger.ledger.deciding.stamps import stamped
 from forecast_ledger.ledger.deciding.state import Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 
-_ROOMS = (
-    questions,
-    restatements,
-    schedules,
-    outcomes,
-    contests,
-    accounts,
-    decisions,
-)  # each has a table DECIDE and a table EVOLVE
+_ROOMS = (  # each has a table DECIDE and a table EVOLVE
+    questions, amendments, restatements, schedules, outcomes, contests, accounts, decisions
+)  # fmt: skip
 _DECIDE: dict[type, Decide] = {kind: decide for room in _ROOMS for kind, decide in room.DECIDE.items()}
 # The events that follow from an event for the positions on its question, in the same transaction.
 _FOLLOWS: dict[type, Callable[[Any, State], Iterator[events.AnyEvent]]] = {

@@ -593,8 +593,16 @@ _NORMAL_BY_NAME: dict[str, _Convert] = {
     "call": _normal_call,
     **dict.fromkeys(["add", "remove", "tags"], _or_none(_array(_id))),
     **dict.fromkeys(["url", "source"], _or_none(values.check_text)),
+    "amend_question.tags": _array(_id),  # an empty one takes away what is there
+    **dict.fromkeys(["amend_question.url", "amend_question.source"], values.check_text),
 }
+
+
+def _normal_of(tag: Any, name: str, convert: _Convert) -> _Convert:
+    return _NORMAL_BY_NAME.get(f"{tag}.{name}") or _NORMAL_BY_NAME.get(name, convert)
+
+
 _NORMAL_FIELDS = {
-    kind: (tag, [(name, _NORMAL_BY_NAME.get(name, convert), optional) for name, convert, optional in fields])
+    kind: (tag, [(name, _normal_of(tag, name, convert), optional) for name, convert, optional in fields])
     for kind, (tag, fields, _) in _FIELDS.items()
 }

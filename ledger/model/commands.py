@@ -183,6 +183,23 @@ class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
     question: Id
 
 
+class AmendQuestion(Command, frozen=True, kw_only=True, tag="amend_question"):
+    """Describes a question anew, or gives it another weight in a contest that is not finalized, at any time.
+
+    Give one or more of title, tags, url and source, or contest and weight, or both. Scores do not change; with another
+    weight, the boards of that contest do.
+    """
+
+    question: Id
+    title: Text | None = None
+    tags: tuple[Id, ...] | None = None
+    url: Text | None = None
+    source: Text | None = None
+    contest: Id | None = None
+    weight: Weight | None = None
+    reason: Text = ""
+
+
 class RescheduleQuestion(Command, frozen=True, kw_only=True, tag="reschedule_question"):
     """Gives a question that is not resolved other times. Give one or more of opens_at, closes_at, reveals_at.
 
@@ -396,10 +413,10 @@ class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
 
 
 AnyCommand = (
-    OpenQuestion | SubmitForecast | WithdrawForecast | RestateForecasts | CloseQuestion | RescheduleQuestion
-    | ChangeOutcomes | ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution | OpenContest | AddQuestion
-    | EnrolParticipant | ExcludeParticipant | FinalizeContest | PayPrizes | QuotePrices | RecordDecision
-    | RecordFailedCall | DepositCash | WithdrawCash
+    OpenQuestion | SubmitForecast | WithdrawForecast | RestateForecasts | CloseQuestion | AmendQuestion
+    | RescheduleQuestion | ChangeOutcomes | ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution
+    | OpenContest | AddQuestion | EnrolParticipant | ExcludeParticipant | FinalizeContest | PayPrizes | QuotePrices
+    | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash
 )  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _kinds = json.Decoder(_Kind)

@@ -88,6 +88,19 @@ class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1")
     question: str
 
 
+class QuestionAmended(Event, frozen=True, kw_only=True, tag="question_amended.v1"):
+    """Describes a question anew, or gives it another weight in a contest; what is null stays."""
+
+    question: str
+    title: str | None = None
+    tags: tuple[str, ...] | None = None
+    url: str | None = None
+    source: str | None = None
+    contest: str = ""
+    weight: int | None = None
+    reason: str = ""
+
+
 class QuestionRescheduled(Event, frozen=True, kw_only=True, tag="question_rescheduled.v1"):
     """Gives a question other times; those that are null stay. A new close also ends an early close."""
 
@@ -419,10 +432,10 @@ class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settleme
 
 
 AnyEvent = (
-    QuestionOpened | ForecastMade | ForecastWithdrawn | ForecastsRetracted | QuestionClosed | QuestionRescheduled
-    | OutcomesChanged | QuestionResolved | QuestionAnnulled | ResolutionRevoked | ContestOpened | QuestionAdded
-    | ParticipantEnrolled | ParticipantExcluded | ContestFinalized | PrizePaid | PricesQuoted | CashGranted
-    | CashDeposited | CashWithdrawn | TextKept
+    QuestionOpened | ForecastMade | ForecastWithdrawn | ForecastsRetracted | QuestionClosed | QuestionAmended
+    | QuestionRescheduled | OutcomesChanged | QuestionResolved | QuestionAnnulled | ResolutionRevoked | ContestOpened
+    | QuestionAdded | ParticipantEnrolled | ParticipantExcluded | ContestFinalized | PrizePaid | PricesQuoted
+    | CashGranted | CashDeposited | CashWithdrawn | TextKept
     | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused
     | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed
 )  # fmt: skip

@@ -11,7 +11,13 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.projections.boards.totals import may_take_reference_label
 
 FORECASTS = (events.ForecastMade, events.ForecastWithdrawn, events.ForecastsRetracted)
-CHANGING = (events.QuestionOpened, events.QuestionClosed, events.QuestionRescheduled, events.OutcomesChanged)
+CHANGING = (
+    events.QuestionOpened,
+    events.QuestionClosed,
+    events.QuestionRescheduled,
+    events.QuestionAmended,
+    events.OutcomesChanged,
+)
 SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 
 
@@ -47,7 +53,7 @@ INPUTS: dict[str, Input] = {
     "scored_questions": Input((*CHANGING, events.QuestionAdded), ("contest", "question"), answered=True),
     "reference_names": Input(FORECASTS, renaming=True),
     "scored_quotes": Input((events.PricesQuoted,), market=True),
-    "entries": Input((events.QuestionAdded,), ("contest", "question")),
+    "entries": Input((events.QuestionAdded, events.QuestionAmended), ("contest", "question")),
     "contests": Input(
         (
             events.ContestOpened,

@@ -228,6 +228,19 @@ def _rescheduling(facts: Facts, event: events.QuestionRescheduled) -> Iterator[s
             yield mismatch(f"an opening no later than the spot {instant_text(at)}", instant_text(question.opens_at))
 
 
+def _amendment(facts: Facts, event: events.QuestionAmended) -> Iterator[str]:
+    code, weight = facts.question_codes.codes[event.question], event.weight
+    if (weight is None) != (not event.contest):
+        yield mismatch("a weight and its contest, or neither", short_repr(event.contest))
+    if weight is None:
+        return
+    contest = facts.contests[event.contest]
+    if code not in contest.entries or contest.sealed is not None:
+        yield mismatch("a question of a contest that is not sealed", short_repr(event.question))
+    if not 0 <= weight <= LARGEST_WEIGHT:
+        yield mismatch(f"a weight of 0 to {decimal_text(LARGEST_WEIGHT, WEIGHT)}", decimal_text(weight, WEIGHT))
+
+
 def _outcomes(facts: Facts, event: events.OutcomesChanged) -> Iterator[str]:
     code = facts.question_codes.codes[event.question]
     question, changed = facts.questions[code], facts.changed.get(code)
@@ -348,6 +361,7 @@ _FAULTS: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.QuestionResolved: _resolution,
     events.QuestionClosed: _closing,
     events.QuestionRescheduled: _rescheduling,
+    events.QuestionAmended: _amendment,
     events.OutcomesChanged: _outcomes,
     events.ContestOpened: _contest,
     events.QuestionAdded: _entry,

@@ -36,7 +36,7 @@ from forecast_ledger.projections.facts.forecast_checks import (
     raise_at_first,
 )
 from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
-from forecast_ledger.projections.facts.schedules import rescheduled
+from forecast_ledger.projections.facts.schedules import amended, rescheduled
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _LONG = 64  # rows of a run of one question, from which on runs are moved whole
@@ -175,8 +175,8 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
             facts.question_codes.add(event.question)
             facts.questions.append(event)
             facts.opened.append(position)
-        case events.QuestionClosed() | events.QuestionRescheduled():
-            _file_times(facts, position, event)
+        case events.QuestionClosed() | events.QuestionRescheduled() | events.QuestionAmended():
+            _file_change(facts, position, event)
         case events.ForecastsRetracted():
             who = facts.participant_codes.add(event.participant)
             facts.retractions.setdefault(question[event.question], []).append((position, who))
@@ -219,9 +219,19 @@ def _file_settlement(
         facts.settled[code] = type(event)
 
 
-def _file_times(facts: Facts, position: int, event: events.QuestionClosed | events.QuestionRescheduled) -> None:
-    """File an early close, or other times of a question, of which a new close is also its end."""
+def _file_change(
+    facts: Facts, position: int, event: events.QuestionClosed | events.QuestionRescheduled | events.QuestionAmended
+) -> None:
+    """File an early close, or other times of a question, of which a new close is also its end; or another description
+    or weight.
+    """
     code = facts.question_codes.codes[event.question]
+    if isinstance(event, events.QuestionAmended):
+        facts.questions[code] = amended(facts.questions[code], event)
+        if event.weight is not None:
+            entries = facts.contests[event.contest].entries
+            entries[code] = entries[code]._replace(weight=event.weight)
+        return
     if isinstance(event, events.QuestionRescheduled):
         facts.former.setdefault(code, []).append((position, facts.questions[code]))
         facts.questions[code] = rescheduled(facts.questions[code], event)

@@ -15,3 +15,14 @@ def rescheduled(question: events.QuestionOpened, event: events.QuestionReschedul
     """
     times = {"opens_at": event.opens_at, "closes_at": event.closes_at, "reveals_at": event.reveals_at}
     return structs.replace(question, **{name: at for name, at in times.items() if at is not None})
+
+
+def amended(question: events.QuestionOpened, event: events.QuestionAmended) -> events.QuestionOpened:
+    """Return a question as an event describes it anew.
+
+    >>> opened = events.QuestionOpened(at=0, question="q", kind="binary", title="Rian?", opens_at=1, closes_at=5)
+    >>> amended(opened, events.QuestionAmended(at=4, question="q", title="Rain?")).title
+    'Rain?'
+    """
+    said = {name: getattr(event, name) for name in ("title", "tags", "url", "source")}
+    return structs.replace(question, **{name: text for name, text in said.items() if text is not None})

@@ -35,6 +35,7 @@ _QUESTION = 3  # the index of the question column of forecasts
 _SETTLE = (
     events.QuestionClosed,
     events.QuestionRescheduled,
+    events.QuestionAmended,
     events.OutcomesChanged,
     events.QuestionResolved,
     events.QuestionAnnulled,

@@ -5,16 +5,25 @@ other answers, forecasts that are new, corrected, gone or back again. What is th
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, format_instant, read_instant
+from forecast_ledger.ledger.core.values import (
+    FIRST_INSTANT,
+    LARGEST_WEIGHT,
+    WEIGHT,
+    format_instant,
+    read_fixed,
+    read_instant,
+)
 from forecast_ledger.ledger.deciding.questions import forecast_event, resolve_question
 from forecast_ledger.ledger.deciding.state import QuestionState, State
 from forecast_ledger.ledger.model.commands import (
     AddQuestion,
+    AmendQuestion,
     AnnulQuestion,
     AnyCommand,
     ChangeOutcomes,
@@ -46,6 +55,9 @@ from forecast_ledger.replay.writing.command_lines import InputPlace
 BY_HAND = "forecasts that were also recorded by hand, and differ: those of the ledger stay"
 BY_HAND_TIMES = "other times of a question whose answer was recorded by hand: revoke that answer to take the times over"
 MISSED = "forecasts that an earlier copy had: they stay, as --keep-missing says"
+CHANGED = "the source says otherwise"
+OTHER_GROUP = "another group or category of a question: that of the ledger stays"
+SEALED = "another weight in a contest that is finalized: its board stays"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
 
 _Answering = ResolveQuestion | AnnulQuestion | RevokeResolution
@@ -91,7 +103,8 @@ class _Question:
 
     def __init__(self, copy: RecordedCopy, known: RecordedQuestion, scope: Scope, following: Following) -> None:
         self._known, self._scope, self._following = known, scope, following
-        self._state, self._open = copy.state, copy.state_of(known.opened.question)
+        self._sealed, self._open = copy.sealed, copy.state_of(known.opened.question)
+        self._renamed: list[list[tuple[object, ...]]] = []  # the forecasts of each new participant
         self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
 
     def followed(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
@@ -129,7 +142,7 @@ class _Question:
         yield from answering.commands(again=unsettles) if replaces or unsettles or not answering.gone else ()
 
     def _openings(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
-        """Return the commands that open the question, with the instants that are recorded.
+        """Return the commands that open the question, as they are recorded, and those that amend it.
 
         Copies from before importers said whether outcomes have an order did not say it, and it stays so.
         """
@@ -138,11 +151,49 @@ class _Question:
             if isinstance(item, OpenQuestion):
                 reveals_at = None if opened.reveals_at is None else format_instant(opened.reveals_at)
                 times = {name: format_instant(getattr(opened, name)) for name in ("at", "opens_at", "closes_at")}
-                ordered = None if opened.ordered is None else item.ordered
-                yield place, structs.replace(item, reveals_at=reveals_at, ordered=ordered, **times)
+                said: dict[str, Any] = {
+                    name: getattr(opened, name) or None for name in ("tags", "url", "source", "group", "category")
+                }
+                said["ordered"] = None if opened.ordered is None else item.ordered
+                yield place, structs.replace(item, reveals_at=reveals_at, title=opened.title, **times, **said)
+                yield from self._described(place, item)
+            elif isinstance(item, AddQuestion) and item.contest in known.entries:
+                entry = known.entries[item.contest]
+                weight = Decimal(entry.weight).scaleb(-6)
+                yield place, structs.replace(item, at=format_instant(entry.at), weight=weight)
+                yield from self._weighted(place, item)
             elif isinstance(item, AddQuestion):
-                entry = known.entries.get(item.contest)
-                yield place, item if entry is None else structs.replace(item, at=format_instant(entry.at))
+                yield place, item
+
+    def _described(self, place: InputPlace, item: OpenQuestion) -> Iterator[SourceItem]:
+        """Return the amendment of what describes the question, if the source says something else than before."""
+        known, said = self._known, self._known.said
+        new = {"title": item.title, "tags": tuple(item.tags or ()), "url": item.url or "", "source": item.source or ""}
+        changed: dict[str, Any] = {name: text for name, text in new.items() if text != getattr(said, name)}
+        if changed:
+            name = fitting_id(f"{known.source} amend {known.opened.question} after {known.position}")
+            command = AmendQuestion(id=name, question=known.opened.question, **changed, reason=CHANGED)
+            yield place._replace(command="amend_question"), command
+        if (item.group or "", item.category or "") != (said.group, said.category):
+            yield place, NotCarried(OTHER_GROUP)
+
+    def _weighted(self, place: InputPlace, item: AddQuestion) -> Iterator[SourceItem]:
+        """Return the amendment of the weight in a contest, if the source has another one than before."""
+        known = self._known
+        try:
+            weight = read_fixed(item.weight, WEIGHT, "weight", 0, LARGEST_WEIGHT)
+        except Refused as refused:
+            yield place, refused
+            return
+        if weight == known.weights[item.contest]:
+            return
+        if item.contest in self._sealed:
+            yield place, NotCarried(SEALED)
+            return
+        name = fitting_id(f"{known.source} weigh {known.opened.question} in {item.contest} after {known.position}")
+        question, contest = known.opened.question, item.contest
+        command = AmendQuestion(id=name, question=question, contest=contest, weight=item.weight, reason=CHANGED)
+        yield place._replace(command="amend_question"), command
 
     def _revocations(self) -> Iterator[SourceItem]:
         """Return the revocations of what settles the question, the last one first."""
@@ -161,6 +212,8 @@ class _Question:
         for place, command in asked:
             if isinstance(command, SubmitForecast | WithdrawForecast):
                 given.setdefault(command.participant, []).append((place, command))
+        new = [_spans(own, self._alone(question))[0] for who, own in given.items() if who not in self._known.forecasts]
+        self._renamed = [[*map(_content, spans)] for spans in new]
         commands: list[tuple[int, int, SourceItem]] = []
         for who in [*given, *(who for who in self._known.forecasts if who not in given)]:
             for each in self._of_participant(who, given.get(who, []), question, settled=settled):
@@ -201,7 +254,9 @@ class _Question:
         last = recorded.spans[-1]
         if last.missed or not self._scope.forecasts(self._known.opened):
             return
-        if self._following.keep_missing:
+        if [*map(_content, recorded.spans)] in self._renamed:  # somebody of another name made them
+            yield self._restated(who, recorded, [], {})
+        elif self._following.keep_missing:
             yield self._where, NotCarried(MISSED)
         elif settled or self._following.now >= question.closed_at:
             yield self._restated(who, recorded, [], {})
@@ -242,7 +297,7 @@ class _Question:
             if at < since or (at == since and is_same and isinstance(item, SubmitForecast)):
                 yield place, KNOWN
                 continue
-            taken = item.id in recorded.ids
+            taken = item.id in self._known.ids
             yield place, structs.replace(item, id=fitting_id(f"{item.id} after {recorded.position}")) if taken else item
 
 

@@ -7,11 +7,13 @@ from typing import NamedTuple
 from forecast_ledger.ledger.deciding.decider import evolve
 from forecast_ledger.ledger.deciding.state import QuestionState, State
 from forecast_ledger.ledger.model.events import (
+    ContestFinalized,
     ForecastMade,
     ForecastsRetracted,
     ForecastWithdrawn,
     OutcomesChanged,
     QuestionAdded,
+    QuestionAmended,
     QuestionAnnulled,
     QuestionClosed,
     QuestionOpened,
@@ -20,12 +22,13 @@ from forecast_ledger.ledger.model.events import (
     ResolutionRevoked,
 )
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.projections.facts.schedules import rescheduled
+from forecast_ledger.projections.facts.schedules import amended, rescheduled
 
 Answer = QuestionResolved | QuestionAnnulled
 ANNULLED = ("annulled",)
 ReadLog = Callable[[], Iterable[Sequence[Recorded]]]
 _OF_QUESTIONS = (
+    QuestionAmended,
     QuestionOpened,
     QuestionClosed,
     QuestionRescheduled,
@@ -71,14 +74,12 @@ def end_forecast(spans: list[Span], at: int, *, missed: bool = False) -> None:
 class RecordedForecasts:
     """What a participant forecast on a question, as it counts now.
 
-    position: of the last event about it. by_hand: whether a command of another origin is among them. ids: of all
-    commands, also of those that were retracted.
+    position: of the last event about it. by_hand: whether a command of another origin is among them.
     """
 
     spans: list[Span] = field(default_factory=list)
     position: int = 0
     by_hand: bool = False
-    ids: set[str] = field(default_factory=set)
 
 
 class RecordedAnswer(NamedTuple):
@@ -95,7 +96,8 @@ class RecordedQuestion:
 
     position: of the last event about it, but for forecasts. closing: the command and instant of an early close that is
     in force. answers: all that settled it or took that back. standing: the answer that stands, and an annulment of
-    that. has_changed: whether its outcomes did.
+    that. has_changed: whether its outcomes did. ids: of all commands of forecasts, also of those retracted. entries:
+    as it was put into each contest. weights: as the source gave them last, 1e-6.
     """
 
     opened: QuestionOpened
@@ -108,7 +110,9 @@ class RecordedQuestion:
     standing: list[RecordedAnswer] = field(default_factory=list)
     has_changed: bool = False
     forecasts: dict[str, RecordedForecasts] = field(default_factory=dict)
+    ids: set[str] = field(default_factory=set)
     entries: dict[str, QuestionAdded] = field(default_factory=dict)
+    weights: dict[str, int] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -133,6 +137,7 @@ class RecordedCopy:
 
     def __init__(self, pages: Iterable[Sequence[Recorded]]) -> None:
         self.questions: dict[str, RecordedQuestion] = {}
+        self.sealed: set[str] = set()  # contests
         self.state = State()  # of the questions alone
         for recorded in (each for page in pages for each in page):
             self._take_in(recorded)
@@ -151,6 +156,9 @@ class RecordedCopy:
             self.questions[event.question] = known
         elif isinstance(event, QuestionAdded):
             self.questions[event.question].entries[event.contest] = event
+            self.questions[event.question].weights[event.contest] = event.weight
+        elif isinstance(event, ContestFinalized):
+            self.sealed.add(event.contest)
         elif isinstance(event, ForecastMade | ForecastWithdrawn | ForecastsRetracted):
             self._forecast(recorded, event)
         elif isinstance(event, _OF_QUESTIONS):
@@ -159,14 +167,14 @@ class RecordedCopy:
             if isinstance(event, QuestionResolved | QuestionAnnulled | ResolutionRevoked):
                 _answer(known, recorded, event)
             else:
-                _times(known, recorded, event)
+                _change(known, recorded, event)
 
     def _forecast(self, recorded: Recorded, event: ForecastMade | ForecastWithdrawn | ForecastsRetracted) -> None:
         known = self.questions[event.question]
         own = known.forecasts.setdefault(event.participant, RecordedForecasts())
         is_own = source_of(recorded.command_id) == known.source
         own.position = recorded.position
-        own.ids.add(recorded.command_id)
+        known.ids.add(recorded.command_id)
         if isinstance(event, ForecastsRetracted):
             own.spans, own.by_hand = [], not is_own
             return
@@ -196,16 +204,22 @@ def _answer(known: RecordedQuestion, recorded: Recorded, event: Answer | Resolut
     known.answers.append(given)
 
 
-def _times(
-    known: RecordedQuestion, recorded: Recorded, event: QuestionClosed | QuestionRescheduled | OutcomesChanged
+def _change(
+    known: RecordedQuestion,
+    recorded: Recorded,
+    event: QuestionClosed | QuestionRescheduled | QuestionAmended | OutcomesChanged,
 ) -> None:
+    is_own = source_of(recorded.command_id) == known.source
     if isinstance(event, OutcomesChanged):
         known.has_changed = True
+    elif isinstance(event, QuestionAmended):
+        known.said = amended(known.said, event) if is_own else known.said
+        if event.weight is not None and is_own:
+            known.weights[event.contest] = event.weight
     elif isinstance(event, QuestionClosed):
         known.closing = recorded.command_id, event.at
     else:
         known.now = rescheduled(known.now, event)
-        if source_of(recorded.command_id) == known.source:
-            known.said = known.now
+        known.said = rescheduled(known.said, event) if is_own else known.said
         if event.closes_at is not None:
             known.closing = None

@@ -174,6 +174,14 @@ def _rescheduling(event: events.QuestionRescheduled) -> str:
     return f"{event.question} {', '.join(times)}{_reason(event.reason)}"
 
 
+def _amendment(event: events.QuestionAmended) -> str:
+    texts = {"title": event.title, "url": event.url, "source": event.source}
+    said = [f"{name} {shorten(text, _LONGEST)!r}" for name, text in texts.items() if text is not None]
+    said += [] if event.tags is None else [f"tags {', '.join(event.tags) or 'none'}"]
+    said += [] if event.weight is None else [f"weight {money_text(event.weight)} in {event.contest}"]
+    return f"{event.question}, {', '.join(said)}{_reason(event.reason)}"
+
+
 def _prices(event: events.PricesQuoted, outcomes: Outcomes) -> str:
     some = event.quotes[:5]
     prices = "; ".join(f"{quote.question} {_quoted(quote, outcomes(quote.question))}" for quote in some)
@@ -231,6 +239,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     ),
     events.QuestionClosed: lambda event: str(event.question),
     events.QuestionRescheduled: _rescheduling,
+    events.QuestionAmended: _amendment,
     events.OutcomesChanged: lambda event: (
         f"{event.question}, {'added' if event.added else 'removed'} {', '.join(event.added or event.removed)}"
     ),

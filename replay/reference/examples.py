@@ -33,6 +33,8 @@ _TEXT = f"""
 {{"type": "close_question", "at": "2026-03-05T00:00:00Z", "question": "heat"}}
 {{"type": "reschedule_question", "at": "2026-03-05T12:00:00Z", "question": "rainfall", \
 "closes_at": "2026-03-06T06:00:00Z", "reason": "the gauge is read at six"}}
+{{"type": "amend_question", "at": "2026-03-05T12:00:00Z", "question": "rain", "contest": "week", "weight": 1.5, \
+"title": "Rain in Bergen?"}}
 {{"type": "resolve_question", "at": "2026-03-06T12:00:00Z", "question": "rain", "outcome": "yes"}}
 {{"type": "resolve_question", "at": "2026-03-06T12:00:00Z", "question": "rainfall", "value": 6.2}}
 {{"type": "annul_question", "at": "2026-03-06T12:00:00Z", "question": "heat", "reason": "the sensor failed"}}

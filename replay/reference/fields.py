@@ -80,6 +80,18 @@ FIELDS: dict[str, str] = {
     "submit_forecast.cdf": "the cumulative probability at each of the bins + 1 edges, for a numeric question with bins",
     "submit_forecast.quantiles": "the value at each level, for a numeric question with levels",
     "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
+    "amend_question.title": "the new title; left out if it stays",
+    "amend_question.tags": "the new tags, in place of all; left out if they stay",
+    "amend_question.url": "the new address; left out if it stays",
+    "amend_question.source": "the new source; left out if it stays",
+    "amend_question.contest": "with `weight`: a contest that has the question",
+    "amend_question.weight": "with `contest`: the new factor of the question's score in the total; 0 leaves it out",
+    **{
+        f"question_amended.{name}": f"the new {what}; null if it stays"
+        for name, what in (("title", "title"), ("tags", "tags"), ("url", "address"), ("source", "source"))
+    },
+    "question_amended.contest": "the contest in which the question has another weight; empty if it has none",
+    "question_amended.weight": "the new weight in that contest, 1e-6; null if no weight is given",
     "restate_forecasts.forecasts": (
         "what counts instead, each from its own `at`, in order of time; empty if the participant forecast nothing there"
     ),

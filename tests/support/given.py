@@ -11,6 +11,7 @@ from forecast_ledger.ledger.core.errors import REFUSALS, Refused
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import (
     AddQuestion,
+    AmendQuestion,
     AnnulQuestion,
     AnyCommand,
     Bet,
@@ -114,6 +115,11 @@ def restatement(*made: SubmitForecast, participant: str = "ada", question: str =
 def closing(question: str = "rain", at: str | None = day(15)) -> CloseQuestion:
     """An early close."""
     return CloseQuestion(question=question, at=at)
+
+
+def amendment(question: str = "rain", **fields: Any) -> AmendQuestion:
+    """Another title, or what is given instead."""
+    return AmendQuestion(question=question, **({"at": day(14)} | (fields or {"title": "Will it rain?"})))
 
 
 def rescheduling(question: str = "rain", at: str | None = day(14), **fields: Any) -> RescheduleQuestion:

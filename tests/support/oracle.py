@@ -161,6 +161,10 @@ def world(recorded: Sequence[Recorded], as_of: int | None = None) -> World:
     for each in recorded:
         if as_of is None or each.position <= as_of:
             state.learn(each.position, each.event)
+            if isinstance(each.event, events.QuestionAmended) and each.event.weight is not None:
+                entries = state.contests[each.event.contest].entries
+                entry = msgspec.structs.replace(entries[each.event.question], weight=each.event.weight)
+                entries[each.event.question] = entry
             if isinstance(each.event, events.ForecastsRetracted):
                 state.questions[each.event.question].statements.pop(each.event.participant, None)
             if isinstance(each.event, events.OutcomesChanged):

@@ -214,7 +214,8 @@ class Season:
 
         changing: of how many of the questions with three or more named outcomes the outcomes change.
 
-        restated: on how many of the questions forecasts are restated, once or several times.
+        restated: on how many of the questions forecasts are restated, once or several times; half as many get other
+        weights.
         """
         self.restated = restated
         self.changing = changing
@@ -335,6 +336,10 @@ class Season:
                 at=self.moment(60), question=opened.question, participant=who, forecasts=tuple(given), reason="found"
             )
             made.insert(random.randint(0, len(made)), command)
+            if random.random() < 0.5:
+                contest, weight = f"cup{random.randint(0, 1)}", random.choice(["0", "0.5", "3"])
+                amendment = commands.AmendQuestion(question=opened.question, contest=contest, weight=weight)
+                made.append(msgspec.structs.replace(amendment, at=self.moment(60), title=f"{len(made)}"))
         return made
 
     def rescheduling(self, opened: commands.OpenQuestion) -> commands.RescheduleQuestion:

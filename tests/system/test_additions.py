@@ -9,12 +9,12 @@ import pytest
 
 from forecast_ledger.ledger.auditing import rebuild, rebuild_trading
 from forecast_ledger.ledger.core.values import Instant, Number
-from forecast_ledger.ledger.deciding import accounts, contests, decider, decisions, outcomes, questions, schedules
+from forecast_ledger.ledger.deciding import decider, questions
 from forecast_ledger.ledger.model import canonical, commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from tests.support.copies import copied, edit, run
 
-ROOMS = (questions, schedules, outcomes, contests, accounts, decisions)
+ROOMS = decider._ROOMS
 
 
 @pytest.mark.parametrize("kind", get_args(AnyCommand), ids=lambda kind: kind.__name__)

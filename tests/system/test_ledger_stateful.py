@@ -265,6 +265,24 @@ def restate_forecasts(model: Model, command: said.RestateForecasts) -> None:
         submit_forecast(model, forecast.made(command.question, command.participant))
 
 
+def amend_faults(model: Model, command: said.AmendQuestion) -> Iterator[str]:
+    """Faults of amend_question."""
+    if (command.contest is None) != (command.weight is None) or (command.title is None and command.contest is None):
+        yield "malformed"
+    if command.weight is not None and not 0 <= decimal(command.weight) <= 10**6:
+        yield "out_of_range"
+    if command.contest is not None and command.contest not in model.contests:
+        yield "unknown_contest"
+    if command.question not in model.questions:
+        yield "unknown_question"
+    if command.contest is not None:
+        contest = model.contests[command.contest]
+        if contest.finalized:
+            yield "contest_finalized"
+        if command.question not in contest.questions:
+            yield "question_not_in_contest"
+
+
 def close_faults(model: Model, command: said.CloseQuestion) -> Iterator[str]:
     """Faults of close_question."""
     if command.question not in model.questions:
@@ -582,6 +600,7 @@ RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, 
     said.SubmitForecast: (submit_faults, submit_forecast),
     said.WithdrawForecast: (withdraw_faults, withdraw_forecast),
     said.RestateForecasts: (restate_faults, restate_forecasts),
+    said.AmendQuestion: (amend_faults, nothing),
     said.CloseQuestion: (close_faults, close_question),
     said.ChangeOutcomes: (change_faults, change_outcomes),
     said.RescheduleQuestion: (reschedule_faults, reschedule_question),
@@ -686,6 +705,13 @@ TIMES: list[dict[str, Any]] = [
     *[{"reveals_at": HOURS[hour]} for hour in (2, 5, 9)],
     {"opens_at": HOURS[1], "closes_at": HOURS[7], "reveals_at": HOURS[7]},
 ]
+AMENDED: list[dict[str, Any]] = [
+    {},
+    {"title": "Rain?"},
+    {"contest": "k1"},
+    {"weight": "2"},
+    *[{"contest": contest, "weight": weight} for contest in ("k1", "k2") for weight in ("0", "0.5", "-1")],
+]
 PRICES: list[dict[str, Any]] = [
     *[{"question": "binary", "prices": {"yes": price}} for price in ("0.3", 0, "1.1")],
     *[{"question": "choice", "prices": prices} for prices in ({"a": "0.3"}, {"a": 1, "b": 0, "c": 1}, {"d": 1}, {})],
@@ -765,6 +791,7 @@ FATES = st.one_of(
     merged(said.RevokeResolution, question=QUESTIONS, reason=st.just("")),
     merged(said.ChangeOutcomes, CHANGES, question=st.sampled_from(["choice", "choice", "choice", "new", "binary"])),
     merged(said.RescheduleQuestion, TIMES, question=QUESTIONS),
+    merged(said.AmendQuestion, AMENDED, question=QUESTIONS),
     merged(said.QuotePrices, PRICES, quoted_at=AT, source=st.just("feed")),
 )
 RULE_SETS = st.sampled_from(["relative-2022-04", "autocast-2022", "relative", PINBALL, PINBALL, EMPTY])

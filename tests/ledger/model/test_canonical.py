@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import (
+    AmendQuestion,
     AnyCommand,
     ModelCall,
     RecordFailedCall,
@@ -334,6 +335,20 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "prompt": "Decide.",
             "response": "{}",
             "call": ModelCall(cost=1),
+        },
+    ),
+    (
+        AmendQuestion(at=day(2), question="rain", contest="week", weight=1),
+        {
+            "at": day(3),
+            "question": "other",
+            "title": "Rain?",
+            "tags": ("Weather",),
+            "url": "https://example.org",
+            "source": "a gauge",
+            "contest": "other",
+            "weight": 2,
+            "reason": "other",
         },
     ),
     (

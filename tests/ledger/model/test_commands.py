@@ -41,6 +41,7 @@ LINES: dict[str, dict[str, Any]] = {
         "reason": "mistyped",
     },
     "close_question": {"question": "rain"},
+    "amend_question": {"question": "rain", "contest": "cup", "weight": 2},
     "reschedule_question": {"question": "rain", "closes_at": day(22)},
     "resolve_question": {"question": "rain", "outcome": "yes"},
     "annul_question": {"question": "rain", "reason": "no source"},
@@ -182,6 +183,8 @@ OPTIONAL = {("submit_forecast", "probability"), ("resolve_question", "outcome"),
 OPTIONAL |= {
     ("reschedule_question", "closes_at"),
     ("change_outcomes", "remove"),
+    ("amend_question", "contest"),
+    ("amend_question", "weight"),
     ("quote", "prices"),
     ("record_decision", "action"),
     ("record_decision", "reasoning"),
@@ -206,12 +209,12 @@ def test_a_line_with_an_unknown_field_is_malformed(kind: str) -> None:
 
 
 NUMBERS_OF = {"submit_forecast": ["probability"], "open_contest": ["pool", "payable_unit"], "add_question": ["weight"]}
-NUMBERS_OF |= {"deposit_cash": ["amount"], "withdraw_cash": ["amount"]}
+NUMBERS_OF |= {"deposit_cash": ["amount"], "withdraw_cash": ["amount"], "amend_question": ["weight"]}
 WRONG_TYPES = [
     (kind, field)
     for kind, fields in LINES.items()
     for field in ["id", "at", *fields]
-    if field not in {"probability", "amount"}
+    if field not in {"probability", "amount", "weight"}
 ]
 WRONG_TYPES += [("open_question", "range"), ("submit_forecast", "attestation"), ("add_question", "spot_at")]
 WRONG_TYPES += [("enrol_participant", "entrant"), ("resolve_question", "payouts"), ("open_contest", "series")]

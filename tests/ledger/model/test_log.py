@@ -353,6 +353,7 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
         "prices_quoted.v1",
         "prize_paid.v1",
         "question_added.v1",
+        "question_amended.v1",
         "question_annulled.v1",
         "question_closed.v1",
         "question_opened.v1",

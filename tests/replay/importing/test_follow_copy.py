@@ -8,6 +8,8 @@ import pytest
 
 from forecast_ledger.ledger.core.values import format_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
+    AmendQuestion,
+    FinalizeContest,
     OpenQuestion,
     RescheduleQuestion,
     ResolveQuestion,
@@ -17,9 +19,10 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.model.events import ForecastWithdrawn, QuestionClosed, QuestionRescheduled
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing import metaculus_questions
-from forecast_ledger.replay.importing.follow_copy import ANSWER_MISSED, BY_HAND, BY_HAND_TIMES, MISSED
-from tests.replay.importing.test_metaculus import DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
+from forecast_ledger.replay.importing.follow_copy import ANSWER_MISSED, BY_HAND, BY_HAND_TIMES, MISSED, SEALED
+from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
 from tests.support.sources import edit, import_into, table, ticking
 
 CLOSE, LATER = "2026-03-11 12:00:00+00:00", "2026-04-11 12:00:00+00:00"
@@ -246,13 +249,57 @@ def test_forecasts_that_were_recorded_by_hand_stay(tmp_path: Path) -> None:
         assert import_into(ledger, "metaculus", corrected).counts["accepted"] == 0
 
 
-def test_what_changes_beside_the_times_is_refused_as_before(older: Path, tmp_path: Path) -> None:
-    """Another title under the same id is another question."""
-    newer = copy(tmp_path / "newer", Question_Title="Will it snow?", Scheduled_Close_Time=LATER)
+def test_a_new_title_weight_and_address_amend_the_question(older: Path, tmp_path: Path) -> None:
+    """Once; what was amended by hand stays until the source changes it, and a finalized contest keeps its weight."""
+    new = {"Question_Title": "Will it snow?", "Question_Weight": "0.5", "Question_URL": "https://example.org/snow"}
+    newer = copy(tmp_path / "newer", **new, Scheduled_Close_Time=LATER)
     with ticking() as ledger:
         counts(ledger, older)
-        found = import_into(ledger, "metaculus", newer)
-        assert [line.split(": ")[1].split()[0] for line in found.refused] == ["command_id_reused"]
+        assert counts(ledger, newer) == (3, 0)
+        assert table(ledger, "questions", "question", "title", "url")[0][1:] == (
+            "Will it snow?",
+            "https://example.org/snow",
+        )
+        assert facts(ledger.read()).contests["A month of questions"].entries[0].weight == 500_000
+        assert counts(ledger, newer) == (0, 0)
+        ledger.handle(AmendQuestion(question="501", title="By hand"), "by hand")
+        assert counts(ledger, newer) == (0, 0)
+        ledger.handle(FinalizeContest(contest="A month of questions"), "seal")
+        found = import_into(ledger, "metaculus", older)
+        assert (found.counts["accepted"], found.left_out[SEALED], found.refused) == (2, 1, [])
+
+
+def test_another_kind_of_question_under_the_same_id_is_refused(older: Path, tmp_path: Path) -> None:
+    """What a question asks cannot change."""
+    newer = copy(tmp_path / "newer", Question_Type="numeric", Lower_Bound="0", Upper_Bound="1")
+    with ticking() as ledger:
+        counts(ledger, older)
+        assert "command_id_reused" in import_into(ledger, "metaculus", newer).refused[0]
+
+
+@pytest.mark.parametrize("now", ["2026-03-08T00:00:00Z", "2026-06-01T00:00:00Z"])
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_forecaster_of_another_name_is_one_person(tmp_path: Path, now: str, answered: bool) -> None:
+    """The forecasts go on under the new name alone, as if only the newer copy had been imported; but for those on
+    questions whose options changed, to which only new forecasts are added.
+    """
+    older = Path(shutil.copytree(DOWNLOAD, tmp_path / "older")) if answered else copy(tmp_path / "older")
+    for name in (QUESTIONS, FORECASTS):
+        rewrite(older / name, lambda row: None if row["Question ID"] in CHANGED else row)
+    newer = Path(shutil.copytree(older, tmp_path / "newer"))
+    rename = {"ada": "ada lovelace"}
+    rewrite(
+        newer / FORECASTS,
+        lambda row: row | {"Forecaster Username": rename.get(row["Forecaster Username"], row["Forecaster Username"])},
+    )
+    with ticking() as ledger, ticking() as alone:
+        import_into(ledger, "metaculus", older, now=now)
+        assert import_into(ledger, "metaculus", newer, now=now).refused == []
+        import_into(alone, "metaculus", newer, now=now)
+        for name in ("501", "502", "503"):
+            assert sorted(standing(ledger, name)) == sorted(standing(alone, name))
+        assert scores(ledger) == scores(alone)
+        assert import_into(ledger, "metaculus", newer, now=now).counts["accepted"] == 0
 
 
 # --- whether outcomes have an order

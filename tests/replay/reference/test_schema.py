@@ -191,9 +191,9 @@ UNSAID: dict[str, Callable[[Any], bool]] = {
         _number_as_text(value) or value["type"] == "open_question" or value.get("spots") == []
     ),
     # a whole number that is written with a point; a call of a model that says nothing; which fields of a quote, of a
-    # decision, of other times or of a change of outcomes go together
+    # decision, of other times, of an amendment or of a change of outcomes go together
     "malformed": lambda value: (
-        value["type"] in {"quote", "record_decision", "change_outcomes", "reschedule_question"}
+        value["type"] in {"quote", "record_decision", "change_outcomes", "reschedule_question", "amend_question"}
         or any(isinstance(leaf, Decimal) for leaf in _leaves(value))
         or (isinstance(value.get("call"), dict) and not any(value["call"].values()))
     ),
