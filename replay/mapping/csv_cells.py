@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
@@ -24,6 +24,7 @@ _RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|\Z)")
 _PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
 ODDS = "+150"  # the sample of American odds
 _ODDS = re.compile(r"(?P<sign>[+-]?)(?P<odds>[1-9][0-9]{2,7})", re.ASCII)
+_WIDE = Context(prec=900, Emax=MAX_EMAX, Emin=MIN_EMIN)  # written numbers have at most 800 digits
 _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
 
 
@@ -31,16 +32,19 @@ class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"sourc
     """The description of a value in a map, where a template alone is not enough.
 
     source: a template. matches: a pattern of the whole text, whose group, if it has one, is read in place of the text.
-    map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or "1234.5%". instant: a
-    format of strptime. offset: the UTC offset of instants without one; zone: the time zone of the clock that shows
-    them. end_of_day: a date stands for the end of its day. split: the separator of the items of a list. json: the cell
-    is JSON. names: the keys of the items, in their order, or the template of a cell with their list.
+    map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or "1234.5%".
+    percent: numbers are in percent, with or without the sign. round: to so many decimals, half-even. instant: a format
+    of strptime. offset: the UTC offset of instants without one; zone: the time zone of the clock that shows them.
+    end_of_day: a date stands for the end of its day. split: the separator of the items of a list. json: the cell is
+    JSON. names: the keys of the items, in their order, or the template of a cell with their list.
     """
 
     source: str
     matches: str = ""
     map: dict[str, Any] | None = None
     number: str = ""
+    percent: bool = False
+    round: Annotated[int, Meta(ge=0, le=30)] | None = None
     instant: str = ""
     offset: str = ""
     zone: str = ""
@@ -189,7 +193,7 @@ def _reader(cell: CellFormat, field: str, usual: CellFormat) -> Callable[[str], 
         return lambda text: _translate(text, field, cell.map or {})
     if cell.json:
         return lambda text: read_json(text, field)
-    number = _number_reader(cell.number, field) if cell.number else str
+    number = _cell_number(cell, field)
     if cell.split:
         return lambda text: [number(item) for item in split_list(text, cell.split, field)]
     if cell.instant or cell.offset or cell.zone or cell.end_of_day or is_instant(field):
@@ -241,10 +245,13 @@ def _named(items: FieldValue, cell: CellFormat, field: str, usual: CellFormat) -
 
 def _check_format(cell: CellFormat, field: str) -> None:
     is_instant_cell = bool(cell.instant or cell.offset or cell.zone or cell.end_of_day)
-    ways = [cell.map is not None, bool(cell.number or cell.split), is_instant_cell, cell.json]
+    is_number = bool(cell.number or cell.percent or cell.round is not None)
+    ways = [cell.map is not None, is_number or bool(cell.split), is_instant_cell, cell.json]
     if sum(ways) > 1 or (cell.names is not None and not cell.split and not cell.json):
         fault = "map, json, instant, and number or split exclude each other; names needs split or json"
         raise Refused("bad_map", field, None, fault)
+    if cell.percent and cell.number == ODDS:
+        raise Refused("bad_map", field, ODDS, "odds are not in percent")
 
 
 def number_of(text: str, field: str) -> Decimal:
@@ -264,10 +271,30 @@ def _translate(text: str, field: str, table: dict[str, Any]) -> Any:
     return table[text]
 
 
-def _number_reader(sample: str, field: str) -> Callable[[str], str]:
+def _cell_number(cell: CellFormat, field: str) -> Callable[[str], str]:
+    """Return the function that rewrites the number of a cell as the map says. Refuses: bad_map."""
+    sample = cell.number or "1234.5" * cell.percent
+    read = _number_reader(sample, field, percent=cell.percent) if sample else str
+    places = cell.round
+    return read if places is None else lambda text: _rounded(read(text), field, places)
+
+
+def _rounded(text: str, field: str, places: int) -> str:
+    """Return a number rounded half-even to so many decimals, as text. Refuses: bad_number.
+
+    >>> _rounded("62.5e-2", "p", 2), _rounded("0.635", "p", 2), _rounded("2e0", "p", 2)
+    ('0.62', '0.64', '2e0')
+    """
+    number, unit = number_of(text, field), Decimal(1).scaleb(-places)
+    if int(number.as_tuple().exponent) >= -places:
+        return text
+    return f"{number.quantize(unit, ROUND_HALF_EVEN, _WIDE):f}"
+
+
+def _number_reader(sample: str, field: str, *, percent: bool = False) -> Callable[[str], str]:
     """Return the function that rewrites a number as a decimal. Refuses: bad_map.
 
-    sample: 1234.5 as the file writes it, or +150 for American odds.
+    sample: 1234.5 as the file writes it, or +150 for American odds. percent: in percent, with or without the sign.
 
     >>> _number_reader("1.234,5%", "p")("12,5%")
     '12.5e-2'
@@ -279,9 +306,10 @@ def _number_reader(sample: str, field: str) -> Callable[[str], str]:
         raise Refused(
             "bad_map", field, sample, "write 1234.5 as the file does, such as 1234,5 or 1.234,5 or 1234.5%, or +150"
         )
-    thousands, point, percent = (re.escape(part) for part in parts.groups())
+    thousands, point, sign = (re.escape(part) for part in parts.groups())
+    sign = "%?" if percent else sign
     whole = r"[0-9]{1,3}(" + thousands + r"[0-9]{3})+|[0-9]+" if thousands else r"[0-9]+"
-    shape = re.compile(rf"(?P<whole>[+-]?({whole}))({point}(?P<part>[0-9]+))?\s*{percent}")
+    shape = re.compile(rf"(?P<whole>[+-]?({whole}))({point}(?P<part>[0-9]+))?\s*{sign}")
 
     def read(text: str) -> str:
         match = shape.fullmatch(text)
@@ -290,7 +318,7 @@ def _number_reader(sample: str, field: str) -> Callable[[str], str]:
             remedy = "correct the cell, or the field's `number` in the map"
             raise Refused("bad_number", field, text, detail, remedy=remedy)
         digits = match["whole"].replace(parts[1], "") if parts[1] else match["whole"]
-        return digits + (f".{match['part']}" if match["part"] else "") + ("e-2" if percent else "")
+        return digits + (f".{match['part']}" if match["part"] else "") + ("e-2" if sign else "")
 
     return read
 

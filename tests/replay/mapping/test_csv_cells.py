@@ -2,6 +2,7 @@
 
 import io
 import tomllib
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -109,3 +110,76 @@ def test_a_pattern_of_a_field_that_says_nothing_clear_is_a_fault_of_the_map(patt
     with pytest.raises(Refused) as refused:
         field_value({"from": "{a}", "matches": pattern}, "x", CellFormat(""))
     assert (refused.value.code, refused.value.field) == ("bad_map", "x.matches")
+
+
+@pytest.mark.parametrize(
+    ("said", "cell", "expected"),
+    [
+        ("{from = '{a}', percent = true}", "35", "0.35"),
+        ("{from = '{a}', percent = true}", "35%", "0.35"),
+        ("{from = '{a}', percent = true}", "35 %", "0.35"),
+        ("{from = '{a}', percent = true}", "35\u00a0%", "0.35"),
+        ("{from = '{a}', percent = true}", "0.35", "0.0035"),
+        ("{from = '{a}', percent = true}", "100.0", "1"),
+        ("{from = '{a}', percent = true, number = '1234,5'}", "62,5", "0.625"),
+        ("{from = '{a}', percent = true, number = '1234,5%'}", "62,5", "0.625"),
+        ("{from = '{a}', percent = true, number = '1.234,5'}", "1.062,5 %", "10.625"),
+        ("{from = '{a}', percent = true, round = 2}", "62.5 %", "0.62"),
+        ("{from = '{a}', percent = true, round = 2}", "63.5", "0.64"),
+        ("{from = '{a}', round = 2}", "0.625", "0.62"),
+        ("{from = '{a}', round = 2}", "0.62500000000000000001", "0.63"),
+        ("{from = '{a}', round = 2}", "-0.635", "-0.64"),
+        ("{from = '{a}', round = 0}", "2.5", "2"),
+        ("{from = '{a}', round = 3}", "5e-4", "0"),
+        ("{from = '{a}', round = 3}", "1e-999999999", "0"),
+        ("{from = '{a}', round = 3}", "9" * 400 + ".0005", "9" * 400),
+        ("{from = '{a}', round = 3}", "12", "12"),
+        ("{from = '{a}', round = 1, number = '1.234,5'}", "1.234,25", "1234.2"),
+        ("{from = '{a}', round = 3, number = '+150'}", "-200", "0.667"),
+    ],
+)
+def test_numbers_are_in_percent_or_rounded_by_a_named_rule(said: str, cell: str, expected: str) -> None:
+    """A hundredth of the number, with the sign or without; of two numbers equally near, the even one."""
+    assert Decimal(made(said, a=cell)) == Decimal(expected)
+
+
+def test_each_number_of_a_list_is_in_percent_and_rounded() -> None:
+    """As a number alone is: 12.55 percent is 0.1255, or 0.126."""
+    found = made("{from = '{a}', split = ';', percent = true, round = 3}", a="12.55; 80 %; 7")
+    assert [*map(Decimal, found)] == [Decimal("0.126"), Decimal("0.8"), Decimal("0.07")]
+
+
+@pytest.mark.parametrize(
+    ("said", "cell"),
+    [
+        ("{from = '{a}', percent = true}", "35 percent"),
+        ("{from = '{a}', percent = true}", "%"),
+        ("{from = '{a}', percent = true}", "35,5"),
+        ("{from = '{a}', round = 2}", "0,625"),
+        ("{from = '{a}', round = 2}", "NaN"),
+    ],
+)
+def test_what_is_not_such_a_number_is_refused(said: str, cell: str) -> None:
+    """The refusal has the text of the cell."""
+    with pytest.raises(Refused) as refused:
+        made(said, a=cell)
+    assert (refused.value.code, refused.value.value) == ("bad_number", cell)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "{from = '{a}', percent = true, number = '+150'}",
+        "{from = '{a}', percent = true, map = {x = 1}}",
+        "{from = '{a}', round = 2, json = true}",
+        "{from = '{a}', round = -1}",
+        "{from = '{a}', round = 31}",
+        "{from = '{a}', round = true}",
+        "{from = '{a}', percent = 'yes'}",
+    ],
+)
+def test_a_number_that_says_nothing_clear_is_a_fault_of_the_map(said: str) -> None:
+    """What cannot be read together is refused before a row is read."""
+    with pytest.raises(Refused) as refused:
+        made(said, a="1")
+    assert (refused.value.code, refused.value.field) == ("bad_map", "x")
