@@ -8,9 +8,6 @@ from numpy.typing import NDArray
 Int64Array = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_HALF = 25  # bits of a limb of a number that is squared: 2^12 products of two limbs can be added in 64 bits
-_PART = 1 << 12  # numbers of a row that are squared at a time
-
 
 def int64_array(numbers: Sequence[int]) -> Int64Array:
     """Return numbers as an array, shape (n,). Raises OverflowError if one needs more than 64 bits.
@@ -42,35 +39,3 @@ def round_half_even(quotients: Int64Array, remainders: Int64Array, denominators:
     up: Int64Array = (doubled > denominators) | ((doubled == denominators) & (quotients & 1 == 1))
     rounded: Int64Array = quotients + up
     return rounded
-
-
-def product_quotients(numbers: Int64Array, factors: Int64Array | int, over: Int64Array | int) -> Int64Array:
-    """Return numbers x factors / over, rounded half-even; only the results and factors x over must be below 2^62.
-
-    >>> product_quotients(np.array([3 * 10**18, -5]), 10**6, 2 * 10**6).tolist()
-    [1500000000000000000, -2]
-    """
-    further, left = np.divmod(numbers % over * factors, over)
-    quotients: Int64Array = numbers // over * factors + further
-    return round_half_even(quotients, left, over)
-
-
-def sums_of_squares(rows: Int64Array) -> list[int]:
-    """Return the sum of the squares of each row, shape (p, n); numbers are below 2^49.
-
-    >>> sums_of_squares(np.array([[2**48, 1], [-3, 4]])) == [2**96 + 1, 25]
-    True
-    """
-    sums = [0] * len(rows)
-    for begin in range(0, rows.shape[1], _PART):
-        part = rows[:, begin : begin + _PART]
-        high, low = part >> _HALF, part & ((1 << _HALF) - 1)
-        squares = zip(*(_products(*pair) for pair in ((high, high), (high, low), (low, low))), strict=True)
-        for row, (a, b, c) in enumerate(squares):
-            sums[row] += (a << 2 * _HALF) + (b << _HALF + 1) + c
-    return sums
-
-
-def _products(one: Int64Array, other: Int64Array) -> list[int]:
-    products: list[int] = np.einsum("ij,ij->i", one, other).tolist()
-    return products

@@ -1,14 +1,13 @@
 """Arrays rounded half-even, compared with single quotients and with fractions."""
 
 from fractions import Fraction
-from random import Random
 
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.arrays import half_even_many, int64_array, round_half_even, sums_of_squares
+from forecast_ledger.projections.core.arrays import half_even_many, int64_array, round_half_even
 
 
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(1, 2**62 - 1)), min_size=1))
@@ -35,11 +34,3 @@ def test_integers_of_any_size_are_rounded_half_even(ratios: list[tuple[int, int]
     numerators, denominators = (np.array(column, object) for column in zip(*ratios, strict=True))
     rounded = round_half_even(numerators // denominators, numerators % denominators, denominators)
     assert rounded.tolist() == [round(Fraction(*column)) for column in ratios]
-
-
-def test_squares_are_exact() -> None:
-    """In rows of more than 4,096 numbers, too, of up to 49 bits."""
-    random = Random(5)
-    rows = [[random.randrange(-(2**49) + 1, 2**49) for _ in range(4_100)] for _ in range(2)]
-    rows.append([2**49 - 1] * 4_100)
-    assert sums_of_squares(np.array(rows)) == [sum(number**2 for number in row) for row in rows]

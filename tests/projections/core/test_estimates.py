@@ -18,6 +18,7 @@ from forecast_ledger.projections.core.estimates import (
     root_shares,
     round_estimates,
     subtract_and_round,
+    wide_matrix_product,
 )
 from forecast_ledger.projections.core.wide_int import WideInt
 
@@ -127,3 +128,16 @@ def test_nothing_adds_up_to_nothing() -> None:
     """No rows, or only zeros."""
     assert matrix_product(np.zeros((0, 2), np.int64), np.ones((2, 3), np.int64)).shape == (0, 3)
     assert matrix_product(np.zeros((2, 2), np.int64), np.zeros((2, 1), np.int64)).tolist() == [[0], [0]]
+
+
+def test_wide_products_are_exact() -> None:
+    """Of numbers of either sign and any size, with times of either sign."""
+    random = Random(3)
+    for bits in (0, 40, 61, 62, 300):
+        rows = [[random.randrange(-(1 << bits), (1 << bits) + 1) for _ in range(7)] for _ in range(3)]
+        times = [[random.randrange(-3, 4) for _ in range(5)] for _ in range(7)]
+        expected = [
+            [sum(a * b for a, b in zip(row, column, strict=True)) for column in zip(*times, strict=True)]
+            for row in rows
+        ]
+        assert wide_matrix_product(np.array(rows, object), np.array(times)).tolist() == expected
