@@ -29,6 +29,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
 )
 from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.replay.importing.known_columns import Columns, Unread
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import (
     KNOWN,
@@ -87,7 +88,41 @@ class _Forecaster(Struct):
     model: str
 
 
+_DUE = ("forecast_due_date", "question_set", "question-set")  # the keys of a set, one of which begins with the date
 _KINDS = ("questions", "forecasts", "resolutions")  # the keys of the items of each set
+
+
+_WORDS, _PRICE = "words about the question", "the price of a market is no forecast of a participant"
+_DAY_ALONE = "questions are open on the due date alone"
+COLUMNS = {
+    "set": Columns(
+        used=(*_KINDS, *_Forecaster.__struct_fields__, *_DUE),
+        ignored={"model_organization": "a participant is `ORGANIZATION: MODEL`"},
+        noun="field",
+    ),
+    "questions": Columns(
+        used=_Question.__struct_fields__,
+        ignored={
+            "combination_of": "the parts of a combination, whose ids are its own",
+            "resolution_criteria": _WORDS,
+            "background": _WORDS,
+            "source_intro": _WORDS,
+            "market_info_open_datetime": _DAY_ALONE,
+            "market_info_close_datetime": _DAY_ALONE,
+            "market_info_resolution_criteria": _WORDS,
+            "freeze_datetime": _DAY_ALONE,
+            "freeze_datetime_value": _PRICE,
+            "freeze_datetime_value_explanation": _WORDS,
+        },
+        noun="field",
+    ),
+    "forecasts": Columns(
+        used=_Forecast.__struct_fields__,
+        ignored=dict.fromkeys(("reasoning", "searches", "consulted_urls"), "how a forecaster came to a forecast"),
+        noun="field",
+    ),
+    "resolutions": Columns(used=_Resolution.__struct_fields__, ignored={}, noun="field"),
+}
 
 
 class _SetFile(NamedTuple):
@@ -204,7 +239,7 @@ def _said_once(rows: Iterable[SourceItem | _Said]) -> Iterator[SourceItem]:
 def _questions(file: _SetFile, content: _Content, asked: _Asked, rules: str | None) -> Iterator[SourceItem]:
     asked.rounds.add(file.due)
     for place, item in _each(file, content, _Question):
-        if isinstance(item, Refused):
+        if isinstance(item, Refused | NotCarried):
             yield place, item
             continue
         question, dates = item, item.resolution_dates
@@ -277,7 +312,7 @@ def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[Sou
         yield InputPlace(0, file=file.name), Refused("bad_source", file.name, None, str(error))
         return
     for place, forecast in _each(file, content, _Forecast):
-        if isinstance(forecast, Refused):
+        if isinstance(forecast, Refused | NotCarried):
             yield place, forecast
             continue
         if forecast.forecast is None:
@@ -303,7 +338,7 @@ def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[Sou
 def _answers(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[SourceItem | _Said]:
     """Return the answers of a resolution set; a market's is known on the first date that it is listed with."""
     for place, answer in _each(file, content, _Resolution):
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refused | NotCarried):
             yield place, answer
             continue
         if not answer.resolved:
@@ -357,12 +392,17 @@ def _title(question: _Question, direction: Sequence[int], due: str, date: str) -
     return f"{text} ({', '.join(parts)})" if direction else text
 
 
-def _each(file: _SetFile, content: _Content, form: type[_Form]) -> Iterator[tuple[InputPlace, _Form | Refused]]:
-    """Return each item of a set with its number, or why it cannot be read."""
+def _each(
+    file: _SetFile, content: _Content, form: type[_Form]
+) -> Iterator[tuple[InputPlace, _Form | Refused | NotCarried]]:
+    """Return each item of a set with its number, or why it cannot be read; and what of the set is not read."""
+    yield from Unread(COLUMNS["set"]).of(InputPlace(0, file=file.name), content)
+    unread = Unread(COLUMNS[file.kind])
     for number, item in enumerate(content[file.kind], 1):
         place = InputPlace(number, file=file.name, unit=f"{file.kind} item")
         try:
             yield place, msgspec.convert(item, form, strict=False)
+            yield from unread.of(place, item)
         except msgspec.ValidationError as error:
             message, _, path = str(error).partition(" - at `$")
             yield place, Refused("bad_source", path.rstrip("`").lstrip("."), None, message)
@@ -382,7 +422,7 @@ def _read(files: SourceFiles, name: str) -> tuple[str, _Content]:
 
 def _due_date(content: _Content, name: str) -> str:
     """Return the due date of a set's round: as the set says it, or as its question set or file is named."""
-    said_in = [content.get(key) for key in ("forecast_due_date", "question_set", "question-set")]
+    said_in = [content.get(key) for key in _DUE]
     for said in (*said_in, name.rpartition("/")[2]):
         try:
             return start_of_day(str(said)[:10], "forecast_due_date")[:10]

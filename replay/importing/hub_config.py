@@ -4,7 +4,7 @@ Source: hubverse, Documentation, "Hub configuration files" and "Defining modelin
 of `tasks.json` and `target-data.json`, versions 2.0.0 to 6.0.0 (github.com/hubverse-org/schemas).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -13,8 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.replay.importing.known_columns import Columns, Unread
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.writing.command_lines import UTF_8_MARK
+from forecast_ledger.replay.importing.source_items import NotCarried
+from forecast_ledger.replay.writing.command_lines import UTF_8_MARK, InputPlace
 
 DOUBLE_DIGITS = 15  # that every double keeps
 CONFIG_BYTES = 2**26
@@ -132,6 +134,64 @@ class _TargetData(Struct):
     date_col: str = ""
 
 
+_NO_SCORE, _SUBMITTING = "a note, which changes no score", "a rule of submissions, which changes no score"
+_SAME = "the files of target data have the same in their columns"
+FIELDS = {
+    "tasks": Columns(
+        used=_Tasks.__struct_fields__,
+        ignored={
+            "schema_version": _NO_SCORE,
+            "output_type_id_datatype": "ids that are numbers are compared as numbers, whatever their type",
+            "derived_task_ids": "task ids that follow from others are in a question's id, as all are",
+        },
+    ),
+    "round": Columns(
+        used=Round.__struct_fields__,
+        ignored={
+            "round_name": _NO_SCORE,
+            "last_data_date": _SUBMITTING,
+            "file_format": _SUBMITTING,
+            "derived_task_ids": "task ids that follow from others are in a question's id, as all are",
+            "additional_metadata": _NO_SCORE,
+        },
+    ),
+    "due": Columns(used=Due.__struct_fields__, ignored={}),
+    "task": Columns(used=Task.__struct_fields__, ignored={}),
+    "ids": Columns(used=Ids.__struct_fields__, ignored={}),
+    "output": Columns(
+        used=Output.__struct_fields__,
+        ignored={"is_required": _SUBMITTING, "output_type_id_params": "samples are not carried over"},
+    ),
+    "value": Columns(used=Values.__struct_fields__, ignored={"type": "values are recorded as they are written"}),
+    "target": Columns(
+        used=Target.__struct_fields__,
+        ignored={"target_units": _NO_SCORE, "description": _NO_SCORE, "additional_metadata": _NO_SCORE},
+        only={
+            "target_type": ["continuous", "discrete", "date", "binary", "nominal", "ordinal"],
+            "time_unit": ["day", "week"],
+        },
+    ),
+    "admin": Columns(
+        used=_Admin.__struct_fields__,
+        ignored={
+            **dict.fromkeys(("schema_version", "name", "maintainer", "contact", "citation", "cloud"), _NO_SCORE),
+            **dict.fromkeys(("repository", "repository_host", "repository_url", "zoltar_project_id"), _NO_SCORE),
+            **dict.fromkeys(("hub_models", "additional_metadata"), _NO_SCORE),
+            "file_format": _SUBMITTING,
+            "timezone": "forecasts are made when a day begins in UTC",
+        },
+    ),
+    "target-data": Columns(
+        used=_TargetData.__struct_fields__,
+        ignored={
+            "schema_version": _NO_SCORE,
+            "additional_metadata": _NO_SCORE,
+            **dict.fromkeys(("observable_unit", "versioned", "time-series", "oracle-output"), _SAME),
+        },
+    ),
+}
+
+
 class HubConfig(NamedTuple):
     """What the configuration says. date_column: of the target data, empty if it is not said."""
 
@@ -161,6 +221,29 @@ def read_config(files: SourceFiles) -> HubConfig:
     admin = _read(files, ADMIN, _Admin) if ADMIN in files.names else _Admin()
     target = _read(files, TARGET_DATA, _TargetData) if TARGET_DATA in files.names else _TargetData()
     return HubConfig(tasks.rounds, admin.model_output_dir.strip("/"), target.date_col)
+
+
+def unread_fields(files: SourceFiles) -> Iterator[tuple[InputPlace, NotCarried]]:
+    """Yield the fields of the configuration that are not read, each once; the configuration was read before."""
+    unread = {kind: Unread(columns._replace(noun="field")) for kind, columns in FIELDS.items()}
+    for kind, name in (("tasks", TASKS), ("admin", ADMIN), ("target-data", TARGET_DATA)):
+        if name in files.names:
+            content = _read(files, name, dict[str, Any])
+            for of, found in [(kind, content), *(_objects(content) if kind == "tasks" else ())]:
+                yield from unread[of].of(InputPlace(0, file=name), found)
+
+
+def _objects(tasks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the objects of tasks.json, and what each is."""
+    for each in tasks["rounds"]:
+        yield from (("round", each), ("due", each["submissions_due"]))
+        for task in each["model_tasks"]:
+            yield "task", task
+            yield from (("ids", ids) for ids in task["task_ids"].values())
+            yield from (("target", target) for target in task.get("target_metadata", ()))
+            for output in task["output_type"].values():
+                yield "output", output
+                yield from (("ids", output.get("output_type_id") or {}), ("value", output.get("value", {})))
 
 
 def text_of(value: Any) -> str:

@@ -13,6 +13,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion, RevokeResolution
 from forecast_ledger.replay.importing.hub_config import MISSING, HubConfig, as_number, same_number, spelled, spellings
 from forecast_ledger.replay.importing.hub_questions import HORIZON, HubQuestion, later
+from forecast_ledger.replay.importing.known_columns import Columns, Unread
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of, start_of_day
 from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
@@ -133,6 +134,8 @@ class HubTruth:
         at_value, at_version = columns.index(value), columns.index(AS_OF) if AS_OF in columns else None
         at_id = columns.index(_LABELS[1]) if labelled else None
         known = [(columns.index(key), values, spellings(values)) for key in keys if (values := self._asked(key))]
+        read, unread = {*keys, date, value, AS_OF, *_LABELS * labelled} - {""}, Unread(Columns((), {}))
+        others = [at for at, column in enumerate(columns) if column not in read]
         for line, cells in rows:
             if isinstance(cells, Refused):
                 self.faults.append((place_in(name, line), cells))
@@ -142,6 +145,7 @@ class HubTruth:
                 plain[at] = as_spelled[cells[at]]
             if any(plain[at] not in values for at, values, _ in known):
                 continue  # of a place or date that no task asks for
+            self.faults += unread.of(place_in(name, line), {columns[at]: cells[at] for at in others}) if others else ()
             version = "" if at_version is None else cells[at_version]
             row = Observed(version, MISSING if at_id is None else cells[at_id], cells[at_value], place_in(name, line))
             kept = table.rows.setdefault(tuple([plain[place] for place in places]), [])

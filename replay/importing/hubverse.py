@@ -18,7 +18,10 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, SubmitForecast
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.replay.importing.hub_config import (
+    ADMIN,
     MISSING,
+    TARGET_DATA,
+    TASKS,
     HubConfig,
     Round,
     as_number,
@@ -26,6 +29,7 @@ from forecast_ledger.replay.importing.hub_config import (
     same_number,
     spelled,
     spellings,
+    unread_fields,
 )
 from forecast_ledger.replay.importing.hub_questions import SOURCE, HubQuestion, hub_question, target_names
 from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
@@ -35,6 +39,10 @@ from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 LABELS = ["output_type", "output_type_id", "value"]
+CONFIG_FILES = {  # that are read, or say only how models are described and submissions checked
+    *(TASKS, ADMIN, TARGET_DATA),
+    *(f"hub-config/{name}" for name in ("model-metadata-schema.json", "validations.yml", "README.md")),
+}
 SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it
 _SUM_EXACT = Decimal("1e-6")
 _HubFile = tuple[str, str, str]  # round, model, path
@@ -69,7 +77,9 @@ def read_hub(files: SourceFiles, rules: str | None) -> Source:
             (opened.source, opened.group in rounds, opened.category in targets) == (SOURCE, True, True)
         )
     )
-    return Source(chain(left, truth.faults, _items(_Hub(files, config, found, truth), rules)), scope)
+    return Source(
+        chain(left, unread_fields(files), truth.faults, _items(_Hub(files, config, found, truth), rules)), scope
+    )
 
 
 def _items(hub: _Hub, rules: str | None) -> Iterator[SourceItem]:
@@ -117,6 +127,8 @@ def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile],
     prefix = f"{config.model_output}/"
     for name in files.names:
         if not name.startswith(prefix):
+            if name.startswith("hub-config/") and name not in CONFIG_FILES:
+                others.append((name, NotCarried("a file of hub-config that is not read")))
             if name.startswith("target-data/") and not is_target_data(name) and name.endswith(TABLE_ENDINGS):
                 others.append((name, NotCarried("target data other than time-series and oracle-output")))
             continue

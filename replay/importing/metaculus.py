@@ -18,11 +18,13 @@ from forecast_ledger.ledger.core.values import Number, format_instant, read_inst
 from forecast_ledger.ledger.model.commands import (
     AnyCommand,
     EnrolParticipant,
+    OpenContest,
     SubmitForecast,
     WithdrawForecast,
 )
+from forecast_ledger.replay.importing.known_columns import Columns, Unread
 from forecast_ledger.replay.importing.metaculus_cells import split_numbers
-from forecast_ledger.replay.importing.metaculus_questions import DownloadedQuestion, read_question
+from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS, DownloadedQuestion, read_question
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, fitting_id, instant_of
 from forecast_ledger.replay.importing.source_tables import check_columns, place_in, read_csv
@@ -37,7 +39,31 @@ NEEDED_OF_QUESTIONS = (
     "Scheduled Close Time",
     "Resolution",
 )
+_ANONYMOUS = "Forecaster (Anonymized)"
 NEEDED_OF_FORECASTS = ("Question ID", "Start Time", "Probability Yes", "Probability Yes Per Category", "Continuous CDF")
+_FROM_FORECAST = "computed from the forecast of its row"
+COLUMNS_OF_FORECASTS = Columns(
+    used=(
+        *NEEDED_OF_FORECASTS,
+        "Forecaster ID",
+        "Forecaster Username",
+        _ANONYMOUS,
+        "Is Bot",
+        "End Time",
+    ),
+    ignored={
+        "Forecaster Count": "the number of forecasters in an aggregate",
+        "Probability Below Lower Bound": _FROM_FORECAST,
+        "Probability Above Upper Bound": _FROM_FORECAST,
+        "5th Percentile": _FROM_FORECAST,
+        "25th Percentile": _FROM_FORECAST,
+        "Median": _FROM_FORECAST,
+        "75th Percentile": _FROM_FORECAST,
+        "95th Percentile": _FROM_FORECAST,
+        "Probability of Resolution": _FROM_FORECAST,
+        "PDF at Resolution": _FROM_FORECAST,
+    },
+)
 OTHER_FILES = {
     "comment_data.csv": "comments",
     "score_data.csv": "published scores, which can be compared with the table `scores`",
@@ -51,8 +77,9 @@ EARLY = "a forecast that ended before its question opened, whose options changed
 README_BYTES = 2**24
 LACKING = 1  # Metaculus writes no last cell, `PDF at Resolution`, in forecasts on questions without an answer
 _EXPORTED = re.compile(rb"exported on ([0-9T:. +-]+[0-9])")
+BOTS_DIFFER = "other bots in aggregates than of the first question of its contest, whose rules hold"
+SAME_NAME = "a project with the name of another: their questions are in one contest"
 AGGREGATE = "a forecast of an aggregate: the ledger computes its own"
-_ANONYMOUS = "Forecaster (Anonymized)"
 _DIGEST_LENGTH = 64  # of an anonymized forecaster; an aggregate has its method's name there
 # The order of what happens at one instant: a forecast gives the options that are left, and none that begins to count
 # later.
@@ -101,6 +128,7 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
     asked = [
         (place, row) for name in tables[QUESTIONS] for place, row in _rows(files, name, NEEDED_OF_QUESTIONS, items)
     ]
+    items += _same_names(asked)
     given = _of_forecasters(
         [
             found
@@ -154,11 +182,24 @@ def _rows(
 ) -> Iterator[tuple[InputPlace, Row]]:
     columns, rows = read_csv(files, name, lacking)
     check_columns(name, columns, needed)
+    unread = Unread(COLUMNS_OF_QUESTIONS if needed is NEEDED_OF_QUESTIONS else COLUMNS_OF_FORECASTS)
     for line, cells in rows:
+        place = place_in(name, line)
         if isinstance(cells, Refused):
-            items.append((place_in(name, line), cells))
-        else:
-            yield place_in(name, line), dict(zip(columns, cells, strict=True))
+            items.append((place, cells))
+            continue
+        row = dict(zip(columns, cells, strict=True))
+        items += unread.of(place, row)
+        yield place, row
+
+
+def _same_names(asked: Sequence[tuple[InputPlace, Row]]) -> Iterator[SourceItem]:
+    """Yield the projects whose name another project has, too."""
+    ids: dict[str, str] = {}
+    for place, row in asked:
+        name, number = row.get("Default Project", ""), row.get("Default Project ID", "")
+        if number and ids.setdefault(name, number) != number:
+            yield place, NotCarried(SAME_NAME)
 
 
 def _of_forecasters(given: list[_Given], items: list[SourceItem]) -> list[_Given]:
@@ -226,15 +267,17 @@ def _commands(
             yield each.place, NotCarried(f"a forecast on a question {where}")
         elif _with_other_options(each, questions[each.question]):
             yield each.place, NotCarried(EARLY)
-    opened: set[str] = set()
+    opened: dict[str, AnyCommand] = {}
     for step in sorted(steps, key=lambda step: step[:3]):
         command = (
             step.what if not isinstance(step.what, _Given) else _forecast(step.what, questions[step.what.question])
         )
         if isinstance(command, Refused) or command.id not in opened:
             yield step.place, command
+        elif isinstance(command, OpenContest) and command.rules != getattr(opened[command.id], "rules", None):
+            yield step.place, NotCarried(BOTS_DIFFER)
         if not isinstance(command, Refused) and step.stage in _ONCE:
-            opened.add(command.id)
+            opened.setdefault(command.id, command)
 
 
 _PLACEHOLDERS = {"None", "0.0", "0"}  # of options that a forecast does not have

@@ -21,6 +21,7 @@ from forecast_ledger.ledger.model.commands import (
     ResolveQuestion,
 )
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.replay.importing.known_columns import Columns
 from forecast_ledger.replay.importing.metaculus_cells import (
     date_zero_point,
     read_bound,
@@ -39,6 +40,25 @@ _OPTIONS = ("MC Options (All)", "MC Options (Current)", "MC Options")
 _HISTORY = "MC Options History"
 FUTURE_CHANGE = "a change of options in the future of the download: a newer download has what became of it"
 LATE_REMOVAL = "a removal of options after the end of their question"
+_WORDS = "words about the question"
+COLUMNS_OF_QUESTIONS = Columns(
+    used=(
+        *("Question ID", "Question URL", "Question Title", "Post ID", "Default Project", "Default Project ID"),
+        *("Categories", "Leaderboard Tags", "Label", "Question Type", *_OPTIONS, _HISTORY),
+        *("Lower Bound", "Open Lower Bound", "Upper Bound", "Open Upper Bound", "Continuous Range"),
+        *("Open Time", "CP Reveal Time", "Scheduled Close Time", "Actual Close Time"),
+        *("Resolution", "Resolution Known Time", BOTS_COUNT, "Question Weight"),
+    ),
+    ignored={
+        "Post Curation Status": "each question with an opening counts; if it is not approved, it is named",
+        "Post Published Time": "a question opens at its `Open Time`",
+        "Description": _WORDS,
+        "Resolution Criteria": _WORDS,
+        "Fine Print": _WORDS,
+        "Unit": _WORDS,
+    },
+    only={"Post Curation Status": ["approved"]},
+)
 
 Row = Mapping[str, str]
 

@@ -1,0 +1,223 @@
+"""Every column and field of the formats is used, or ignored for a reason; what is not known is named with its place."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.core.values import read_instant
+from forecast_ledger.replay.importing.follow_copy import Following
+from forecast_ledger.replay.importing.forecastbench import COLUMNS
+from forecast_ledger.replay.importing.hub_config import FIELDS
+from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.known_columns import Columns
+from forecast_ledger.replay.importing.metaculus import BOTS_DIFFER, COLUMNS_OF_FORECASTS, SAME_NAME
+from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS
+from forecast_ledger.replay.importing.record_copy import record_copy
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import LeftOut
+from tests.support.paths import DATA
+from tests.support.sources import edit, ticking
+
+# What each format has, as published: used, and ignored. Metaculus: `utils/csv_utils.py`, the headers that it writes
+# now, and wrote (`MC Options`); words are in its API. ForecastBench: the sets of 2024-07-21 to 2026-09-27. The
+# hubverse: the schemas of the configuration, 2.0.0 to 6.0.0.
+USED = {
+    "question_data.csv": """Question ID,Question URL,Question Title,Post ID,Default Project,Default Project ID,
+        Categories,Leaderboard Tags,Label,Question Type,MC Options,MC Options (Current),MC Options (All),
+        MC Options History,Lower Bound,Open Lower Bound,Upper Bound,Open Upper Bound,Continuous Range,Open Time,
+        CP Reveal Time,Scheduled Close Time,Actual Close Time,Resolution,Resolution Known Time,
+        Include Bots in Aggregates,Question Weight""",
+    "forecast_data.csv": """Question ID,Forecaster ID,Forecaster Username,Forecaster (Anonymized),Is Bot,Start Time,
+        End Time,Probability Yes,Probability Yes Per Category,Continuous CDF""",
+    "set": "organization,model,forecast_due_date,question_set,question-set,questions,forecasts,resolutions",
+    "questions": "id,source,question,url,resolution_dates",
+    "forecasts": "id,source,forecast,resolution_date,direction,imputed,user_id",
+    "resolutions": "id,source,resolution_date,resolved,direction,resolved_to",
+    "tasks": "rounds",
+    "round": "round_id,round_id_from_variable,model_tasks,submissions_due",
+    "due": "relative_to,start,end",
+    "task": "task_ids,output_type,target_metadata",
+    "ids": "required,optional",
+    "output": "output_type_id,value",
+    "value": "minimum,maximum",
+    "target": "target_id,target_name,target_keys,target_type,is_step_ahead,time_unit",
+    "admin": "model_output_dir",
+    "target-data": "date_col",
+}
+IGNORED = {
+    "question_data.csv": "Post Curation Status,Post Published Time,Description,Resolution Criteria,Fine Print,Unit",
+    "forecast_data.csv": """Forecaster Count,Probability Below Lower Bound,Probability Above Upper Bound,5th Percentile,
+        25th Percentile,Median,75th Percentile,95th Percentile,Probability of Resolution,PDF at Resolution""",
+    "set": "model_organization",
+    "questions": """combination_of,resolution_criteria,background,source_intro,market_info_open_datetime,
+        market_info_close_datetime,market_info_resolution_criteria,freeze_datetime,freeze_datetime_value,
+        freeze_datetime_value_explanation""",
+    "forecasts": "reasoning,searches,consulted_urls",
+    "tasks": "schema_version,output_type_id_datatype,derived_task_ids",
+    "round": "round_name,last_data_date,file_format,derived_task_ids,additional_metadata",
+    "output": "is_required,output_type_id_params",
+    "value": "type",
+    "target": "target_units,description,additional_metadata",
+    "admin": """schema_version,name,maintainer,contact,citation,cloud,repository,repository_host,
+        repository_url,zoltar_project_id,hub_models,additional_metadata,file_format,timezone""",
+    "target-data": "schema_version,additional_metadata,observable_unit,versioned,time-series,oracle-output",
+}
+TABLES: dict[str, Columns] = {
+    "question_data.csv": COLUMNS_OF_QUESTIONS,
+    "forecast_data.csv": COLUMNS_OF_FORECASTS,
+    **COLUMNS,
+    **FIELDS,
+}
+
+
+def names(listed: str) -> set[str]:
+    """The names in a list with commas."""
+    return {name.strip() for name in listed.split(",") if name.strip()}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_of_a_format_is_used_or_ignored(table: str) -> None:
+    """The lists are those of the formats."""
+    assert {*TABLES[table].used} == names(USED[table])
+    assert {*TABLES[table].ignored} == names(IGNORED.get(table, ""))
+
+
+def told(kind: str, path: Path) -> list[str]:
+    """What an import says that it does not carry over; nothing is refused."""
+    files, left_out = SourceFiles(path), LeftOut()
+    with ticking() as ledger:
+        now = read_instant("2026-06-01T00:00:00Z")
+        counts = record_copy(ledger, KINDS[kind].read(files, None), Following(now), left_out, lambda *_: None)
+    assert counts["refused"] == 0
+    return left_out.lines()
+
+
+def rewritten(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
+    """Change the rows of a CSV."""
+    rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode(), newline="")))
+    change(rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)))
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+def with_columns(name: str, *cells: str) -> Callable[[list[dict[str, str]]], object]:
+    """A column with these cells in the first rows, and another that is empty."""
+    return lambda rows: [
+        row.update({name: cell, "Empty": ""}) for row, cell in zip(rows, [*cells, *[""] * len(rows)], strict=False)
+    ]
+
+
+SOURCES = {
+    kind: DATA / f"{name}-import" for kind, name in zip(KINDS, ("forecastbench", "hub", "metaculus"), strict=True)
+}
+Change = Callable[[Any], object]
+TASK = "hub-config/tasks.json"
+CHANGES: list[tuple[str, str, Change, str]] = [
+    (
+        "metaculus",
+        "question_data.csv",
+        with_columns("Spot Scoring Time", "", "2026-03-02", "2026-03-03"),
+        "a column that is not read: 'Spot Scoring Time' (question_data.csv, line 3)",
+    ),
+    (
+        "metaculus",
+        "forecast_data.csv",
+        with_columns("Weight", "2"),
+        "a column that is not read: 'Weight' (forecast_data.csv, line 2)",
+    ),
+    (
+        "metaculus",
+        "question_data.csv",
+        lambda rows: [rows[number].update({"Post Curation Status": "pending"}) for number in (1, 2)],
+        "a value that is not read of the column 'Post Curation Status': 'pending' (question_data.csv, line 3)",
+    ),
+    (
+        "metaculus",
+        "question_data.csv",
+        lambda rows: rows[3].update({"Include Bots in Aggregates": "True"}),
+        f"{BOTS_DIFFER} (question_data.csv, line 5)",
+    ),
+    (
+        "metaculus",
+        "question_data.csv",
+        lambda rows: rows[3].update({"Default Project ID": "8"}),
+        f"{SAME_NAME} (question_data.csv, line 5)",
+    ),
+    (
+        "forecastbench",
+        "question_sets/2026-03-01-llm.json",
+        lambda said: [each.update({"weight": 2, "empty": "N/A"}) for each in said["questions"]],
+        "a field that is not read: 'weight' (question_sets/2026-03-01-llm.json, questions item 1)",
+    ),
+    (
+        "forecastbench",
+        "forecast_sets/2026-03-01/2026-03-01.Acme.1.json",
+        lambda said: said["forecasts"][1].update({"resolved_to": 1.0, "market_value_on_due_date": None}),
+        "a field that is not read: 'resolved_to' (forecast_sets/2026-03-01/2026-03-01.Acme.1.json, forecasts item 2)",
+    ),
+    (
+        "forecastbench",
+        "resolution_sets/2026-03-01_resolution_set.json",
+        lambda said: said.update({"version": 2}),
+        "a field that is not read: 'version' (resolution_sets/2026-03-01_resolution_set.json)",
+    ),
+    (
+        "hubverse",
+        TASK,
+        lambda said: said["rounds"][0]["model_tasks"][1]["target_metadata"][0].update(target_type="compositional"),
+        f"a value that is not read of the field 'target_type': 'compositional' ({TASK})",
+    ),
+    (
+        "hubverse",
+        TASK,
+        lambda said: said["rounds"][0]["model_tasks"][0]["output_type"]["quantile"].update(transform="log"),
+        f"a field that is not read: 'transform' ({TASK})",
+    ),
+    ("hubverse", "hub-config/admin.json", lambda said: said.update(scores=["wis"]), "'scores' (hub-config/admin.json)"),
+]
+
+
+@pytest.mark.parametrize(("kind", "file", "change", "expected"), CHANGES)
+def test_what_is_not_known_is_named_once_in_its_file(
+    kind: str, file: str, change: Change, expected: str, tmp_path: Path
+) -> None:
+    """With its first place; cells that are empty say nothing, and the rest is imported as before."""
+    folder = Path(shutil.copytree(SOURCES[kind], tmp_path / "source"))
+    before = told(kind, folder)
+    if file.endswith(".csv"):
+        rewritten(folder / file, change)
+    else:
+        content = json.loads((folder / file).read_text(encoding="utf-8"))
+        change(content)
+        (folder / file).write_text(json.dumps(content), encoding="utf-8")
+    [line] = [line for line in told(kind, folder) if line not in before]
+    assert line.startswith("not carried over: 1 x ")
+    assert expected in line
+
+
+def test_what_else_a_hub_has_is_named(tmp_path: Path) -> None:
+    """Columns of target data that say something, and settings of another program; checks of submissions are not."""
+    folder = Path(shutil.copytree(DATA / "hub-import", tmp_path / "hub"))
+    before = told("hubverse", folder)
+    for name in ("predevals-config.yml", "validations.yml"):
+        (folder / "hub-config" / name).write_text("x: 1\n", encoding="utf-8")
+    edit(
+        folder / "target-data/time-series.csv",
+        lambda text: "\n".join(
+            f"{line},{'rate,empty' if not number else f'0.{number},NA'}"
+            for number, line in enumerate(text.splitlines())
+        ),
+    )
+    assert [line.partition(" x ")[2] for line in told("hubverse", folder) if line not in before] == [
+        "a file of hub-config that is not read (hub-config/predevals-config.yml)",
+        "a column that is not read: 'rate' (target-data/time-series.csv, line 2)",
+    ]
