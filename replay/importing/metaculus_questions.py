@@ -79,7 +79,7 @@ class DownloadedQuestion(NamedTuple):
     """A question. Instants are texts; `closed` and `known` are None if they are not said. row: its other cells.
 
     outcomes: those that it opens with. options: all that it ever had, as forecasts give them. changes: of its outcomes.
-    left_out: the changes that are not carried over. changed_early: whether its options changed before it opened.
+    left_out: what of it is not carried over, or refused. changed_early: whether its options changed before it opened.
     """
 
     id: str
@@ -95,7 +95,7 @@ class DownloadedQuestion(NamedTuple):
     row: Row
     options: tuple[str, ...] = ()
     changes: tuple[OptionsChange, ...] = ()
-    left_out: tuple[NotCarried, ...] = ()
+    left_out: tuple[NotCarried | Refused, ...] = ()
     changed_early: bool = False
 
     @property
@@ -137,6 +137,18 @@ class DownloadedQuestion(NamedTuple):
             question=self.id,
             weight=self.row.get("Question Weight") or Decimal(1),
         )
+
+    def without_early_end(self) -> "DownloadedQuestion":
+        """Return it, without its close and its answer if one of them is before the opening, which is refused."""
+        times = [("Actual Close Time", self.closed, 1), ("Resolution Known Time", self.known, 0)]
+        for column, at, least in times if self.row["Resolution"] else times[:1]:
+            if at is not None and read_instant(at) < self.opened_at + least:
+                detail = f"the question opens at {self.opens} (`Open Time`); its close and its answer are not taken"
+                remedy = f"correct `{column}` or `Open Time` in the download, and import it again"
+                early = Refused("before_opening", column, self.row[column], detail, remedy=remedy)
+                row = {**self.row, "Resolution": ""}
+                return self._replace(closed=None, known=None, row=row, left_out=(early,))
+        return self
 
     def rules(self, preset: str) -> str | RuleSet:
         """Return the rules of its contest: bots count as peers and in the crowd if the download says so."""
@@ -237,7 +249,7 @@ def read_question(row: Row, points: int | None, now: int) -> DownloadedQuestion 
         known=known,
         row=row,
         options=options,
-    )
+    ).without_early_end()
     if row.get(_HISTORY):
         found = _with_changes(found, _history(row[_HISTORY]), now)
     list(found.answers())  # refuse what cannot be read before anything is recorded of the question
@@ -296,7 +308,7 @@ def _with_changes(
         current = options
     early = bool(history) and opened_with != history[0][1]
     return question._replace(
-        outcomes=opened_with, changes=tuple(changes), left_out=tuple(left_out), changed_early=early
+        outcomes=opened_with, changes=tuple(changes), left_out=(*question.left_out, *left_out), changed_early=early
     )
 
 

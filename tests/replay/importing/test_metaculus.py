@@ -439,6 +439,42 @@ def test_what_is_wrong_in_a_row_is_refused_with_its_place(
 
 
 @pytest.mark.parametrize(
+    ("column", "at"),
+    [
+        ("Resolution Known Time", "2026-03-01 11:59:59.999999+00:00"),
+        ("Actual Close Time", "2026-03-01 12:00:00+00:00"),
+    ],
+)
+def test_an_answer_or_a_close_before_the_opening_is_refused_by_its_cell(download: Path, column: str, at: str) -> None:
+    """The message names the cell and says what to do; the question and its forecasts are recorded without an answer."""
+    with ticking() as ledger:
+        assert import_into(ledger, "metaculus", download).refused == []
+        rewrite(download / QUESTIONS, replacing("501", **{"Resolution Known Time": "", column: at}))
+        expected = (
+            f"{QUESTIONS}, line 2: before_opening {column}: the question opens at 2026-03-01T12:00:00Z (`Open Time`); "
+            "its close and its answer are not taken"
+        )
+        assert import_into(ledger, "metaculus", download).refused == [expected]
+        with ticking() as alone:
+            assert import_into(alone, "metaculus", download).refused == [expected]
+            columns = ("question", "participant", "from_at", "to_at")
+            for each in (ledger, alone):
+                assert ("501", "unresolved") in table(each, "questions", "question", "state")
+            assert sorted(table(ledger, "standing", *columns)) == sorted(table(alone, "standing", *columns))
+
+
+def test_a_question_may_be_answered_at_the_instant_at_which_it_opens(download: Path) -> None:
+    """Its forecasts are then too late, but the answer is recorded."""
+    rewrite(
+        download / QUESTIONS, replacing("501", Resolution_Known_Time="2026-03-01 12:00:00+00:00", Actual_Close_Time="")
+    )
+    with ticking() as ledger:
+        refused = import_into(ledger, "metaculus", download).refused
+        assert [line for line in refused if "before_opening" in line] == []
+        assert "501" in {event.question for event in events(ledger) if isinstance(event, QuestionResolved)}
+
+
+@pytest.mark.parametrize(
     ("file", "change", "message"),
     [
         (QUESTIONS, lambda text: text.replace("Question Type", "Kind", 1).encode(), "'Question Type' is missing"),
