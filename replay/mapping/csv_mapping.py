@@ -15,7 +15,13 @@ from msgspec import Struct, structs
 from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant, read_instant
-from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, malformed_refusal, with_recorded_rules
+from forecast_ledger.ledger.model.commands import (
+    AmendQuestion,
+    AnyCommand,
+    SubmitForecast,
+    malformed_refusal,
+    with_recorded_rules,
+)
 from forecast_ledger.replay.mapping.csv_cells import (
     ROW_NUMBER,
     CellFormat,
@@ -95,7 +101,7 @@ class CommandReader:
         for name, part in description.fields.items():
             if name not in long:
                 value = field_value(part, name, usual, _needed_parts(fields[name].type))
-                self._values[name] = or_left_out(value) if _is_optional_list(fields[name]) else value
+                self._values[name] = or_left_out(value) if _is_optional_list(self._kind, fields[name]) else value
         self._long = LongField(description.fields[long[0]], long[0], fields[long[0]].type, usual) if long else None
         self._group = description.group
         self._where = {
@@ -434,9 +440,16 @@ def _needed_parts(kind: Any) -> set[str]:
     return {part.name for each in found for part in structs.fields(each) if part.required}
 
 
-def _is_optional_list(field: structs.FieldInfo) -> bool:
-    """Return whether a field may be left out, and takes a list or values by name."""
-    return not field.required and bool({get_origin(each) for each in get_args(field.type)} & {tuple, dict})
+def _is_optional_list(kind: type[AnyCommand], field: structs.FieldInfo) -> bool:
+    """Return whether a field takes a list or values by name, and may be left out in place of none.
+
+    A question that is amended to have no tags loses them; without the field, it keeps them.
+    """
+    return (
+        kind is not AmendQuestion
+        and not field.required
+        and bool({get_origin(each) for each in get_args(field.type)} & {tuple, dict})
+    )
 
 
 def _is_long(part: Any) -> bool:

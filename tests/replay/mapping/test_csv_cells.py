@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion, Range, SubmitForecast
+from forecast_ledger.ledger.model.commands import AmendQuestion, AnyCommand, OpenQuestion, Range, SubmitForecast
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 
@@ -76,6 +76,14 @@ def test_values_by_name_without_items_are_left_out(names: str, options: str) -> 
     assert read(FORECAST.replace("NAMES", names), table) == [
         SubmitForecast(id="a ada", at=at, question="a", participant="ada", probability="0.8")
     ]
+
+
+def test_a_question_is_amended_to_have_no_tags_by_a_list_without_items() -> None:
+    """There, `[]` is not as if nothing was said: an empty cell leaves the tags, and an empty list takes them away."""
+    map_ = '[[command]]\ntype = "amend_question"\nid = "{q}"\n[command.fields]\nat = "2026-03-01T00:00:00Z"\n'
+    map_ += 'question = "{q}"\ntitle = "x"\ntags = { from = "{tags}", split = "," }\n'
+    found = read(map_, "q,tags\na,[]\nb,\nc,[y]\n")
+    assert [each.tags for each in found if isinstance(each, AmendQuestion)] == [(), None, ("y",)]
 
 
 @pytest.mark.parametrize(
