@@ -326,23 +326,19 @@ def _sale(value: Any, name: str) -> list[str]:
     return [values.check_text(str(position), f"{name}.position_id"), _number(value.percentage, f"{name}.percentage")]
 
 
-def _restated(value: Any, name: str) -> list[Any]:
-    return _restated_fields(value, name, _restated_rows(_FIELDS))
-
-
 def _restated_rows(fields: Any) -> list[tuple[str, _Convert]]:
     """Return the fields of a forecast in a restatement, with their functions, from those of a submit_forecast."""
     _, rows, *_ = fields[SubmitForecast]
     return [(field, convert) for field, convert, _ in rows if field in RestatedForecast.__struct_fields__]
 
 
-def _restated_fields(value: Any, name: str, rows: Sequence[tuple[str, _Convert]]) -> list[Any]:
+def _restated(value: Any, name: str, fields: Any) -> list[Any]:
     """Return the canonical form of each field of a forecast, up to the last that is given."""
     if type(value) is not RestatedForecast:
         raise Refused("malformed", name, value, "not a forecast of a restatement")
     content = [
         None if (part := getattr(value, field)) is None and field != "at" else convert(part, f"{name}.{field}")
-        for field, convert in rows
+        for field, convert in _restated_rows(fields)
     ]
     while content[-1] is None:
         content.pop()
@@ -405,7 +401,7 @@ _ADDED: dict[str, _Convert] = {
     "starts_at": values.read_instant,
     **dict.fromkeys(["series", "family", "release"], _id),
     "spots": _array(_spot),
-    "forecasts": _array(_restated),
+    "forecasts": _array(lambda value, name: _restated(value, name, _FIELDS)),
     **dict.fromkeys(["add", "remove"], _array(_id)),
     "grace_ends_at": values.read_instant,
     "until": values.read_instant,
@@ -460,7 +456,7 @@ def _convert_by_type(kind: type[Command], name: str) -> _Convert:
     return _BY_TYPE[plain]
 
 
-_FIELDS = {kind: _fields_of(kind) for kind in get_args(AnyCommand)}
+_FIELDS: dict[type, Any] = {kind: _fields_of(kind) for kind in get_args(AnyCommand)}
 
 
 # --- the normal form
@@ -529,10 +525,6 @@ def _normal_range(value: Any, name: str) -> list[Any]:
 _SIZES = frozenset({"bid_sizes", "ask_sizes"})
 
 
-def _normal_restated(value: Any, name: str) -> list[Any]:
-    return _restated_fields(value, name, _restated_rows(_NORMAL_FIELDS))
-
-
 def _normal_prices(value: Any, name: str) -> list[Any]:
     """Return a question, its prices that are not the means of its bids and asks, and its bids, asks and sizes."""
     _prices(value, name)
@@ -585,7 +577,7 @@ _NORMAL_BY_NAME: dict[str, _Convert] = {
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _units(values.WEIGHT)),
     "value": _measure,
     "range": _normal_range,
-    "forecasts": _or_none(_array(_normal_restated)),
+    "forecasts": _or_none(_array(lambda value, name: _restated(value, name, _NORMAL_FIELDS))),
     "quotes": _NORMAL_QUOTES,
     "bets": _or_none(_array(_normal_bet)),
     "sells": _or_none(_array(_normal_sale)),
@@ -602,7 +594,7 @@ def _normal_of(tag: Any, name: str, convert: _Convert) -> _Convert:
     return _NORMAL_BY_NAME.get(f"{tag}.{name}") or _NORMAL_BY_NAME.get(name, convert)
 
 
-_NORMAL_FIELDS = {
+_NORMAL_FIELDS: dict[type, Any] = {
     kind: (tag, [(name, _normal_of(tag, name, convert), optional) for name, convert, optional in fields])
     for kind, (tag, fields, _) in _FIELDS.items()
 }

@@ -150,22 +150,25 @@ def append(
         head = base or ledger.head()
     if left_out := source.left_out():
         say(left_out)
-    skipped = counts.pop("refused_quotes", 0)
-    _print_counts(counts, head, view, dry_run=dry_run)
-    if skipped:
-        say(f"refused quotes, of commands whose other quotes are recorded: {skipped:,}")
-    if counts["refused"] or skipped:
+    if _print_counts(counts, head, view, dry_run=dry_run):
         sys.exit(FINDINGS)
 
 
-def _print_counts(counts: dict[str, int], head: "Checkpoint", view: View, *, dry_run: bool) -> None:
-    """Print how many commands were accepted, duplicate and refused, and where the log ends."""
+def _print_counts(counts: dict[str, int], head: "Checkpoint", view: View, *, dry_run: bool) -> bool:
+    """Print how many commands were accepted, duplicate and refused, and where the log ends.
+
+    Return whether any, or a quote of one, was refused.
+    """
+    skipped = counts.pop("refused_quotes", 0)
     if dry_run:
         say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
         say("nothing was written")
         say_as_of(head)
     else:
         emit(COUNT_COLUMNS, [{**counts, "log_position": head.position, "digest": head.digest}], view)
+    if skipped:
+        say(f"refused quotes, of commands whose other quotes are recorded: {skipped:,}")
+    return bool(counts["refused"] or skipped)
 
 
 def _limits(claims: str | None) -> "Claims":
