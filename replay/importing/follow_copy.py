@@ -297,8 +297,9 @@ class _Question:
             if at < since or (at == since and is_same and isinstance(item, SubmitForecast)):
                 yield place, KNOWN
                 continue
-            taken = item.id in self._known.ids
-            yield place, structs.replace(item, id=fitting_id(f"{item.id} after {recorded.position}")) if taken else item
+            taken = item.id in self._known.ids  # perhaps of another name of the participant
+            name = fitting_id(f"{item.id} after {recorded.position} of {item.participant}")
+            yield place, structs.replace(item, id=name) if taken else item
 
 
 def _with_outcomes(question: QuestionState, changes: Iterable[ChangeOutcomes]) -> QuestionState:

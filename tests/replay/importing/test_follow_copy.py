@@ -302,6 +302,17 @@ def test_a_forecaster_of_another_name_is_one_person(tmp_path: Path, now: str, an
         assert import_into(ledger, "metaculus", newer, now=now).counts["accepted"] == 0
 
 
+def test_a_forecaster_may_have_a_third_name(tmp_path: Path) -> None:
+    """The forecasts on an open question go on under the newest name alone."""
+    with ticking() as ledger:
+        for number, name in enumerate(("ada", "ada lovelace", "countess")):
+            newer = copy(tmp_path / str(number))
+            forecasts = (newer / FORECASTS).read_text(encoding="utf-8").replace("501,7,ada,", f"501,7,{name},")
+            (newer / FORECASTS).write_text(forecasts, encoding="utf-8")
+            assert import_into(ledger, "metaculus", newer).refused == []
+        assert {row[0] for row in standing(ledger, "501")} & {"ada", "ada lovelace", "countess"} == {"countess"}
+
+
 # --- whether outcomes have an order
 
 
