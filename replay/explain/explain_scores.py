@@ -31,7 +31,7 @@ from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.changed_answers import changed_answers, unsealed
+from forecast_ledger.replay.reading.changed_answers import changed_answers, restated_since, unsealed
 from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_parts, open_store
@@ -171,15 +171,18 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
 
 
 def _since(projections: Projections, contest: str, participant: str, score: str) -> tuple[str, ...]:
-    """Say if the answer changed after the contest was sealed, and what the score would be with the answer of now."""
+    """Say if the answer or forecasts changed after the contest was sealed, and what the score would be now."""
     facts = projections.facts
-    changed = changed_answers(facts, facts.contests[contest])
-    if not changed:
+    sealed = facts.contests[contest]
+    changed, restated = changed_answers(facts, sealed), restated_since(facts, sealed)
+    if not changed and not restated:
         return ()
     now = next(unsealed(projections, contest).table("scores").only("participant", participant).rows(), None)
     told = "there would be no score" if now is None else f"score {now['score']} for {score}"
-    words = f"the answer changed after {contest} was sealed: {changed[0].words(facts)}"
-    return (words, f"with the answer of now, if {contest} were not sealed: {told}")
+    words = [f"the answer changed after {contest} was sealed: {each.words(facts)}" for each in changed]
+    words += [f"forecasts were restated after {contest} was sealed: {', '.join(restated)}"] if restated else []
+    what = " and ".join(["answer"] * bool(changed) + ["forecasts"] * bool(restated))
+    return (*words, f"with the {what} of now, if {contest} were not sealed: {told}")
 
 
 def _outcome(answer: Answer) -> str:

@@ -23,7 +23,14 @@ from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_c
 from forecast_ledger.replay.papers.corrections import Move, moves
 from forecast_ledger.replay.papers.evidence import HOUR, WORST, Correction, Evidence, Revocation, collect, lateness
 from forecast_ledger.replay.papers.lookalikes import lookalikes, plain_id
-from forecast_ledger.replay.reading.changed_answers import BOARDS, changed_answers, changed_rows, seal_notes, sentences
+from forecast_ledger.replay.reading.changed_answers import (
+    BOARDS,
+    changed_answers,
+    changed_rows,
+    seal_notes,
+    sentences,
+    what_changed,
+)
 from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch
 from forecast_ledger.replay.reading.version import code_version
@@ -104,14 +111,15 @@ def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
     if not verification.damage:
         facts, evidence = collect(log, name, position, late, watch)
         season = Replay(verification.head, Projections(facts))
-        changed = {name: answers for name in sorted(facts.contests)
-                   if (answers := changed_answers(facts, facts.contests[name]))}  # fmt: skip
-        sealed = {answer.first.position for answers in changed.values() for answer in answers}
+        changed = {name: what for name in sorted(facts.contests) if (what := what_changed(facts, facts.contests[name]))}
+        answers = (answer for name in changed for answer in changed_answers(facts, facts.contests[name]))
+        sealed = {answer.first.position for answer in answers}
         corrected = _followed(evidence.corrections, sealed)
         effects = [*zip(corrected, moves(log, name, corrected, watch), strict=True)]
         if changed:
             rest = "board rests" if len(changed) == 1 else "boards rest"
-            says += f" {len(changed):,} sealed {rest} on answers that changed since."
+            whats = " or ".join(dict.fromkeys(each for what in changed.values() for each in what.split(" and ")))
+            says += f" {len(changed):,} sealed {rest} on {whats} that changed since."
             sections.append(_changed_since(season.projections, [*changed]))
         sections += [_checkpoint(season, name), *_contests(season.projections), _trial_balance(season)]
         sections += [_late(evidence), _revocations(evidence, effects, sealed)]
@@ -152,7 +160,7 @@ def _checks(verification: Verification) -> Section:
 
 def _changed_since(projections: Projections, names: Sequence[str]) -> Section:
     """Return what these sealed contests, whose answers changed since, would be now, and the prizes that were paid."""
-    words = ["A sealed board does not change. What is listed here rests on answers that no longer stand."]
+    words = ["A sealed board does not change. What is listed here rests on answers or forecasts that no longer count."]
     sheets = []
     for name in names:
         words.append(sentences(seal_notes(projections, name)[:1]))
@@ -167,7 +175,7 @@ def _changed_since(projections: Projections, names: Sequence[str]) -> Section:
             for each in moved
         ]
         if not rows:
-            words.append(f"With the answers of now, every rank, prize and score of {name} would be the same.")
+            words.append(f"With what is recorded now, every rank, prize and score of {name} would be the same.")
             continue
         columns = [f"{column} {when}" for column in BOARDS["leaderboard"] for when in ("sealed", "now")] + ["paid"]
         caption = f"{name}, sealed and with the answers of now"

@@ -1,4 +1,4 @@
-"""Answers that changed after the board that rests on them was sealed, and what the board would be without the seal."""
+"""Answers and forecasts that changed after the board that rests on them was sealed, and what it would be unsealed."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -72,6 +72,26 @@ def changed_answers(facts: Facts, contest: Contest) -> list[ChangedAnswer]:
     ]
 
 
+def restated_since(facts: Facts, contest: Contest) -> list[str]:
+    """Say whose forecasts on questions of a sealed board were restated since, in log order."""
+    if contest.sealed is None:
+        return []
+    people, sealed = facts.participant_codes.labels, contest.sealed.position
+    found = [
+        (position, f"{people[who]} on {facts.questions[code].question} (#{position})")
+        for code in facts.retractions.keys() & contest.entries.keys()
+        for position, who in facts.retractions[code]
+        if position > sealed
+    ]
+    return [words for _, words in sorted(found)]
+
+
+def what_changed(facts: Facts, contest: Contest) -> str:
+    """Return what a sealed board rests on and changed since: answers, forecasts, or both; "" if nothing did."""
+    kinds = {"answers": changed_answers(facts, contest), "forecasts": restated_since(facts, contest)}
+    return " and ".join(kind for kind, changed in kinds.items() if changed)
+
+
 def counted_answers(facts: Facts, contest: Contest) -> dict[str, str]:
     """Return what a sealed board counts of each question whose answer changed or came since, in words, by question."""
     if contest.sealed is None:
@@ -100,22 +120,25 @@ def changed_rows(projections: Projections, name: str) -> list[ChangedRow]:
 
 
 def seal_notes(projections: Projections, name: str, participant: str | None = None) -> list[str]:
-    """Say which answers that a sealed board rests on changed since, and what the board would be now; [] if none did.
+    """Say which answers and forecasts that a sealed board rests on changed since, and what it would be now; [] if none.
 
     participant: only the row of this one.
     """
     facts, contest = projections.facts, projections.facts.contests[name]
-    changed = changed_answers(facts, contest)
-    if not changed or contest.sealed is None:
+    what = what_changed(facts, contest)
+    if not what or contest.sealed is None:
         return []
-    one = len(changed) == 1
-    which = "an answer that changed since" if one else f"{len(changed):,} answers that changed since"
-    answers = _some([each.words(facts) for each in changed])
-    notes = [f"the board of {name} was sealed at log position {contest.sealed.position} with {which}: {answers}"]
+    changed, restated = changed_answers(facts, contest), restated_since(facts, contest)
+    which = "an answer that changed since" if len(changed) == 1 else f"{len(changed):,} answers that changed since"
+    rests = [f"{which}: {_some([each.words(facts) for each in changed])}"] if changed else []
+    rests += [f"forecasts that were restated since: {_some(restated)}"] if restated else []
+    notes = [
+        f"the board of {name} was sealed at log position {contest.sealed.position} with {', and with '.join(rests)}"
+    ]
     rows = [each for each in changed_rows(projections, name) if participant in {None, each.participant}]
     seen = "" if participant is None else f" for {participant}"
     words = _some([each.words() for each in rows]) if rows else f"rank, prize and score would be the same{seen}"
-    notes.append(f"with the answers of now, if {name} were not sealed: {words}")
+    notes.append(f"with the {what} of now, if {name} were not sealed: {words}")
     if name in projections.traded:
         notes.append(f"accounts in {name} stay as they were settled")
     return [*notes, f"to see every difference: what-if LOG --unsealed --contest {name} --show leaderboard"]
@@ -127,11 +150,11 @@ def every_seal_note(projections: Projections, names: Collection[str] | None = No
     changed = [
         name
         for name in (sorted(contests) if names is None else names)
-        if changed_answers(projections.facts, contests[name])
+        if what_changed(projections.facts, contests[name])
     ]
     if len(changed) <= MOST_SEALED:
         return [note for name in changed for note in seal_notes(projections, name)]
-    told = f"{len(changed):,} contests were sealed with answers that changed since: {_some(changed, ', ')}"
+    told = f"{len(changed):,} contests were sealed with answers or forecasts that changed since: {_some(changed, ', ')}"
     return [told, "to see what changed: leaderboard LOG CONTEST, and of all contests: audit LOG paper.md"]
 
 

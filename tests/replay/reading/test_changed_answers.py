@@ -15,7 +15,20 @@ from forecast_ledger.replay.reading.changed_answers import every_seal_note, seal
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.support import oracle
-from tests.support.given import NOW, annulment, entry, finalization, opened, payment, resolution, revocation, won
+from tests.support.given import (
+    NOW,
+    OPENS,
+    annulment,
+    entry,
+    finalization,
+    forecast,
+    opened,
+    payment,
+    resolution,
+    restatement,
+    revocation,
+    won,
+)
 
 CHANCES = {"ada": "0.8", "bob": "0.4"}
 # The median is 0.6. With yes the takes are 8/6 and 4/6, so ada has two thirds of the pool of 10; with no they are 2/4
@@ -176,3 +189,31 @@ def test_a_question_answered_after_the_seal_is_not_counted(tmp_path: Path) -> No
     assert run("report", str(tmp_path / "log.db"), str(tmp_path / "page.html")).exit_code == FINE
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<bdi>not answered yet</bdi>" in page
+
+
+def test_forecasts_that_were_restated_after_the_seal_are_said(tmp_path: Path) -> None:
+    """With 0.2 for ada's 0.8 the median is 0.3 and the takes are 2/3 and 4/3, so that ada has a third of the pool.
+
+    The answer stands; another restatement of the same forecast is said, too.
+    """
+    restated = restatement(forecast(at=OPENS, probability="0.2"))
+    log = recorded(tmp_path / "log.db", restated, restated)
+    forecasts, rows, _ = seal_notes(replay(log).projections, "cup")
+    assert forecasts.endswith("with forecasts that were restated since: ada on rain (#8); ada on rain (#10)")
+    assert rows.startswith("with the forecasts of now, if cup were not sealed: ")
+    ada, bob = rows.partition(": ")[2].split("; ")
+    assert ada.startswith("ada: rank 2 for 1, prize 3.33 for 6.67")
+    assert bob.startswith("bob: rank 1 for 2, prize 6.67 for 3.33")
+    explained = run("explain", log, "score", "cup", "rain", "ada")
+    assert "forecasts were restated after cup was sealed: ada on rain (#8)" in explained.stdout
+    paper = audit(log, tmp_path / "paper.md").paper
+    assert "1 sealed board rests on forecasts that changed since." in paper.verdict
+
+
+def test_an_answer_and_forecasts_that_changed_are_said_together(tmp_path: Path) -> None:
+    """In one sentence, the answer first."""
+    restated = restatement(forecast(at=OPENS, probability="0.2"))
+    log = recorded(tmp_path / "log.db", restated, revocation(), resolution(outcome="no"))
+    both, rows, _ = seal_notes(replay(log).projections, "cup")
+    assert "an answer that changed since: rain: yes (#6), revoked by #10, now no (#11), and with forecasts" in both
+    assert rows.startswith("with the answers and forecasts of now, if cup were not sealed: ")
