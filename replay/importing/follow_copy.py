@@ -65,6 +65,7 @@ _OfQuestion = (
     OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | CloseQuestion | _Answering
 )
 Placed = tuple[InputPlace, _OfQuestion]
+_PlacedForecast = tuple[InputPlace, SubmitForecast | WithdrawForecast]
 
 
 class Following(NamedTuple):
@@ -208,7 +209,7 @@ class _Question:
 
     def _forecasts(self, asked: Sequence[Placed], question: QuestionState, *, settled: bool) -> Iterator[SourceItem]:
         """Return the commands of the forecasts in order of time. question: with the times of the copy."""
-        given: dict[str, list[Placed]] = {}
+        given: dict[str, list[_PlacedForecast]] = {}
         for place, command in asked:
             if isinstance(command, SubmitForecast | WithdrawForecast):
                 given.setdefault(command.participant, []).append((place, command))
@@ -222,7 +223,7 @@ class _Question:
         yield from (found for *_, found in sorted(commands, key=lambda each: each[:2]))
 
     def _of_participant(
-        self, who: str, given: Sequence[Placed], question: QuestionState, *, settled: bool
+        self, who: str, given: Sequence[_PlacedForecast], question: QuestionState, *, settled: bool
     ) -> Iterator[SourceItem]:
         recorded = self._known.forecasts.get(who, RecordedForecasts())
         spans, made, refused = _spans(given, self._alone(question))
@@ -287,7 +288,7 @@ class _Question:
         return self._where._replace(command="restate_forecasts"), command
 
     def _added(
-        self, given: Sequence[Placed], spans: Sequence[Span], first: int, recorded: RecordedForecasts
+        self, given: Sequence[_PlacedForecast], spans: Sequence[Span], first: int, recorded: RecordedForecasts
     ) -> Iterator[SourceItem]:
         """Return the commands of the copy that go on from what is recorded; those before it are known."""
         since = spans[first].at
