@@ -174,6 +174,11 @@ def _rescheduling(event: events.QuestionRescheduled) -> str:
     return f"{event.question} {', '.join(times)}{_reason(event.reason)}"
 
 
+def _retraction(event: events.ForecastsRetracted) -> str:
+    instead = f", {event.restated} forecast{'s' * (event.restated > 1)} instead" * bool(event.restated)
+    return f"{event.participant} on {event.question}{instead}{_reason(event.reason)}"
+
+
 def _amendment(event: events.QuestionAmended) -> str:
     texts = {"title": event.title, "url": event.url, "source": event.source}
     said = [f"{name} {shorten(text, _LONGEST)!r}" for name, text in texts.items() if text is not None]
@@ -233,10 +238,7 @@ def _more(event: events.SharesBought | events.SharesSold) -> str:
 _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.QuestionOpened: _question_opened,
     events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
-    events.ForecastsRetracted: lambda event: (
-        f"{event.participant} on {event.question}"
-        f"{f', {event.restated} forecasts instead' if event.restated else ''}{_reason(event.reason)}"
-    ),
+    events.ForecastsRetracted: _retraction,
     events.QuestionClosed: lambda event: str(event.question),
     events.QuestionRescheduled: _rescheduling,
     events.QuestionAmended: _amendment,

@@ -35,6 +35,10 @@ WORDS: dict[str, tuple[events.AnyEvent, str]] = {
         events.ForecastMade(at=0, question="mm", participant="ada", cdf=(0, 10**10), until=1_000_000),
         "ada on mm: a cdf of 2 values, until 1970-01-01T00:00:01Z",
     ),
+    "one forecast in place of others": (
+        events.ForecastsRetracted(at=0, question="rain", participant="ada", restated=1, reason="a typing error"),
+        "ada on rain, 1 forecast instead: a typing error",
+    ),
     "payouts": (
         events.QuestionResolved(at=0, question="rain", outcome=-1, payouts=(500_000_000, 500_000_000), known_at=0),
         "rain: payouts 0.5, 0.5, known at 1970-01-01T00:00:00Z",
