@@ -273,7 +273,7 @@ class RevokeResolution(Command, frozen=True, kw_only=True, tag="revoke_resolutio
 
 
 class OpenContest(Command, frozen=True, kw_only=True, tag="open_contest"):
-    """Opens a contest. A pool is at least the least prize of the rule set."""
+    """Opens a contest. A pool above 0 is at least the least prize of the rule set."""
 
     contest: Id
     rules: Rules
