@@ -51,10 +51,6 @@ class Span(NamedTuple):
     until: int | None = None
     missed: bool = False
 
-    def same(self, other: "Span") -> bool:
-        """Return whether another copy says the same of it."""
-        return self[:3] == other[:3]
-
 
 def add_forecast(spans: list[Span], event: ForecastMade) -> None:
     """Add a forecast to those before it; one made at the same instant is replaced as if it had never been."""
@@ -186,7 +182,7 @@ class RecordedCopy:
 
 
 def is_missed(command_id: str) -> bool:
-    """Return whether a withdrawal is of a forecast that a copy did not have; see `missed_id`."""
+    """Return whether a withdrawal is of a forecast that a copy did not have."""
     return command_id.split(" ")[1:2] == ["missed"]
 
 

@@ -54,9 +54,9 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     write = FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
-    checked = working_paper(log, out, late=int(late), checkpoint=checkpoint, name=name, as_of=as_of, watch=watch)
-    write_file(Path(out), write(checked.paper).encode("utf-8", "replace"))
-    return checked
+    found = working_paper(log, out, late=int(late), checkpoint=checkpoint, name=name, as_of=as_of, watch=watch)
+    write_file(Path(out), write(found.paper).encode("utf-8", "replace"))
+    return found
 
 
 def to_html(paper: Paper) -> str:
