@@ -105,6 +105,7 @@ class _Question:
     def __init__(self, copy: RecordedCopy, known: RecordedQuestion, scope: Scope, following: Following) -> None:
         self._known, self._scope, self._following = known, scope, following
         self._sealed, self._open = copy.sealed, copy.state_of(known.opened.question)
+        self._closes = known.said.closes_at  # as the copy says it, also if that is not in force
         self._renamed: list[list[tuple[object, ...]]] = []  # the forecasts of each new participant
         self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
 
@@ -115,6 +116,7 @@ class _Question:
         changes = [item for _, item in asked if isinstance(item, ChangeOutcomes)]
         self._open = _with_outcomes(self._open, changes)
         times = _Times(known, asked)
+        self._closes = times.closes
         answers = [(place, item) for place, item in asked if isinstance(item, _Answering)]
         answering, moves = _Answers(known, answers, self._alone(self._open)), times.differ
         if moves and answering.by_hand and not answering.replaces:
@@ -227,6 +229,10 @@ class _Question:
     ) -> Iterator[SourceItem]:
         recorded = self._known.forecasts.get(who, RecordedForecasts())
         spans, made, refused = _spans(given, self._alone(question))
+        if refused:  # perhaps because they were recorded before somebody closed the question by hand
+            said = _spans(given, self._alone(question._replace(closed_at=self._closes)))[0]
+            refused = [] if [*map(_content, said)] == [*map(_content, recorded.spans)] else refused
+            spans = spans if refused else said
         yield from refused
         if refused and not spans:
             return
@@ -362,10 +368,9 @@ class _Times:
         self._new = _times_of(openings[-1][1], known) if openings else self._old
         self.moved = self._new != self._old
         closed = read_instant(self._closings[-1][1].at) if self._closings else None
-        before = None if known.closing is None else known.closing[1]
-        ours = known.closing is None or source_of(known.closing[0]) == known.source
-        self._closed, self._recloses = closed, closed != before and ours and bool(openings)
+        self._closed, self._recloses = closed, closed != known.said_closing and bool(openings)
         self.differ = self.moved or self._recloses
+        self.closes = self._new[1] if closed is None else closed
 
     def after(self, question: QuestionState) -> QuestionState:
         """Return a question with the times of the copy."""

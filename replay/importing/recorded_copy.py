@@ -91,9 +91,10 @@ class RecordedQuestion:
     """A question, as the source opened it, as it is now, and with the times that the source gave it last.
 
     position: of the last event about it, but for forecasts. closing: the command and instant of an early close that is
-    in force. answers: all that settled it or took that back. standing: the answer that stands, and an annulment of
-    that. has_changed: whether its outcomes did. ids: of all commands of forecasts, also of those retracted. entries:
-    as it was put into each contest. weights: as the source gave them last, 1e-6.
+    in force. said_closing: the instant of the early close that the source had last. answers: all that settled it or
+    took that back. standing: the answer that stands, and an annulment of that. has_changed: whether its outcomes did.
+    ids: of all commands of forecasts, also of those retracted. entries: as it was put into each contest. weights: as
+    the source gave them last, 1e-6.
     """
 
     opened: QuestionOpened
@@ -102,6 +103,7 @@ class RecordedQuestion:
     now: QuestionOpened
     said: QuestionOpened
     closing: tuple[str, int] | None = None
+    said_closing: int | None = None
     answers: list[RecordedAnswer] = field(default_factory=list)
     standing: list[RecordedAnswer] = field(default_factory=list)
     has_changed: bool = False
@@ -214,8 +216,10 @@ def _change(
             known.weights[event.contest] = event.weight
     elif isinstance(event, QuestionClosed):
         known.closing = recorded.command_id, event.at
+        known.said_closing = event.at if is_own else known.said_closing
     else:
         known.now = rescheduled(known.now, event)
         known.said = rescheduled(known.said, event) if is_own else known.said
         if event.closes_at is not None:
             known.closing = None
+            known.said_closing = None if is_own else known.said_closing

@@ -9,6 +9,7 @@ import pytest
 from forecast_ledger.ledger.core.values import format_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
+    CloseQuestion,
     FinalizeContest,
     OpenQuestion,
     RescheduleQuestion,
@@ -117,6 +118,33 @@ def test_an_early_close_that_the_source_keeps_is_kept(tmp_path: Path) -> None:
         assert (counts(ledger, newer), times(ledger)[2]) == ((0, 0), closed)
         assert (counts(ledger, newest), times(ledger)[2]) == ((1, 0), "2026-04-12T12:00:00Z")
         assert len([event for event in events(ledger) if isinstance(event, QuestionClosed)]) == 2
+
+
+def test_an_early_close_that_was_ended_by_hand_stays_ended_until_the_source_changes(tmp_path: Path) -> None:
+    """The source is compared with the early close that it had before, not with the one in force."""
+    early = copy(tmp_path / "early", Actual_Close_Time="2026-03-09 12:00:00+00:00")
+    earlier = copy(tmp_path / "earlier", Actual_Close_Time="2026-03-08 12:00:00+00:00")
+    by_hand = RescheduleQuestion(
+        id="by hand", at="2026-03-10T00:00:00Z", question="501", closes_at="2026-03-30T00:00:00Z"
+    )
+    with ticking() as ledger:
+        counts(ledger, early)
+        ledger.handle(by_hand)
+        assert (counts(ledger, early), times(ledger)[2]) == ((0, 0), "2026-03-30T00:00:00Z")
+        assert (counts(ledger, earlier), times(ledger)[2]) == ((1, 0), "2026-03-08T12:00:00Z")
+
+
+def test_a_question_that_was_closed_by_hand_stays_so_until_the_source_closes_it(older: Path, tmp_path: Path) -> None:
+    """Forecasts that were recorded before are known, also those after that close; a new one there is refused."""
+    closed = copy(tmp_path / "closed", Actual_Close_Time="2026-03-09 12:00:00+00:00")
+    newer = Path(shutil.copytree(older, tmp_path / "newer"))
+    edit(newer / FORECASTS, lambda text: text + NEW.replace("03-20", "03-10"))
+    with ticking() as ledger:
+        counts(ledger, older)
+        ledger.handle(CloseQuestion(id="by hand", at="2026-03-04T00:00:00Z", question="501"))
+        assert (counts(ledger, older), times(ledger)[2]) == ((0, 0), "2026-03-04T00:00:00Z")
+        assert counts(ledger, newer) == (0, 1)
+        assert (counts(ledger, closed), times(ledger)[2]) == ((2, 0), "2026-03-09T12:00:00Z")
 
 
 def test_another_opening_and_reveal_are_taken_over(older: Path, tmp_path: Path) -> None:
