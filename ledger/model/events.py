@@ -71,7 +71,7 @@ class ForecastWithdrawn(Event, frozen=True, kw_only=True, tag="forecast_withdraw
 
 
 class ForecastsRetracted(Event, frozen=True, kw_only=True, tag="forecasts_retracted.v1"):
-    """Retracts all that the participant forecast on the question before; as many forecasts count instead as follow.
+    """Retracts all that the participant forecast on the question before; the forecasts that follow count instead.
 
     restated: how many ForecastMade follow from the same command.
     """
