@@ -26,18 +26,10 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.model.written_rules import WrittenRuleSet, WrittenTrading
 from forecast_ledger.replay.reference.fields import meaning
 from forecast_ledger.replay.reference.rule_fields import RULES
+from forecast_ledger.replay.reference.written_numbers import PARTS
 
 Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_PARTS = (
-    commands.Range,
-    commands.Spot,
-    commands.RestatedForecast,
-    commands.Prices,
-    commands.Bet,
-    commands.Sale,
-    commands.ModelCall,
-)
 _EVENT_PARTS = (
     events.NumericRange,
     events.Attestation,
@@ -58,7 +50,7 @@ _encoder = msgspec.json.Encoder(order="sorted", decimal_format="number")
 
 def _commands(where: str) -> tuple[Schema, dict[str, Schema]]:
     return _made(
-        commands.AnyCommand, (*get_args(commands.AnyCommand), *_PARTS, events.Attestation, *_WRITTEN_RULES), where
+        commands.AnyCommand, (*get_args(commands.AnyCommand), *PARTS, events.Attestation, *_WRITTEN_RULES), where
     )
 
 

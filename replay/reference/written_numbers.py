@@ -9,6 +9,7 @@ from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.written_rules import WrittenRuleSet, WrittenTrading
 from forecast_ledger.replay.reference.fields import name
 
+# What commands have within them, apart from attestations.
 PARTS = (
     commands.Range,
     commands.Spot,
