@@ -197,7 +197,7 @@ def _parts(scored: Scored, chosen: Int64Array) -> Iterator[_Fitted]:
     questions = scored.cells.question
     for part in two_way.fit(scored.cells.take(fitted)) if len(fitted) else []:
         rows, own = ([row for row in each if int(questions[row]) in part.effects] for each in (fitted.tolist(), others))
-        off = part.unsteadiness + 1 if any(scored.rounded[row] for row in (*rows, *own)) else 0
+        off = part.sensitivity + 1 if any(scored.rounded[row] for row in (*rows, *own)) else 0
         yield _Fitted(scored, part, scored.cells.take(int64_array(own)), rows, own, UNIT, off)
 
 

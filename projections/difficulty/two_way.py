@@ -48,11 +48,11 @@ class Part(NamedTuple):
     denominator: int
 
     @property
-    def unsteadiness(self) -> int:
-        """By how much no effect moves further if no score moves further than by 1.
+    def sensitivity(self) -> int:
+        """The most by which an effect can move if no score moves by more than 1.
 
         The fit is a projection: the weighted sum of squares by which fitted scores move is at most that of the scores,
-        so that none moves further than the root of the sum of weights over the least one. Effects of two questions of
+        so that none moves by more than the root of the sum of weights over the least one. Effects of two questions of
         one participant move apart by at most twice that, and a chain of such pairs connects every two questions.
         """
         weights = self.cells.weight.tolist()
