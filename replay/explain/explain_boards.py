@@ -25,7 +25,13 @@ from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, LogSource, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.changed_answers import seal_notes
-from forecast_ledger.replay.reading.descriptions import describe_board, describe_rules, describe_total, least_forecasts
+from forecast_ledger.replay.reading.descriptions import (
+    describe_board,
+    describe_rules,
+    describe_total,
+    least_forecasts,
+    money,
+)
 
 NEIGHBOURS = 3  # rows on either side of a rank
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
@@ -411,10 +417,6 @@ def number_key(kind: str, contest: str, place: BoardRow) -> dict[str, Any]:
 
 def nine(number: Fraction) -> str:
     return format_fixed(round_to_points(number), POINTS, least=9)
-
-
-def money(amount: int) -> str:
-    return format_fixed(amount, MONEY, least=2)
 
 
 __all__ = ["balance", "prize", "rank", "take"]

@@ -23,14 +23,13 @@ from forecast_ledger.replay.explain.explain_boards import (
     board_row,
     explanation,
     imputed_column,
-    money,
     nine,
     number_key,
     read_contest,
     scores_without_forecast,
 )
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource
-from forecast_ledger.replay.reading.descriptions import describe_total
+from forecast_ledger.replay.reading.descriptions import describe_total, money
 
 
 def interval(source: LogSource, contest: str, participant: str) -> Explanation:

@@ -13,7 +13,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.values import MONEY, format_fixed, format_instant
+from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import LEVELS, RuleSet
@@ -31,6 +31,7 @@ from forecast_ledger.replay.reading.changed_answers import (
     sentences,
     what_changed,
 )
+from forecast_ledger.replay.reading.descriptions import money
 from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch
 from forecast_ledger.replay.reading.version import code_version
@@ -170,7 +171,7 @@ def _changed_since(projections: Projections, names: Sequence[str]) -> Section:
                 name,
                 each.participant,
                 *(_moved(row, column) for column in BOARDS["leaderboard"] for row in (each.sealed, each.now)),
-                _money(paid[each.participant].amount if each.participant in paid else 0),
+                money(paid[each.participant].amount if each.participant in paid else 0),
             ]
             for each in moved
         ]
@@ -190,10 +191,6 @@ def _cut(sheet: Sheet, contest: str) -> Sheet:
     told = f"{sheet.caption}: the first {MOST_CHANGED} of {len(sheet.rows):,} rows"
     shown = f"`what-if LOG --unsealed --contest {contest} --show leaderboard` prints all"
     return sheet._replace(caption=f"{told}; {shown}", rows=sheet.rows[:MOST_CHANGED])
-
-
-def _money(amount: int) -> str:
-    return format_fixed(amount, MONEY, least=2)
 
 
 def _checkpoint(season: Replay, name: str) -> Section:

@@ -171,7 +171,7 @@ def _least_density(rules: RuleSet) -> str:
 
 def _least_prize(rules: RuleSet) -> str:
     dropped = f"takes below it are dropped {_PASSES[rules.least_prize_passes]}"
-    return f"the least prize is {_money(rules.least_prize_micros)}, and {dropped}"
+    return f"the least prize is {money(rules.least_prize_micros)}, and {dropped}"
 
 
 _PASSES = {
@@ -246,11 +246,12 @@ def trading_words(trading: Trading) -> list[str]:
 
 def _fee(trading: Trading) -> str:
     power = f" to the power of {trading.fee_exponent}" * (trading.fee_exponent > 1)
-    rounded = f"rounded {_FEE_ROUNDING[trading.fee_rounding]} multiple of {_money(trading.fee_unit_micros)}"
+    rounded = f"rounded {_FEE_ROUNDING[trading.fee_rounding]} multiple of {money(trading.fee_unit_micros)}"
     return f"the fee of a trade is {_percent(trading.fee_rate_ppm)} x shares x (price x (1 - price)){power}, {rounded}"
 
 
-def _money(micros: int) -> str:
+def money(micros: int) -> str:
+    """Return an amount, 1e-6, as decimal text with two decimals or more."""
     return format_fixed(micros, MONEY, least=2)
 
 
@@ -268,8 +269,8 @@ _DEPTHS = {
 _WAITED_FOR = {"all": "all participants", "shown": "all participants who are not hidden"}
 # Field of trading rules -> what it says, "" where it has no effect.
 TRADING_FIELDS: dict[str, Callable[[Trading], str]] = {
-    "starting_cash_micros": lambda trading: f"an account starts with {_money(trading.starting_cash_micros)}",
-    "least_bet_micros": lambda trading: f"the least bet is {_money(trading.least_bet_micros)}",
+    "starting_cash_micros": lambda trading: f"an account starts with {money(trading.starting_cash_micros)}",
+    "least_bet_micros": lambda trading: f"the least bet is {money(trading.least_bet_micros)}",
     "cap_divisor": lambda trading: f"the largest bet is the cash / {trading.cap_divisor:,}",
     "sum_capped": lambda trading: "all bets of a decision together are at most the largest bet" * trading.sum_capped,
     "legs": lambda trading: (
