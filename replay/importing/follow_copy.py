@@ -57,6 +57,7 @@ BY_HAND_TIMES = "other times of a question whose answer was recorded by hand: re
 MISSED = "forecasts that an earlier copy had: they stay, as --keep-missing says"
 CHANGED = "the source says otherwise"
 OTHER_GROUP = "another group or category of a question: that of the ledger stays"
+OTHER_CONTEST = "another contest of a question: it stays in the one that it was in, too"
 SEALED = "another weight in a contest that is finalized: its board stays"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
 
@@ -167,6 +168,8 @@ class _Question:
                 yield from self._weighted(place, item)
             elif isinstance(item, AddQuestion):
                 yield place, item
+                if known.entries:
+                    yield place, NotCarried(OTHER_CONTEST)
 
     def _described(self, place: InputPlace, item: OpenQuestion) -> Iterator[SourceItem]:
         """Return the amendment of what describes the question, if the source says something else than before."""

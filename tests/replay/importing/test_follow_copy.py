@@ -18,11 +18,18 @@ from forecast_ledger.ledger.model.commands import (
     RestateForecasts,
     RevokeResolution,
 )
-from forecast_ledger.ledger.model.events import ForecastWithdrawn, QuestionClosed, QuestionRescheduled
+from forecast_ledger.ledger.model.events import ForecastWithdrawn, QuestionAdded, QuestionClosed, QuestionRescheduled
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing import metaculus_questions
-from forecast_ledger.replay.importing.follow_copy import ANSWER_MISSED, BY_HAND, BY_HAND_TIMES, MISSED, SEALED
+from forecast_ledger.replay.importing.follow_copy import (
+    ANSWER_MISSED,
+    BY_HAND,
+    BY_HAND_TIMES,
+    MISSED,
+    OTHER_CONTEST,
+    SEALED,
+)
 from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
 from tests.support.sources import edit, import_into, table, ticking
 
@@ -295,6 +302,18 @@ def test_a_new_title_weight_and_address_amend_the_question(older: Path, tmp_path
         ledger.handle(FinalizeContest(contest="A month of questions"), "seal")
         found = import_into(ledger, "metaculus", older)
         assert (found.counts["accepted"], found.left_out[SEALED], found.refused) == (2, 1, [])
+
+
+def test_a_question_of_another_contest_is_in_both(older: Path, tmp_path: Path) -> None:
+    """A ledger takes no question out of a contest, and the import says so."""
+    newer = copy(tmp_path / "newer", Default_Project="another month")
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", older)
+        found = import_into(ledger, "metaculus", newer)
+        assert (found.counts["accepted"], found.refused, found.left_out[OTHER_CONTEST]) == (3, [], 1)  # with its bot
+        added = [event for event in events(ledger) if isinstance(event, QuestionAdded) and event.question == "501"]
+        assert [event.contest for event in added] == ["A month of questions", "another month"]
+        assert import_into(ledger, "metaculus", newer).counts["accepted"] == 0
 
 
 def test_another_kind_of_question_under_the_same_id_is_refused(older: Path, tmp_path: Path) -> None:
