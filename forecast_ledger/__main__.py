@@ -13,8 +13,11 @@ __all__ = ["main", "run"]
 
 def run() -> None:
     """Run the command line as a program of its own, which one SIGINT or SIGTERM ends within two seconds."""
-    end_in_time()
-    main()
+    try:
+        end_in_time()
+        main()
+    except KeyboardInterrupt:  # before the command has begun, or after its end
+        sys.exit(130)
 
 
 if __name__ == "__main__":
