@@ -10,21 +10,23 @@ NOTHING = (values.FIRST_INSTANT, values.FIRST_INSTANT)  # what stands after a re
 
 
 def restate_forecasts(command: commands.RestateForecasts, state: State) -> tuple[events.AnyEvent, ...]:
-    """Refuses, first that applies: unknown_question, nothing_standing (nothing was forecast before, and nothing is
-    given), then of each forecast out_of_range, wrong_distribution, unknown_outcome, wrong_length, not_summing_to_one,
-    decreasing, open_end_needed, question_closed, wrong_order_of_instants, out_of_order (not after the one before).
+    """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
+    not_summing_to_one, decreasing, open_end_needed, question_closed, wrong_order_of_instants, out_of_order (not after
+    the forecast before), nothing_standing (nothing was forecast before, and nothing is given). Of several forecasts,
+    the first that is refused is reported.
     """
-    question, given = state.question(command.question), command.forecasts
-    if not given and state.peek_standing(command.question).get(command.participant, NOTHING) == NOTHING:
-        raise Refused("nothing_standing", "participant", command.participant, "nothing was forecast there before")
-    made, earliest = list[events.ForecastMade](), question.changed_at
-    for number, forecast in enumerate(given, 1):
+    asked, made = state.questions.get(command.question), list[events.ForecastMade]()
+    earliest = values.FIRST_INSTANT if asked is None else asked.changed_at
+    for number, forecast in enumerate(command.forecasts, 1):
         submitted = forecast.made(command.question, command.participant)
         try:
             made.append(forecast_event(submitted, state, earliest, restated=True))
         except Refused as refused:
             raise refused.about(f"forecast {number}") from None
         earliest = made[-1].at + 1
+    state.question(command.question)
+    if not made and state.peek_standing(command.question).get(command.participant, NOTHING) == NOTHING:
+        raise Refused("nothing_standing", "participant", command.participant, "nothing was forecast there before")
     retracted = events.ForecastsRetracted(
         at=values.read_instant(command.at),
         question=command.question,

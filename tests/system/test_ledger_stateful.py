@@ -242,18 +242,17 @@ def withdraw_forecast(model: Model, command: said.WithdrawForecast) -> None:
 
 def restate_faults(model: Model, command: said.RestateForecasts) -> Iterator[str]:
     """Faults of restate_forecasts: those of each forecast, as if the question were not resolved."""
-    if command.question not in model.questions:
-        yield "unknown_question"
-    question, made = model.questions[command.question], command.forecasts
-    if not made and command.participant not in question.last:
-        yield "nothing_standing"
-    before = ""
+    made, before = command.forecasts, ""
+    known = {name: dataclasses.replace(question, fate="open", last={}) for name, question in model.questions.items()}
     for forecast in made:
-        alone = Model({command.question: dataclasses.replace(question, fate="open", last={})})
-        yield from submit_faults(alone, forecast.made(command.question, command.participant))
+        yield from submit_faults(Model(known), forecast.made(command.question, command.participant))
         if str(forecast.at) <= before:
             yield "out_of_order"
         before = str(forecast.at)
+    if command.question not in model.questions:
+        yield "unknown_question"
+    if not made and command.participant not in model.questions[command.question].last:
+        yield "nothing_standing"
 
 
 def restate_forecasts(model: Model, command: said.RestateForecasts) -> None:

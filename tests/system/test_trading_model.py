@@ -98,6 +98,8 @@ def alike(event: Event, texts: dict[str, Any]) -> Event:
 def recorded(event: AnyEvent, book: Book) -> Event:
     """An event of the engine as the model words it: outcomes by name."""
     said = {"type": TAGS[type(event)]} | {name: getattr(event, name) for name in event.__struct_fields__}
+    if not said.get("refused", True):
+        del said["refused"]  # it is left out of the row
     if isinstance(said.get("outcome"), int):
         outcomes = book.questions[said["question"]].outcomes
         said["outcome"] = None if said["outcome"] < 0 else outcomes[said["outcome"]]

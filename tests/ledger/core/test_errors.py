@@ -19,10 +19,13 @@ from forecast_ledger.ledger.core.errors import (
     Uncertain,
 )
 from forecast_ledger.ledger.deciding import accounts as account_rules
+from forecast_ledger.ledger.deciding import amendments as amendment_rules
 from forecast_ledger.ledger.deciding import contests as contest_rules
+from forecast_ledger.ledger.deciding import decider
 from forecast_ledger.ledger.deciding import decisions as decision_rules
 from forecast_ledger.ledger.deciding import outcomes as outcome_rules
 from forecast_ledger.ledger.deciding import questions as question_rules
+from forecast_ledger.ledger.deciding import restatements as restatement_rules
 from forecast_ledger.ledger.deciding import schedules as schedule_rules
 from forecast_ledger.ledger.deciding.decider import decide
 from forecast_ledger.ledger.model import canonical, commands
@@ -34,10 +37,12 @@ from forecast_ledger.replay.importing.source_tables import read_table
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from tests.ledger.deciding import (
     test_accounts,
+    test_amendments,
     test_contests,
     test_decisions,
     test_outcomes,
     test_questions,
+    test_restatements,
     test_schedules,
 )
 from tests.support.given import (
@@ -77,6 +82,8 @@ DECIDERS = [
     getattr(room, name)
     for room, table in [
         (question_rules, test_questions),
+        (amendment_rules, test_amendments),
+        (restatement_rules, test_restatements),
         (schedule_rules, test_schedules),
         (outcome_rules, test_outcomes),
         (contest_rules, test_contests),
@@ -148,7 +155,7 @@ def test_the_codes_of_deciders_come_after_a_command_id_that_is_used_again(functi
 def test_every_decider_promises_its_refusals() -> None:
     """Every decider lists its refusals in its docstring, and DECIDERS has every decider."""
     assert decide.__doc__
-    rooms = [question_rules, schedule_rules, outcome_rules, contest_rules, account_rules, decision_rules]
+    rooms = decider._ROOMS
     deciders = {
         name for room in rooms for name, member in vars(room).items() if "Refuses, first" in (member.__doc__ or "")
     }

@@ -40,6 +40,9 @@ REFUSED: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 ]
 
 
+FUNCTIONS = ["amend_question"]
+
+
 @pytest.mark.parametrize(("code", "field", "history", "command"), REFUSED)
 def test_a_command_that_breaks_one_rule_is_refused_for_it(
     code: str, field: str, history: list[AnyCommand], command: AnyCommand
