@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property
-from math import isqrt
+from math import ceil, floor, isqrt
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -158,6 +158,12 @@ class _Critical:
         return sorted(largest)[self._place - 1 - int((self._highs < self._low).sum())]
 
     @cached_property
+    def _rough(self) -> list[int]:
+        """Bounds of the critical value, in 2^-(3 PLACES)."""
+        low, high = (Fraction(float(end)) * (1 << 3 * PLACES) for end in (self._low, self._high))
+        return [floor(low), ceil(high)]
+
+    @cached_property
     def _bounds(self) -> list[int]:
         """Closer bounds of the critical value, in 2^-(3 PLACES)."""
         bounds = [[self._pairs.bounds(*each) for each in own] or [(0, 0)] for own in self._largest]
@@ -192,10 +198,10 @@ class _Critical:
         """Return the critical value times the standard deviation of each later row, rounded half-even once."""
         found = []
         for second in range(first + 1, len(self._pairs.alike)):
-            low, high = (
-                half_even(critical * ends[first, second], 1 << 4 * PLACES)
-                for critical, ends in zip(self._bounds, self._pairs.deviations, strict=True)
-            )
+            deviation = [ends[first, second] for ends in self._pairs.deviations]
+            low, high = _times(self._rough, deviation)
+            if low != high:
+                low, high = _times(self._bounds, deviation)
             found.append(low if low == high else self._exactly(first, second))
         return found
 
@@ -204,6 +210,11 @@ class _Critical:
         if pair == [first, second]:
             return half_even(apart.numerator, apart.denominator)
         return root_half_even(square * self._pairs.variance(first, second))
+
+
+def _times(critical: Sequence[int], deviation: Sequence[int]) -> list[int]:
+    """Return bounds of a critical value times bounds of a standard deviation, rounded half-even."""
+    return [half_even(each * own, 1 << 4 * PLACES) for each, own in zip(critical, deviation, strict=True)]
 
 
 _NOTHING = (Fraction(0), Fraction(0), 0, 0)

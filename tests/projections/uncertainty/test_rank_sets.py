@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.uncertainty import rank_sets as rank_sets_module
 from forecast_ledger.projections.uncertainty.fixed import PLACES, Fixed
 from forecast_ledger.projections.uncertainty.rank_sets import RankSets, rank_sets
 from forecast_ledger.projections.uncertainty.replicates import Totals
@@ -77,3 +78,14 @@ def test_certain_and_uncertain_ranks() -> None:
     replicates = [[900] * 25, [10 + move for move in moves], [11 - move for move in moves]]
     best, worst, _ = found([*map(Fraction, (900, 10, 11))], [[*map(Fraction, own)] for own in replicates], 24)
     assert (best, worst) == ([1, 2, 2], [1, 3, 3])
+
+
+def test_differences_that_no_replicate_moves_need_nothing_closer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If all answered alike on every question, each replicate has the board's differences, up to guard digits.
+
+    No difference is needed then, whatever the number of replicates: 0.
+    """
+    monkeypatch.setattr(rank_sets_module._Critical, "_largest", property(lambda _: pytest.fail("each is looked at")))
+    worth = [Fraction(10**9 * number, 3) for number in range(12)]
+    ranks = [*range(12, 0, -1)]
+    assert found(worth, [[each] * 50 for each in worth], 48) == RankSets(ranks, ranks, [0] * 66)
