@@ -394,8 +394,8 @@ def test_only_the_tables_that_are_kept_are_updated() -> None:
     """Their updates are the same whichever the others are."""
     for recorded in (tournament(), trading(0)[:150]):
         every, alone = IncrementalTables(), {name: IncrementalTables([name]) for name in BUILT}
-        for begin in range(0, len(recorded), 9):
-            page = recorded[begin : begin + 9]
+        for begin in range(0, len(recorded), 19):
+            page = recorded[begin : begin + 19]
             every.add(page)
             updates = list(every.updates())
             every.forget()

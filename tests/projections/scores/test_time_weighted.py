@@ -547,7 +547,7 @@ def test_parts_cover_the_covered_time_with_the_standing_probabilities(commands: 
             assert [chances] == [rest for first, last, *rest in parts if first <= start and end <= last]
 
 
-@settings(max_examples=times(25), deadline=None)
+@settings(max_examples=times(12), deadline=None)
 @given(oracle.logs())
 def test_the_size_of_a_chunk_changes_nothing(commands: list[AnyCommand]) -> None:
     """Forecasts are scored one, two, seven or all at a time."""
