@@ -160,7 +160,7 @@ class _Critical:
     @cached_property
     def _rough(self) -> list[int]:
         """Bounds of the critical value, in 2^-(3 PLACES)."""
-        low, high = (Fraction(float(end)) * (1 << 3 * PLACES) for end in (self._low, self._high))
+        low, high = (Fraction(end) * (1 << 3 * PLACES) for end in (self._low, self._high))
         return [floor(low), ceil(high)]
 
     @cached_property
