@@ -12,8 +12,8 @@ NOTHING = (values.FIRST_INSTANT, values.FIRST_INSTANT)  # what stands after a re
 def restate_forecasts(command: commands.RestateForecasts, state: State) -> tuple[events.AnyEvent, ...]:
     """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
     not_summing_to_one, decreasing, open_end_needed, question_closed, wrong_order_of_instants, out_of_order (not after
-    the forecast before), nothing_standing (nothing was forecast before, and nothing is given). Of several forecasts,
-    the first that is refused is reported.
+    the forecast before), nothing_standing (nothing was forecast before, and nothing is given). If several forecasts
+    are refused, the first is reported.
     """
     asked, made = state.questions.get(command.question), list[events.ForecastMade]()
     earliest = values.FIRST_INSTANT if asked is None else asked.changed_at

@@ -155,11 +155,11 @@ class _Question:
             if isinstance(item, OpenQuestion):
                 reveals_at = None if opened.reveals_at is None else format_instant(opened.reveals_at)
                 times = {name: format_instant(getattr(opened, name)) for name in ("at", "opens_at", "closes_at")}
-                said: dict[str, Any] = {
+                recorded: dict[str, Any] = {
                     name: getattr(opened, name) or None for name in ("tags", "url", "source", "group", "category")
                 }
-                said["ordered"] = None if opened.ordered is None else item.ordered
-                yield place, structs.replace(item, reveals_at=reveals_at, title=opened.title, **times, **said)
+                recorded["ordered"] = None if opened.ordered is None else item.ordered
+                yield place, structs.replace(item, reveals_at=reveals_at, title=opened.title, **times, **recorded)
                 yield from self._described(place, item)
             elif isinstance(item, AddQuestion) and item.contest in known.entries:
                 entry = known.entries[item.contest]
@@ -173,14 +173,14 @@ class _Question:
 
     def _described(self, place: InputPlace, item: OpenQuestion) -> Iterator[SourceItem]:
         """Return the amendment of what describes the question, if the source says something else than before."""
-        known, said = self._known, self._known.said
+        known, before = self._known, self._known.said
         new = {"title": item.title, "tags": tuple(item.tags or ()), "url": item.url or "", "source": item.source or ""}
-        changed: dict[str, Any] = {name: text for name, text in new.items() if text != getattr(said, name)}
+        changed: dict[str, Any] = {name: text for name, text in new.items() if text != getattr(before, name)}
         if changed:
             name = fitting_id(f"{known.source} amend {known.opened.question} after {known.position}")
             command = AmendQuestion(id=name, question=known.opened.question, **changed, reason=CHANGED)
             yield place._replace(command="amend_question"), command
-        if (item.group or "", item.category or "") != (said.group, said.category):
+        if (item.group or "", item.category or "") != (before.group, before.category):
             yield place, NotCarried(OTHER_GROUP)
 
     def _weighted(self, place: InputPlace, item: AddQuestion) -> Iterator[SourceItem]:
@@ -355,7 +355,7 @@ def _first_new(spans: Sequence[Span], recorded: Sequence[Span]) -> int | None:
 
 
 def _is_late(spans: Sequence[Span], first: int, question: QuestionState) -> bool:
-    """Return whether one of the new forecasts, or its end, is not before the close."""
+    """Return whether one of the new forecasts is not before the close."""
     return any(span.at >= question.closed_at for span in spans[first:])
 
 
