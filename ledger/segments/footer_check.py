@@ -9,7 +9,7 @@ Source: Apache Parquet, "File Format" and parquet.thrift, of which the names and
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
 from typing import IO, Any, NamedTuple
@@ -95,11 +95,11 @@ class _Body:
         return self._file.read(size)
 
 
-def check_footer(file: IO[bytes], schema: Any, read: Callable[[Sequence[int]], Any]) -> None:
+def check_footer(file: IO[bytes], schema: Any, tables: Iterator[Any]) -> None:
     """Check everything that a file says about its rows.
 
-    schema: of its rows. read: returns the rows of row groups, by their numbers. Raises ValueError: the file says
-    something else; and what `read` raises.
+    schema: of its rows. tables: the rows of each row group. Raises ValueError: the file says something else; and what
+    `tables` raises.
     """
     end, data = footer_bytes(file)
     footer, size = read_struct(data)
@@ -108,8 +108,7 @@ def check_footer(file: IO[bytes], schema: Any, read: Callable[[Sequence[int]], A
     model, body, rows = _model(schema), _Body(file, end), 0
     if body.take(len(_MARK)) != _MARK:
         raise ValueError("it does not begin as a Parquet file")
-    for number, group in enumerate(_structs(footer, 4)):
-        table = read([number])
+    for number, (group, table) in enumerate(zip(_structs(footer, 4), tables, strict=True)):
         _check_group(body, group, number, table, model)
         rows += len(table)
     if body.at != end:

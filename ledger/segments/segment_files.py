@@ -4,7 +4,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -120,7 +120,18 @@ def check_statements(folder: Path, segment: Segment) -> None:
         if entry is not UNSET:
             with _opened(folder, entry, schema, segment.first) as file:
                 own = pyarrow().schema([schema.field(name) for name in file.found.schema_arrow.names])
-                check_footer(file.bytes, own, partial(_read, file, own, ()))
+                check_footer(file.bytes, own, _row_groups(file, own))
+
+
+def _row_groups(file: "_Opened", schema: Any) -> Iterator[Any]:
+    """Return the rows of each row group. Raises ValueError: together they are too many for the file."""
+    file.sizes.rows_together(file.bytes)
+    total = 0
+    for group in range(file.found.num_row_groups):
+        table = _read(file, schema, (), [group])
+        total += sum(decoded_bytes(chunk) for column in table.columns for chunk in column.chunks)
+        file.sizes.check(total)
+        yield table
 
 
 def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, without: Collection[str] = ()) -> Any:

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
-from forecast_ledger.ledger.segments.segment_files import read_columns, read_forecasts, write_table
+from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns, read_forecasts, write_table
 from forecast_ledger.ledger.segments.segment_manifest import VERSION, Segment, describe_file
 from tests.support import oracle
 from tests.support.effort import times
@@ -151,3 +151,17 @@ def test_rows_that_are_nearly_the_same_can_be_read_back(tmp_path: Path, monkeypa
         segment = segment_of(folder, columns)
         assert parquet.read_metadata(folder / segment.forecasts.name).row_group(0).column(0).compression == codec
         assert read_columns(folder, segment).forecasts.to_pylist() == columns.forecasts.to_pylist()
+
+
+def test_row_groups_are_too_large_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes of all row groups count, not those of each: verification would take time out of proportion."""
+    said: list[Any] = [opened(), *(forecast(participant=f"p{n}", probability="0.5") for n in range(8))]
+    segment = segment_of(tmp_path, columns_of(said))
+    monkeypatch.setattr(parquet_files, "MOST_RATIO", 0)
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", 100_000)
+    check_statements(tmp_path, segment)
+    file = parquet.ParquetFile(tmp_path / segment.forecasts.name)
+    assert file.num_row_groups == 4
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", 2 * max(file.read_row_group(n).nbytes for n in range(4)))
+    with pytest.raises(Corrupt, match="rows take more than"):
+        check_statements(tmp_path, segment)
