@@ -296,7 +296,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     if is_table:
         from forecast_ledger.replay.files.parquet_cells import read_parquet
 
-        records = read_parquet(file, mapping.columns | {received}, mapping.delimiter, keep=keep)
+        records = read_parquet(file, lambda name: mapping.reads(name) or name == received, mapping.delimiter, keep=keep)
         file = io.BytesIO()  # nothing is left of it
     else:
         file = with_line_feeds(file)
@@ -306,9 +306,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         return _Source(blocks, file, blocks.header, size=size)
     rows = map_records(mapping, records, keep=keep, recorded_at=received, strict=strict)
     placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
-    return _Source(
-        placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit) if rows.left_out.rows else ""
-    )
+    return _Source(placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit))
 
 
 def _is_part_of(path: Path, log: str) -> bool:

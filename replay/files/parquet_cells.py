@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -12,11 +12,11 @@ from forecast_ledger.replay.mapping.csv_reader import SourceRecord
 
 
 def read_parquet(
-    file: IO[bytes], columns: Collection[str], delimiter: str = ",", *, keep: bool = False
+    file: IO[bytes], reads: Callable[[str], bool], delimiter: str = ",", *, keep: bool = False
 ) -> Iterator[SourceRecord]:
     """Return the header, then each row's number from 1, its cells and, to keep, its bytes as a row of a CSV.
 
-    columns: those whose cells are read; cells of others are empty, and so is null. delimiter: of the CSV.
+    reads: whether the cells of a column are read; others are empty, and so is null. delimiter: of the CSV.
     An instant with a time zone ends in Z, one without a time zone has no offset; a decimal has no exponent, a float is
     the shortest number that is read as the same float. All columns are read once before the first row is returned, so
     that nothing is taken from a damaged file. Memory holds a row group, and the texts of some rows.
@@ -33,7 +33,7 @@ def read_parquet(
         header = list(schema.names)
     except (arrow.ArrowException, ValueError, OSError) as error:
         raise _damaged(error) from None
-    read = [name for name in header if name in columns]
+    read = [name for name in header if reads(name)]
     if len({*read}) == len(read):  # the map refuses a column that appears twice
         for name in read:
             _check_type(name, schema.field(name).type)

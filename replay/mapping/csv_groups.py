@@ -12,6 +12,7 @@ from msgspec import Struct
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WRITTEN_NUMBER
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER, CellFormat, CsvRow, FieldValue, field_value
+from forecast_ledger.replay.mapping.csv_columns import ChosenColumn
 
 _MOST_RANGES = 5  # of lines, in a message
 _NUMBER = re.compile(WRITTEN_NUMBER, re.ASCII)
@@ -26,11 +27,20 @@ class LongFormat(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LongItem(NamedTuple):
-    """The item of one row."""
+    """The item of one row, or of one cell of a row. column: that of the cell, "" for a row."""
 
     line: int
     level: str | None
     value: Any
+    column: str = ""
+
+    def where(self) -> str:
+        """Return the line, and the column of a cell.
+
+        >>> LongItem(3, "0.5", 7).where(), LongItem(3, "red", 7, "Q3 [red]").where()
+        ('line 3', "line 3 in 'Q3 [red]'")
+        """
+        return f"line {self.line}" + f" in {self.column!r}" * bool(self.column)
 
 
 class LongField:
@@ -58,13 +68,13 @@ class LongField:
         if fault:
             raise Refused("bad_map", field, None, fault)
 
-    def read(self, line: int, row: CsvRow) -> LongItem:
-        """Return the item of a row. Refuses: as its cells do, with the line."""
+    def read(self, line: int, row: CsvRow, column: str = "") -> LongItem:
+        """Return the item of a row, or of its cell in a column. Refuses: as its cells do, with the line."""
         try:
             level = self._level.read(row)
-            return LongItem(line, None if level is None else str(level), self._value.read(row))
+            return LongItem(line, None if level is None else str(level), self._value.read(row), column)
         except Refused as fault:
-            detail = f"line {line}: {fault.detail or fault.meaning}"
+            detail = f"{LongItem(line, None, None, column).where()}: {fault.detail or fault.meaning}"
             raise Refused(fault.code, fault.field, fault.value, detail, remedy=fault.remedy) from None
 
     def whole(self, items: Sequence[LongItem]) -> list[Any] | dict[str, Any]:
@@ -72,12 +82,12 @@ class LongField:
         found: dict[Any, LongItem] = {}
         for item in items:
             if item.level is None or item.value is None:
-                raise self._fault(f"line {item.line} has no {'level' if item.level is None else 'value'}")
+                raise self._fault(f"{item.where()} has no {'level' if item.level is None else 'value'}")
             key = _key(item.level)
             if self._levels is not None and key not in self._levels:
-                raise self._fault(f"line {item.line} has the level {item.level}, which the map's `levels` lack")
+                raise self._fault(f"{item.where()} has the level {item.level}, which the map's `levels` lack")
             if key in found:
-                raise self._fault(f"lines {found[key].line} and {item.line} both have the level {item.level}")
+                raise self._fault(f"{found[key].where()} and {item.where()} both have the level {item.level}")
             found[key] = item
         missing = [label for key, label in (self._levels or {}).items() if key not in found]
         if missing:
@@ -88,14 +98,20 @@ class LongField:
         return [*values.values()] if self._is_list else values
 
     def _fault(self, detail: str) -> Refused:
-        return Refused("bad_csv", self.field, None, detail, remedy="give the command one row for each of its levels")
+        return Refused(
+            "bad_csv",
+            self.field,
+            None,
+            detail,
+            remedy="give the command one row, or one column, for each of its levels",
+        )
 
 
 class Group:
-    """The rows of one command. first: the cells of the first row that the command uses."""
+    """The rows of one command. first: the cells of the first row that the command uses. places: columns by field."""
 
-    def __init__(self, line: int, first: CsvRow) -> None:
-        self.line, self.first = line, first
+    def __init__(self, line: int, first: CsvRow, places: Mapping[str, Sequence[str]]) -> None:
+        self.line, self.first, self.places = line, first, places
         self.items: list[LongItem] = []
         self.records: list[tuple[int, bytes]] = []
         self.recorded_at: int | None = None
@@ -115,22 +131,27 @@ class GroupedRows:
         self._groups: dict[tuple[str, ...], Group] = {}
 
     def add(
-        self, line: int, row: CsvRow, records: Sequence[tuple[int, bytes]], received: int | Refused | None = None
+        self,
+        line: int,
+        row: CsvRow,
+        records: Sequence[tuple[int, bytes]],
+        received: int | Refused | None,
+        column: ChosenColumn,
     ) -> None:
-        """Add a row to its group, which is received with its last row."""
+        """Add a row, or its cell in a column, to its group, which is received with its last row."""
         key = tuple([row[column] for column in self._columns])
         group = self._groups.get(key)
         if group is None:
             used = [*self._used, *([ROW_NUMBER] if ROW_NUMBER in row else [])]
-            group = self._groups[key] = Group(line, {column: row[column] for column in used})
-        group.records += records
+            group = self._groups[key] = Group(line, {name: row[name] for name in used}, column.places)
+        group.records += [each for each in records if each not in group.records[-1:]]
         if isinstance(received, int):
             group.recorded_at = max(received, group.recorded_at or received)
         try:
             if isinstance(received, Refused):
                 raise received
             self._check_same(line, row, group)
-            group.items.append(self._long.read(line, row))
+            group.items.append(self._long.read(line, row, column.name))
         except Refused as refused:
             group.fault = group.fault or refused
 

@@ -33,6 +33,7 @@ from forecast_ledger.replay.mapping.csv_cells import (
     or_left_out,
     parse_template,
 )
+from forecast_ledger.replay.mapping.csv_columns import CELL, ChosenColumn, WideColumns, is_part, places_of
 from forecast_ledger.replay.mapping.csv_conditions import CellCondition, cell_test
 from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongField
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
@@ -51,7 +52,8 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     where: column -> the texts allowed, or a condition; present: columns that must not be empty; above: column -> a
     template of a number that its own is above; a row that fails any of these has no such command. id: a template.
     fields: for each field a template, a constant, or a description as in `CellFormat`. group: rows with the same cells
-    in these columns are one command; one of its fields is described as in `LongFormat`.
+    in these columns are one command; one of its fields is described as in `LongFormat`. columns: names of columns, or a
+    condition on them; each such column of a row has a command, in which `#cell`, `#column` and `#1` are of this column.
     """
 
     type: str
@@ -61,6 +63,7 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     present: list[str] = []
     above: dict[str, str | int] = {}
     group: list[str] = []
+    columns: str | list[str] | CellCondition | None = None
 
 
 class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,7 +114,6 @@ class CommandReader:
         self._above = {
             column: parse_template(str(than), f"{path}.above.{column}") for column, than in description.above.items()
         }
-        self._is_of_every_row = not (self._where or self._present or self._above)
         self._reads = [(field, value.read) for field, value in self._values.items()]
         self.columns = {*self._where, *self._present, *self._group, *self._above}
         self.columns |= {column for than in self._above.values() for column in than.columns}
@@ -120,6 +122,31 @@ class CommandReader:
         if self._long is not None:
             self.columns |= {*self._long.columns}
             self.places[self._long.field] = [*dict.fromkeys(self._long.columns)]
+        self.wide = None if description.columns is None else self._wide(description, path)
+        self.reads_cell = self.wide is not None and CELL in self.columns
+        self._skips_empty = self.reads_cell and CELL not in self._where
+        self._is_of_every_row = not (self._where or self._present or self._above or self._skips_empty)
+        self.columns -= self.wide.parts if self.wide is not None else set()
+
+    def _wide(self, description: CommandMap, path: str) -> WideColumns:
+        """Return the columns that each give a command. Refuses: bad_map."""
+        wide = WideColumns(description.columns or "", f"{path}.columns", self.columns)
+        if not any(map(is_part, [*self._values["id"].columns, *description.group])):
+            detail = "all columns of a row would have one id; use {#column} or, of a pattern with a group, {#1}"
+            raise Refused("bad_map", f"{path}.id", description.id, detail)
+        return wide
+
+    def columns_in(self, header: Sequence[str]) -> list[ChosenColumn]:
+        """Return the columns of a header that each give a command; one without a name if it is of the row.
+
+        Refuses: bad_csv, as `WideColumns.chosen` does.
+        """
+        if self.wide is None:
+            return [ChosenColumn("", {}, self.places)]
+        return [
+            ChosenColumn(name, parts, places_of(name, self.wide.parts, self.places))
+            for name, parts in self.wide.chosen(header).items()
+        ]
 
     def applies(self, row: CsvRow) -> bool:
         """Return whether the row has a command of this kind.
@@ -127,7 +154,8 @@ class CommandReader:
         Refuses: bad_csv (a cell is too long for a pattern), bad_number (no number to compare).
         """
         return self._is_of_every_row or (
-            all(row[column] for column in self._present)
+            not (self._skips_empty and not row[CELL])
+            and all(row[column] for column in self._present)
             and all(is_asked(row[column]) for column, is_asked in self._where.items())
             and all(_is_above(row, column, than) for column, than in self._above.items())
         )
@@ -136,7 +164,12 @@ class CommandReader:
     def is_of_forecasts(self) -> bool:
         """Whether every row is a forecast of a probability, which `read_columns` can read."""
         odd = [value for value in self._values.values() if value.columns and value.read_column is None]
-        is_whole = self._is_of_every_row and self._long is None and self._values.keys() - {"at"} == _FORECAST_FIELDS
+        is_whole = (
+            self._is_of_every_row
+            and self._long is None
+            and self.wide is None
+            and self._values.keys() - {"at"} == _FORECAST_FIELDS
+        )
         return self._kind is SubmitForecast and is_whole and not odd
 
     def read_columns(self, table: CsvTable, rows: int) -> ForecastColumns | None:
@@ -158,7 +191,8 @@ class CommandReader:
 
     def read_group(self, group: Group, whole: Any) -> ReadCommand:
         """Return the command of a group, whose field that is put together is this or a refusal."""
-        place = InputPlace(group.line, self.type, self.places, others=len(group.items) - 1, records=group.records)
+        others = len({item.line for item in group.items} - {group.line})
+        place = InputPlace(group.line, self.type, group.places, others=others, records=group.records)
         place = place._replace(recorded_at=group.recorded_at)
         if isinstance(whole, Refused) or self._long is None:
             return place, whole
@@ -214,18 +248,25 @@ class CsvMapping:
         """Whether each row is a forecast of a probability, recorded in the order of the rows."""
         return len(self.readers) == 1 and self.readers[0].is_of_forecasts and not self.sort
 
+    def reads(self, column: str) -> bool:
+        """Return whether a column of a file is used."""
+        return column in self.columns or any(reader.wide.reads(column) for reader in self.readers if reader.wide)
+
     def check(self, header: list[str], recorded_at: str) -> None:
         """Refuses: bad_map (it sorts by a time that is not given), bad_csv (a column is missing, or appears twice).
 
         recorded_at: the column that says when a row was received, "" if there is none.
         """
+        wide = {column.name for reader in self.readers if reader.wide for column in reader.columns_in(header)}
         if self.sort == RECEIVED and not recorded_at:
             raise Refused("bad_map", "sort", RECEIVED, "name the column of these times with --recorded-at")
-        for column in sorted(self.columns | ({recorded_at} if recorded_at else set())):
+        for column in sorted(self.columns | wide | ({recorded_at} if recorded_at else set())):
             if column == ROW_NUMBER and column not in header:
                 continue
             if header.count(column) != 1:
                 fault = "appears twice" if column in header else f"is missing; the columns are: {', '.join(header)}"
+                if column not in header and is_part(column):
+                    fault = "is missing; only a command that has `columns` in the map can use it without such a column"
                 raise Refused("bad_csv", "column", column, f"the column {fault}")
 
 
@@ -245,15 +286,22 @@ def parse_map(text: bytes) -> CsvMapping:
 class LeftOut:
     """The rows of which a map makes no command: how many have been read so far, and the lines of the first.
 
+    cells: those of other rows, in columns that give commands, that have a text and no command; with their places.
+
     >>> left_out = LeftOut()
     >>> for line in (3, 4):
     ...     left_out.add(line)
     >>> left_out.words("line")
     'the map makes no command of 2 rows, which fail `where`, `present` or `above` of every command: line 3, 4'
+    >>> left_out.add_cell(7, "Q1")
+    >>> left_out.words("line").partition("; ")[2]
+    "the map makes no command of 1 cell, which fails `where`, `present` or `above` of every command: line 7 in 'Q1'"
     """
 
     rows: int = 0
     first: list[int] = field(default_factory=list)
+    cells: int = 0
+    first_cells: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, line: int) -> None:
         """Count a row."""
@@ -261,14 +309,31 @@ class LeftOut:
         if len(self.first) < _NAMED:
             self.first.append(line)
 
+    def add_cell(self, line: int, column: str) -> None:
+        """Count a cell."""
+        self.cells += 1
+        if len(self.first_cells) < _NAMED:
+            self.first_cells.append((line, column))
+
     def words(self, unit: str) -> str:
-        """Say how many rows there are, and where the first of them are. unit: of a place in the file."""
-        fail = "row, which fails" if self.rows == 1 else "rows, which fail"
-        more = f" and {self.rows - len(self.first):,} more" * (self.rows > len(self.first))
-        where = f"{unit} {', '.join(map(str, self.first))}{more}"
-        return (
-            f"the map makes no command of {self.rows:,} {fail} `where`, `present` or `above` of every command: {where}"
-        )
+        """Say how many rows and cells there are, and where the first are; "" if none. unit: of a place in the file."""
+        rows = [f"{unit} {', '.join(map(str, self.first))}"] if self.first else []
+        cells = [f"{unit} {line} in {column!r}" for line, column in self.first_cells]
+        parts = [
+            _without_commands("row", self.rows, self.rows - len(self.first), ", ".join(rows)),
+            _without_commands("cell", self.cells, self.cells - len(cells), ", ".join(cells)),
+        ]
+        return "; ".join(filter(None, parts))
+
+
+def _without_commands(noun: str, count: int, more: int, places: str) -> str:
+    if not count:
+        return ""
+    fail = f"{noun}, which fails" if count == 1 else f"{noun}s, which fail"
+    return (
+        f"the map makes no command of {count:,} {fail} `where`, `present` or `above` of every command: {places}"
+        + f" and {more:,} more" * bool(more)
+    )
 
 
 class MappedCommands(NamedTuple):
@@ -311,18 +376,18 @@ def map_records(
 ) -> MappedCommands:
     """Return what `read_rows` returns, from records of which the first is the header."""
     header, source = read_header(mapping, rows, recorded_at)
-    grouped = [(reader, reader.grouped_rows()) for reader in mapping.readers]
+    bound = [BoundReader(reader, reader.columns_in(header), reader.grouped_rows()) for reader in mapping.readers]
     left_out = LeftOut()
     found: Iterable[RowCommands] = read_commands(
-        grouped,
+        bound,
         header,
         enumerate(rows, 1),
         keep=keep,
         received=_received(mapping, recorded_at),
         left_out=None if strict else left_out,
     )
-    if any(groups is not None for _, groups in grouped):
-        found = heapq.merge([*found], _read_groups(grouped), key=attrgetter("line"))
+    if any(each.groups is not None for each in bound):
+        found = heapq.merge([*found], _read_groups(bound), key=attrgetter("line"))
     if mapping.sort:
         ordered = sort_commands(found, mapping.sort)
         return MappedCommands(source, iter(ordered), left_out, len(ordered))
@@ -357,8 +422,16 @@ def _each(rows: Iterable[RowCommands]) -> Iterator[ReadCommand]:
     return (each for row in rows for each in row.commands)
 
 
+class BoundReader(NamedTuple):
+    """A reader, the columns of a file that each give a command, and the groups of its rows, if it has groups."""
+
+    reader: CommandReader
+    columns: Sequence[ChosenColumn]
+    groups: GroupedRows | None = None
+
+
 def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of them
-    readers: Sequence[tuple[CommandReader, GroupedRows | None]],
+    readers: Sequence[BoundReader],
     header: list[str],
     rows: Iterable[tuple[int, SourceRecord]],
     *,
@@ -368,7 +441,7 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
 ) -> Iterator[RowCommands]:
     """Return the commands of each row; rows of groups are collected. rows: each with its number, from 1.
 
-    left_out: counts the rows that no reader applies to; None if they are refused.
+    left_out: counts the rows, and cells, that no reader applies to; None if they are refused.
     """
     for number, (line, cells, source) in rows:
         records = ((line, source),) if keep else ()
@@ -378,38 +451,66 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
             continue
         row = dict(zip(header, cells, strict=True))
         row.setdefault(ROW_NUMBER, str(number))
-        time, found, is_grouped = received(row), list[ReadCommand](), False
-        for reader, groups in readers:
-            place = InputPlace(line, reader.type, reader.places, records=records)
-            try:
-                if not reader.applies(row):
-                    continue
-            except Refused as refused:
-                found.append((place._replace(columns={str(refused.field): [str(refused.field)]}), refused))
-                continue
-            if groups is None:
-                if isinstance(time, int):
-                    place = place._replace(recorded_at=time)
-                found.append((place, time if isinstance(time, Refused) else reader.read(row)))
-            else:
-                groups.add(line, row, records, time)
-                is_grouped = True
+        place, time = InputPlace(line, records=records), received(row)
+        found, is_grouped, untaken = _read_row(readers, row, place, time)
         if not found and not is_grouped:
             if left_out is None:
-                found.append((InputPlace(line, records=records), Refused("no_command")))
+                found.append((place, Refused("no_command")))
             else:
                 left_out.add(line)
+        elif left_out is None:
+            found += [(place._replace(columns={CELL: [name]}), _without_command(row[name])) for name in untaken]
+        else:
+            for name in untaken:
+                left_out.add_cell(line, name)
         if found:
             yield RowCommands(line, found)
 
 
-def _read_groups(readers: Sequence[tuple[CommandReader, GroupedRows | None]]) -> list[RowCommands]:
+def _read_row(
+    readers: Sequence[BoundReader], row: dict[str, str], row_place: InputPlace, time: int | Refused | None
+) -> tuple[list[ReadCommand], bool, list[str]]:
+    """Return the commands of a row, whether it is of a group, and the columns of cells that have a text, no command."""
+    found, is_grouped = list[ReadCommand](), False
+    taken = dict[str, bool]()
+    for reader, columns, groups in readers:
+        for column in columns:
+            place = row_place._replace(command=reader.type, columns=column.places)
+            if column.name:
+                row |= column.parts
+                row[CELL] = row[column.name]
+            try:
+                applies = reader.applies(row)
+            except Refused as refused:
+                name = str(refused.field)
+                at = column.name if column.name and is_part(name) else name
+                found.append((place._replace(columns={name: [at]}), refused))
+                applies = None
+            if reader.reads_cell:
+                taken[column.name] = taken.get(column.name, not row[CELL]) or applies is not False
+            if applies and groups is not None:
+                groups.add(row_place.line, row, row_place.records, time, column)
+                is_grouped = True
+            elif applies:
+                if isinstance(time, int):
+                    place = place._replace(recorded_at=time)
+                found.append((place, time if isinstance(time, Refused) else reader.read(row)))
+    return found, is_grouped, [name for name, is_taken in taken.items() if not is_taken]
+
+
+def _without_command(text: str) -> Refused:
+    detail = "the map makes no command of the cell, which fails `where`, `present` or `above` of every command"
+    remedy = "correct the cell, give the map a command for such cells, or leave out --strict"
+    return Refused("no_command", CELL, text, detail, remedy=remedy)
+
+
+def _read_groups(readers: Sequence[BoundReader]) -> list[RowCommands]:
     """Return the commands of the groups, in the order of their first rows."""
     found = [
-        RowCommands(group.line, [reader.read_group(group, whole)])
-        for reader, groups in readers
-        if groups is not None
-        for group, whole in groups.groups()
+        RowCommands(group.line, [each.reader.read_group(group, whole)])
+        for each in readers
+        if each.groups is not None
+        for group, whole in each.groups.groups()
     ]
     return sorted(found, key=attrgetter("line"))
 

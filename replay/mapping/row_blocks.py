@@ -9,7 +9,14 @@ from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER
-from forecast_ledger.replay.mapping.csv_mapping import CsvMap, CsvMapping, LeftOut, read_commands, read_header
+from forecast_ledger.replay.mapping.csv_mapping import (
+    BoundReader,
+    CsvMap,
+    CsvMapping,
+    LeftOut,
+    read_commands,
+    read_header,
+)
 from forecast_ledger.replay.mapping.csv_order import LOOKED_AT, refuse_falling
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
@@ -67,7 +74,12 @@ class RowBlocks:
     def again(self, rows: Sequence[NumberedRow]) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each row."""
         found = read_commands(
-            [(self._reader, None)], self._names, rows, keep=self._keep, received=_never, left_out=LeftOut()
+            [BoundReader(self._reader, self._reader.columns_in(self._names))],
+            self._names,
+            rows,
+            keep=self._keep,
+            received=_never,
+            left_out=LeftOut(),
         )
         return ((place._replace(unit=self._unit), command) for row in found for place, command in row.commands)
 

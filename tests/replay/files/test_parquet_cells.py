@@ -80,21 +80,21 @@ def test_a_parquet_file_gives_the_commands_of_its_csv(tmp_path: Path, p: object)
 def test_integers_and_nulls_are_texts() -> None:
     """An integer is written in full, a null is an empty cell, and spaces around a text are dropped."""
     given = table(a=[2**62, None, -1], b=[" x ", None, ""])
-    rows = list(read_parquet(io.BytesIO(given), {"a", "b"}))
+    rows = list(read_parquet(io.BytesIO(given), {"a", "b"}.__contains__))
     assert rows == [(1, ["a", "b"], b""), (1, [str(2**62), "x"], b""), (2, ["", ""], b""), (3, ["-1", ""], b"")]
 
 
 def test_rows_are_numbered_through_all_batches() -> None:
     """The number of a row counts from the beginning of the file, not from that of its batch or row group."""
     count = 2 * BATCH_ROWS + 1
-    rows = list(read_parquet(io.BytesIO(table(a=list(range(count)))), {"a"}))[1:]
+    rows = list(read_parquet(io.BytesIO(table(a=list(range(count)))), "a".__eq__))[1:]
     assert rows == [(n + 1, [str(n)], b"") for n in range(count)]
 
 
 def test_an_instant_in_another_zone_is_the_same_instant() -> None:
     """12:00 UTC is stored as one number whatever the zone is called, and is written in UTC."""
     given = table(a=pyarrow.array([MADE], pyarrow.timestamp("ms", "Asia/Tokyo")))
-    assert list(read_parquet(io.BytesIO(given), {"a"}))[1][1] == ["2026-03-02 12:00:00.000Z"]
+    assert list(read_parquet(io.BytesIO(given), "a".__eq__))[1][1] == ["2026-03-02 12:00:00.000Z"]
 
 
 def test_an_instant_without_a_zone_is_refused(tmp_path: Path) -> None:
@@ -136,15 +136,15 @@ def test_a_damaged_page_in_a_late_row_group_is_found_first() -> None:
     damaged = bytearray(file.getvalue())
     damaged[begin : begin + place.total_compressed_size] = b"\xff" * place.total_compressed_size
     with pytest.raises(Refused, match="not a Parquet file that can be read"):
-        read_parquet(io.BytesIO(bytes(damaged)), {"a"})
+        read_parquet(io.BytesIO(bytes(damaged)), "a".__eq__)
 
 
 def test_a_column_of_lists_is_refused_only_if_it_is_used() -> None:
     """A list has no one way to be written as a cell; a column that the map does not use is not read."""
     given = io.BytesIO(table(a=[[1, 2]], b=["x"]))
     with pytest.raises(Refused, match="has the type list"):
-        read_parquet(given, {"a"})
-    assert list(read_parquet(given, {"b"}))[1] == (1, ["", "x"], b"")
+        read_parquet(given, "a".__eq__)
+    assert list(read_parquet(given, "b".__eq__))[1] == (1, ["", "x"], b"")
 
 
 def test_a_column_that_is_missing_is_refused(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_rows_of_a_group_are_one_command_in_the_order_of_its_levels() -> None:
     [
         ([("0.1", "1"), ("0.9", "3")], "lines 2-3: no level 0.5"),
         ([("0.1", "1")], "line 2: no level 0.5, 0.9"),
-        ([("0.1", "1"), ("0.5", "2"), ("0.50", "2"), ("0.9", "3")], "lines 3 and 4 both have the level 0.50"),
+        ([("0.1", "1"), ("0.5", "2"), ("0.50", "2"), ("0.9", "3")], "line 3 and line 4 both have the level 0.50"),
         ([("0.1", "1"), ("0.5", "2"), ("0.7", "2"), ("0.9", "3")], "line 4 has the level 0.7, which the map's"),
         ([("0.1", "1"), ("median", "2"), ("0.9", "3")], "line 3 has the level median"),
         ([("0.1", "1"), ("0.5", ""), ("0.9", "3")], "line 3 has no value"),
