@@ -36,6 +36,7 @@ from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, fitting_id, label_of
 from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
+from forecast_ledger.replay.mapping.shares import divided_by_sum
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 LABELS = ["output_type", "output_type_id", "value"]
@@ -44,7 +45,6 @@ CONFIG_FILES = {  # that are read, or say only how models are described and subm
     *(f"hub-config/{name}" for name in ("model-metadata-schema.json", "validations.yml", "README.md")),
 }
 SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it
-_SUM_EXACT = Decimal("1e-6")
 _HubFile = tuple[str, str, str]  # round, model, path
 _Given = tuple[int, str, str]  # line, output type id, value
 _Asked = HubQuestion | NotCarried | Refused
@@ -217,7 +217,9 @@ def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> Sub
 def _whole(row: Sequence[str]) -> Sequence[str | Decimal]:
     """Return probabilities whose sum is 1, if it nearly was."""
     numbers = [number for text in row if (number := as_number(text)) is not None]
-    total = sum(numbers, Decimal(0))
-    if len(numbers) < len(row) or not _SUM_EXACT < abs(total - 1) <= SUM_TOLERANCE:
+    if len(numbers) < len(row):
         return row
-    return [number / total for number in numbers]
+    try:
+        return divided_by_sum(numbers, SUM_TOLERANCE)
+    except Refused:
+        return row  # the ledger refuses it with its place

@@ -39,11 +39,18 @@ from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongFi
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
+from forecast_ledger.replay.mapping.shares import divided_by_sum
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
 _NAMED = 5  # rows without a command whose lines are named
 _FORECAST_FIELDS = {"id", "question", "participant", "probability"}
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
+
+
+class Normalize(Struct, frozen=True, forbid_unknown_fields=True):
+    """Probabilities are divided by their sum, if it is within this of 1."""
+
+    within: Decimal
 
 
 class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,6 +61,7 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     fields: for each field a template, a constant, or a description as in `CellFormat`. group: rows with the same cells
     in these columns are one command; one of its fields is described as in `LongFormat`. columns: names of columns, or a
     condition on them; each such column of a row has a command, in which `#cell`, `#column` and `#1` are of this column.
+    normalize: how far the sum of the probabilities may be from 1, by which they are then divided.
     """
 
     type: str
@@ -64,6 +72,7 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     above: dict[str, str | int] = {}
     group: list[str] = []
     columns: str | list[str] | CellCondition | None = None
+    normalize: Normalize | None = None
 
 
 class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,6 +123,7 @@ class CommandReader:
         self._above = {
             column: parse_template(str(than), f"{path}.above.{column}") for column, than in description.above.items()
         }
+        self._within = _within(description, f"{path}.normalize")
         self._reads = [(field, value.read) for field, value in self._values.items()]
         self.columns = {*self._where, *self._present, *self._group, *self._above}
         self.columns |= {column for than in self._above.values() for column in than.columns}
@@ -203,6 +213,8 @@ class CommandReader:
         try:
             given = {field: part for field, read in self._reads if (part := read(row)) is not None}
             given |= {field: part for field, part in known.items() if part is not None}
+            if self._within is not None and isinstance(given.get("probabilities"), dict):
+                given["probabilities"] = _normalized(given["probabilities"], self._within)
             if "at" in self._values and "at" not in given:  # a row that has lost it is not of now
                 raise Refused("bad_instant", "at", "", "the map has a column for it, and the row has nothing there")
             return with_recorded_rules(msgspec.convert(given, self._kind, strict=False))
@@ -513,6 +525,30 @@ def _read_groups(readers: Sequence[BoundReader]) -> list[RowCommands]:
         for group, whole in each.groups.groups()
     ]
     return sorted(found, key=attrgetter("line"))
+
+
+def _within(description: CommandMap, path: str) -> Decimal | None:
+    """Return how far a sum may be from 1. Refuses: bad_map."""
+    if description.normalize is None:
+        return None
+    if "probabilities" not in description.fields:
+        raise Refused("bad_map", path, None, "the command has no field `probabilities`")
+    within = description.normalize.within
+    if not within.is_finite() or not 0 < within < 1:
+        raise Refused("bad_map", f"{path}.within", str(within), "give a number between 0 and 1, such as 0.01")
+    return within
+
+
+def _normalized(shares: dict[str, Any], within: Decimal) -> dict[str, Any]:
+    """Return shares divided by their sum; as they are if one is no number, which is refused later.
+
+    Refuses: not_summing_to_one.
+    """
+    try:
+        numbers = [number_of(str(share), "") for share in shares.values()]
+    except Refused:
+        return shares
+    return dict(zip(shares, divided_by_sum(numbers, within), strict=True))
 
 
 def _is_above(row: CsvRow, column: str, than: FieldValue) -> bool:
