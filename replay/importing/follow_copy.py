@@ -60,6 +60,8 @@ OTHER_GROUP = "another group or category of a question: that of the ledger stays
 OTHER_CONTEST = "another contest of a question: it stays in the one that it was in, too"
 SEALED = "another weight in a contest that is finalized: its board stays"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
+UNREAD = "forecasts that an earlier copy had; this one has a file that cannot be read whole: they stay"
+ANSWER_UNREAD = "an answer that an earlier copy had; this one has a file that cannot be read whole: it stays"
 
 _Answering = ResolveQuestion | AnnulQuestion | RevokeResolution
 _OfQuestion = (
@@ -127,10 +129,11 @@ class _Question:
             answering = _Answers(known, answers, self._alone(times.after(self._open)))
         yield from answering.refused
         replaces = answering.replaces
-        if answering.gone and (self._following.keep_missing or not self._scope.answers(known.opened)):
+        if answering.gone and not self._scope.answers(known.opened):
             replaces = False
-            if self._following.keep_missing:
-                yield self._where, NotCarried(ANSWER_MISSED)
+        elif answering.gone and (stays := self._stays("", ANSWER_UNREAD, ANSWER_MISSED)) is not None:
+            replaces = False
+            yield self._where, stays
         unsettles = bool(known.standing) and (moves or replaces)
         yield from self._openings(asked)
         if unsettles:
@@ -245,7 +248,9 @@ class _Question:
             yield self._where, NotCarried(BY_HAND)
         elif not spans and not given:
             yield from self._missing(who, recorded, question, settled=settled)
-        elif (first := _first_new(spans, recorded.spans)) is None or settled or _is_late(spans, first, question):
+        elif (first := _first_new(spans, recorded.spans)) is None and self._scope.unread(self._known.opened, who):
+            yield self._where, NotCarried(UNREAD)
+        elif first is None or settled or _is_late(spans, first, question):
             yield self._restated(who, recorded, spans, made)
         else:
             yield from self._added(given, spans, first, recorded)
@@ -257,6 +262,12 @@ class _Question:
         alone.standing[self._known.opened.question] = {}
         return alone
 
+    def _stays(self, who: str, unread: str, missed: str) -> NotCarried | None:
+        """Return why the forecasts of a participant, or the answer, stay although the copy does not have them."""
+        if self._scope.unread(self._known.opened, who):
+            return NotCarried(unread)
+        return NotCarried(missed) if self._following.keep_missing else None
+
     def _missing(
         self, who: str, recorded: RecordedForecasts, question: QuestionState, *, settled: bool
     ) -> Iterator[SourceItem]:
@@ -266,8 +277,8 @@ class _Question:
             return
         if [*map(_content, recorded.spans)] in self._renamed:  # somebody of another name made them
             yield self._restated(who, recorded, [], {})
-        elif self._following.keep_missing:
-            yield self._where, NotCarried(MISSED)
+        elif (stays := self._stays(who, UNREAD, MISSED)) is not None:
+            yield self._where, stays
         elif settled or self._following.now >= question.closed_at:
             yield self._restated(who, recorded, [], {})
         elif last.until is None:

@@ -180,9 +180,11 @@ def read_forecastbench(files: SourceFiles, rules: str | None) -> Source:
         raise Refused("bad_source", "path", str(files.path), "no set of ForecastBench is there", remedy=remedy)
     rounds = {kind: {each.due for each in found if each.kind == kind} for kind in _KINDS}
     whole = rounds["questions"] & rounds["forecasts"]
+    unread = any(isinstance(item, Refused) for _, item in others)
     scope = Scope(
         forecasts=lambda opened: opened.question[:_DATE] in whole,
         answers=lambda opened: opened.question[:_DATE] in rounds["resolutions"],
+        unread=lambda *_: unread,
     )
     return Source(chain(others, _items(files, found, rules)), scope)
 

@@ -55,11 +55,12 @@ class _Observations:
 
 
 class HubTruth:
-    """All target data of a hub."""
+    """All target data of a hub. is_cut: whether some of them cannot be read."""
 
     def __init__(self, files: SourceFiles, config: HubConfig) -> None:
         self._tables: dict[tuple[str, str, tuple[str, ...], bool], _Observations] = {}
         self.faults: list[SourceItem] = []
+        self.is_cut = False
         self._config = config
         keys = {
             key for each in config.rounds for task in each.model_tasks for key in _target_keys(task.target_metadata)
@@ -139,6 +140,7 @@ class HubTruth:
         for line, cells in rows:
             if isinstance(cells, Refused):
                 self.faults.append((place_in(name, line), cells))
+                self.is_cut = True
                 continue
             plain = [*cells]
             for at, _, as_spelled in known:

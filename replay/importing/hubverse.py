@@ -52,10 +52,13 @@ _Part = tuple[InputPlace, HubQuestion | None, AnyCommand | Refused | NotCarried]
 
 
 class _Hub(NamedTuple):
+    """A hub. unread: label of a round -> models of its files that have a row whose question is not known."""
+
     files: SourceFiles
     config: HubConfig
     found: Sequence[_HubFile]
     truth: HubTruth
+    unread: dict[str, set[str]]
 
 
 def read_hub(files: SourceFiles, rules: str | None) -> Source:
@@ -72,14 +75,16 @@ def read_hub(files: SourceFiles, rules: str | None) -> Source:
     truth = HubTruth(files, config)
     left = ((place_in(name, 0), reason) for name, reason in others)
     rounds, targets = {label_of(each[0]) for each in found}, set(target_names(config))
+    hub = _Hub(files, config, found, truth, {})
     scope = Scope(
         questions=lambda opened: (
             (opened.source, opened.group in rounds, opened.category in targets) == (SOURCE, True, True)
-        )
+        ),
+        unread=lambda opened, who: (
+            who in hub.unread.get(opened.group, ()) if who else truth.is_cut or opened.group in hub.unread
+        ),
     )
-    return Source(
-        chain(left, unread_fields(files), truth.faults, _items(_Hub(files, config, found, truth), rules)), scope
-    )
+    return Source(chain(left, unread_fields(files), truth.faults, _items(hub, rules)), scope)
 
 
 def _items(hub: _Hub, rules: str | None) -> Iterator[SourceItem]:
@@ -92,6 +97,8 @@ def _items(hub: _Hub, rules: str | None) -> Iterator[SourceItem]:
             yield place_in(file[2], 0), NotCarried("a file of a round that hub-config/tasks.json does not have")
             continue
         for place, question, item in _file_parts(hub.files, asked, file):
+            if question is None and isinstance(item, Refused):
+                hub.unread.setdefault(label_of(file[0]) or "", set()).add(file[1])
             if question is not None and question.id not in opened:
                 yield from _answers_until(waiting, read_instant(question.at))
                 opened.add(question.id)

@@ -153,7 +153,9 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
     items += [(each.place, NotCarried(FUTURE_START)) for each in given if each.start > now]
     whole = any(not each.aggregate for each in given)
     made = [each for each in given if each.start <= now]
-    return Source(_commands(asked, made, items, (rules, now)), Scope(forecasts=lambda _: whole))
+    unread = any(isinstance(item, Refused) and place.file in tables[FORECASTS] for place, item in items)
+    scope = Scope(forecasts=lambda _: whole, unread=lambda _, who: unread and bool(who))
+    return Source(_commands(asked, made, items, (rules, now)), scope)
 
 
 def _exported_at(files: SourceFiles) -> int | None:

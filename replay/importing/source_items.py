@@ -51,12 +51,14 @@ class Scope(NamedTuple):
     """What a copy is whole for, so that what it does not have is gone; each is asked about a question of the ledger.
 
     questions: whether the copy would have the question if the source did. forecasts, answers: whether it would have all
-    forecasts on a question, and its answer.
+    forecasts on a question, and its answer. unread: whether a part of the copy that may have the forecasts of a
+    participant on it, or its answer if the participant is "", cannot be read.
     """
 
     questions: Callable[[QuestionOpened], bool] = lambda _: False
     forecasts: Callable[[QuestionOpened], bool] = lambda _: True
     answers: Callable[[QuestionOpened], bool] = lambda _: True
+    unread: Callable[[QuestionOpened, str], bool] = lambda *_: False
 
 
 class Source(NamedTuple):

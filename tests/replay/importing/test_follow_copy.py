@@ -24,13 +24,16 @@ from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing import metaculus_questions
 from forecast_ledger.replay.importing.follow_copy import (
     ANSWER_MISSED,
+    ANSWER_UNREAD,
     BY_HAND,
     BY_HAND_TIMES,
     MISSED,
     OTHER_CONTEST,
     SEALED,
+    UNREAD,
 )
 from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
+from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking
 
 CLOSE, LATER = "2026-03-11 12:00:00+00:00", "2026-04-11 12:00:00+00:00"
@@ -260,6 +263,41 @@ def test_an_answer_that_is_gone_is_revoked(older: Path) -> None:
         assert not [row for row in scores(ledger) if row[1] == "501"]
         assert counts(ledger, DOWNLOAD) == (1, 0)
         assert scores(ledger) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "stays"),
+    [
+        ("metaculus", "forecast_data.csv", UNREAD),
+        ("hub", "model-output/team1-a/2026-03-07-team1-a.csv", UNREAD),
+        ("hub", "target-data/oracle-output.csv", ANSWER_UNREAD),
+        ("forecastbench", "forecast_sets/2026-03-01/2026-03-01.Acme.1.json", UNREAD),
+        (
+            "forecastbench",
+            "resolution_sets/2026-03-01_resolution_set.json",
+            "",
+        ),  # a copy without answers says none is gone
+    ],
+    ids=["forecasts", "a model", "truth", "a forecast set", "a resolution set"],
+)
+def test_a_file_that_cannot_be_read_whole_takes_nothing_back(kind: str, file: str, stays: str, tmp_path: Path) -> None:
+    """What is behind the place of the damage may still be in the source, and nobody knows; a mended copy says it."""
+    whole, damaged, reader = DATA / f"{kind}-import", tmp_path / "damaged", kind.replace("hub", "hubverse")
+    path = shutil.copytree(whole, damaged) / file
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    cut = [*lines[:3], '"' + lines[3]] if file.endswith(".csv") else lines[: len(lines) // 2]
+    path.write_text("".join(cut), encoding="utf-8")
+    with ticking() as ledger:
+        import_into(ledger, reader, whole)
+        before = scores(ledger)
+        assert before
+        found = import_into(ledger, reader, damaged)
+        assert (found.counts["accepted"], found.counts["refused"] > 0, {stays} - {""} <= {*found.left_out}) == (
+            0,
+            True,
+            True,
+        )
+        assert scores(ledger) == before
 
 
 def test_forecasts_that_were_recorded_by_hand_stay(tmp_path: Path) -> None:
