@@ -292,7 +292,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         fail(f"{map_}: {error.strerror}", USAGE)
     if len(text) > MAP_BYTES:
         fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
-    mapping, unit = parse_map(text), "row" if is_table else "line"
+    mapping, unit = parse_map(text, Path(map_).parent), "row" if is_table else "line"
     if is_table:
         from forecast_ledger.replay.files.parquet_cells import read_parquet
 

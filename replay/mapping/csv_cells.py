@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from itertools import islice
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
@@ -20,6 +21,7 @@ CsvRow = Mapping[str, str]
 CsvTable = Mapping[str, Sequence[str]]  # the cells of several rows, by column
 ROW_NUMBER = "#"  # stands for the number of the row, unless the file has a column of this name
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
+_MOST_NAMED = 20  # texts of a map that a message names
 _RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|\Z)")
 _PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
 ODDS = "+150"  # the sample of American odds
@@ -32,11 +34,12 @@ class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"sourc
     """The description of a value in a map, where a template alone is not enough.
 
     source: a template. matches: a pattern of the whole text, whose group, if it has one, is read in place of the text.
-    map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or "1234.5%".
-    percent: numbers are in percent, with or without the sign. round: to so many decimals, half-even. instant: a format
-    of strptime. offset: the UTC offset of instants without one; zone: the time zone of the clock that shows them.
-    end_of_day: a date stands for the end of its day. split: the separator of the items of a list. json: the cell is
-    JSON. names: the keys of the items, in their order, or the template of a cell with their list.
+    map: text -> the value it stands for; as it is written also the name of a CSV that has them. number: how the file
+    writes 1234.5, such as "1.234,5" or "1234.5%". percent: numbers are in percent, with or without the sign. round: to
+    so many decimals, half-even. instant: a format of strptime. offset: the UTC offset of instants without one; zone:
+    the time zone of the clock that shows them. end_of_day: a date stands for the end of its day. split: the separator
+    of the items of a list. json: the cell is JSON. names: the keys of the items, in their order, or the template of a
+    cell with their list.
     """
 
     source: str
@@ -267,7 +270,9 @@ def number_of(text: str, field: str) -> Decimal:
 
 def _translate(text: str, field: str, table: dict[str, Any]) -> Any:
     if text not in table:
-        raise Refused("unmapped_value", field, text, f"the field's `map` has only {', '.join(map(repr, table))}")
+        some = ", ".join(map(repr, islice(table, _MOST_NAMED)))
+        more = f" and {len(table) - _MOST_NAMED:,} more" * (len(table) > _MOST_NAMED)
+        raise Refused("unmapped_value", field, text, f"the field's `map` has only {some}{more}")
     return table[text]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import attrgetter
+from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple, get_args, get_origin
 
@@ -40,6 +41,7 @@ from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_r
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
 from forecast_ledger.replay.mapping.shares import divided_by_sum
+from forecast_ledger.replay.mapping.value_maps import with_value_maps
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
 _NAMED = 5  # rows without a command whose lines are named
@@ -282,8 +284,8 @@ class CsvMapping:
                 raise Refused("bad_csv", "column", column, f"the column {fault}")
 
 
-def parse_map(text: bytes) -> CsvMapping:
-    """Read a map. Refuses, first that applies: bad_map."""
+def parse_map(text: bytes, folder: Path | None = None) -> CsvMapping:
+    """Read a map. folder: of the map, in which its maps of values are. Refuses, first that applies: bad_map."""
     try:
         description = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), CsvMap)
     except msgspec.ValidationError as error:
@@ -291,7 +293,11 @@ def parse_map(text: bytes) -> CsvMapping:
         raise Refused("bad_map", path.rstrip("`"), None, message) from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or a number with more digits than Python reads
         raise Refused("bad_map", "", None, f"not TOML: {error}") from None
-    return CsvMapping(description)
+    commands = [
+        structs.replace(part, fields=with_value_maps(part.fields, f"command[{number}].fields", folder))
+        for number, part in enumerate(description.command)
+    ]
+    return CsvMapping(structs.replace(description, command=commands))
 
 
 @dataclass(slots=True)
