@@ -29,6 +29,7 @@ from forecast_ledger.ledger.model.commands import (
     ChangeOutcomes,
     CloseQuestion,
     OpenQuestion,
+    QuotePrices,
     RescheduleQuestion,
     ResolveQuestion,
     RestatedForecast,
@@ -59,14 +60,16 @@ CHANGED = "the source says otherwise"
 OTHER_GROUP = "another group or category of a question: that of the ledger stays"
 OTHER_CONTEST = "another contest of a question: it stays in the one that it was in, too"
 SEALED = "another weight in a contest that is finalized: its board stays"
+OLD_PRICE = "a price from before the last quote: quotes are recorded in order of time, and stay"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
 UNREAD = "forecasts that an earlier copy had; this one has a file that cannot be read whole: they stay"
 ANSWER_UNREAD = "an answer that an earlier copy had; this one has a file that cannot be read whole: it stays"
 
 _Answering = ResolveQuestion | AnnulQuestion | RevokeResolution
 _OfQuestion = (
-    OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | CloseQuestion | _Answering
-)
+    OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | QuotePrices
+    | CloseQuestion | _Answering
+)  # fmt: skip
 Placed = tuple[InputPlace, _OfQuestion]
 _PlacedForecast = tuple[InputPlace, SubmitForecast | WithdrawForecast]
 
@@ -90,11 +93,12 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
         if isinstance(item, NotCarried | Refused) or not isinstance(item, _OfQuestion):
             yield place, item
             continue
-        known = copy.questions.get(item.question)
+        question = item.question or ""  # none is a command about several
+        known = copy.questions.get(question)
         if known is None or known.source != source_of(item.id):
             yield place, item
         else:
-            asked.setdefault(item.question, []).append((place, item))
+            asked.setdefault(question, []).append((place, item))
     for question, own in asked.items():
         yield from _Question(copy, copy.questions[question], source.scope, following).followed(own)
     for question, known in copy.questions.items():
@@ -139,6 +143,7 @@ class _Question:
         if unsettles:
             yield from self._revocations()
         yield from times.commands(self._where) if moves else times.known()
+        yield from self._quotes(asked)
         settled = bool(known.standing) and not unsettles
         if changes or known.has_changed:  # a forecast depends on the outcomes of its time: ids say what is recorded
             yield from (
@@ -203,6 +208,14 @@ class _Question:
         question, contest = known.opened.question, item.contest
         command = AmendQuestion(id=name, question=question, contest=contest, weight=item.weight, reason=CHANGED)
         yield place._replace(command="amend_question"), command
+
+    def _quotes(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
+        """Return the quotes after the last one that is recorded; those that an earlier copy had are known."""
+        for place, item in asked:
+            if isinstance(item, QuotePrices):
+                is_known = item.id in self._known.ids
+                late = KNOWN if is_known else NotCarried(OLD_PRICE)
+                yield place, late if is_known or read_instant(item.quoted_at) < self._known.quoted_at else item
 
     def _revocations(self) -> Iterator[SourceItem]:
         """Return the revocations of what settles the question, the last one first."""

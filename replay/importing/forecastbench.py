@@ -8,7 +8,6 @@ Source: ForecastBench, Datasets (github.com/forecastingresearch/forecastbench-da
 ForecastBench"; Karger et al. (2025), arXiv:2409.19839, sections 3 and 4.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain, product
@@ -29,6 +28,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
 )
 from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.replay.importing.json_files import read_json_text
 from forecast_ledger.replay.importing.known_columns import Columns, Unread
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import (
@@ -412,10 +412,7 @@ def _each(
 
 def _read(files: SourceFiles, name: str) -> tuple[str, _Content]:
     """Return which set a file is ("" if it is none), and its content. Refuses: bad_source."""
-    try:
-        content = json.loads(files.read(name, SET_BYTES), parse_float=Decimal, parse_constant=lambda _: None)
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or too deep
-        raise Refused("bad_source", name, None, f"not JSON: {error}") from None
+    content = read_json_text(files.read(name, SET_BYTES), name)
     if not isinstance(content, dict):
         return "", {}
     kind = next((key for key in _KINDS if isinstance(content.get(key), list)), "")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from forecast_ledger.replay.importing.forecastbench import read_forecastbench
 from forecast_ledger.replay.importing.hubverse import read_hub
 from forecast_ledger.replay.importing.metaculus import read_download
+from forecast_ledger.replay.importing.polymarket import read_polymarket
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import Source
 
@@ -23,4 +24,7 @@ KINDS: dict[str, SourceKind] = {
     ),
     "hubverse": SourceKind(read_hub, "a hub: the folder that has hub-config and model-output, or a zip of it"),
     "metaculus": SourceKind(read_download, "a data download: a zip, or the folder that it was unpacked to"),
+    "polymarket": SourceKind(
+        read_polymarket, "saved answers of the Gamma and CLOB APIs: a folder, a zip or a file of JSON or JSON lines"
+    ),
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from forecast_ledger.ledger.core.values import FIRST_INSTANT
 from forecast_ledger.ledger.deciding.decider import evolve
 from forecast_ledger.ledger.deciding.state import QuestionState, State
 from forecast_ledger.ledger.model.events import (
@@ -12,6 +13,7 @@ from forecast_ledger.ledger.model.events import (
     ForecastsRetracted,
     ForecastWithdrawn,
     OutcomesChanged,
+    PricesQuoted,
     QuestionAdded,
     QuestionAmended,
     QuestionAnnulled,
@@ -93,7 +95,8 @@ class RecordedQuestion:
     position: of the last event about it, but for forecasts. closing: the command and instant of an early close that is
     in force. said_closing: the instant of the early close that the source had last. answers: all that settled it or
     took that back. standing: the answer that stands, and an annulment of that. has_changed: whether its outcomes did.
-    ids: of all commands of forecasts, also of those retracted. entries: as it was put into each contest. weights: as
+    ids: of all commands of forecasts, also of those retracted, and of quotes. quoted_at: the instant of the last quote,
+    µs. entries: as it was put into each contest. weights: as
     the source gave them last, 1e-6.
     """
 
@@ -109,6 +112,7 @@ class RecordedQuestion:
     has_changed: bool = False
     forecasts: dict[str, RecordedForecasts] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)
+    quoted_at: int = FIRST_INSTANT
     entries: dict[str, QuestionAdded] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
 
@@ -159,6 +163,10 @@ class RecordedCopy:
             self.sealed.add(event.contest)
         elif isinstance(event, ForecastMade | ForecastWithdrawn | ForecastsRetracted):
             self._forecast(recorded, event)
+        elif isinstance(event, PricesQuoted):
+            for known in (self.questions[quote.question] for quote in event.quotes):
+                known.ids.add(recorded.command_id)
+                known.quoted_at = max(known.quoted_at, event.quoted_at)
         elif isinstance(event, _OF_QUESTIONS):
             known = self.questions[event.question]
             known.position = position

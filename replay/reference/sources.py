@@ -187,6 +187,12 @@ SOURCES = (
         "`import-from forecastbench`",
     ),
     Source(
+        "Polymarket, API documentation",
+        'Polymarket, documentation: "Gamma Structure", "Get prices history", "Negative Risk Markets", "Resolution"',
+        "https://docs.polymarket.com",
+        "`import-from polymarket`",
+    ),
+    Source(
         "ForecastBench's leaderboard",
         "ForecastBench, the code of its leaderboard (src/leaderboard/main.py)",
         "https://github.com/forecastingresearch/forecastbench",

@@ -42,6 +42,11 @@ def day(number: int) -> str:
     return f"2026-03-{number:02} 00:00:00+00:00"
 
 
+def seconds(number: int) -> int:
+    """A day of March 2026 in seconds since 1970."""
+    return read_instant(f"2026-03-{number:02}T00:00:00Z") // 10**6
+
+
 def chance(random: Random) -> str:
     """A probability, in one of the forms in which it may be written."""
     return random.choice(["0.2", "0.20", "0.9", "0.5", "5e-1", "0.35"])
@@ -236,7 +241,68 @@ class Sets:
         return folder
 
 
-SOURCES: list[Callable[[Random], Any]] = [Download, Hub, Sets]
+class Markets:
+    """Polymarket: two markets of yes and no and one of two names, each with a price history.
+
+    A market is closed, and opened again; its state and its prices say how it ended.
+    """
+
+    kind = "polymarket"
+    names = ("1", "2", "3")
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.content: Content = {
+            name: {"ends": 11, "closed": None, "status": "resolved", "paid": ["1", "0"], "prices": self.prices()}
+            for name in self.names
+        }
+
+    def prices(self) -> list[list[Any]]:
+        """Days and prices, some of them the same in other digits, or of the same day."""
+        days = sorted(self.random.choices(range(1, 14), k=self.random.randint(0, 4)))
+        return [[number, chance(self.random)] for number in days]
+
+    def change(self) -> None:
+        """Change what the source says in one place."""
+        random, market = self.random, self.content[self.random.choice(self.names)]
+        drawn: dict[str, Callable[[], Any]] = {
+            "prices": self.prices,
+            "ends": lambda: random.choice([9, 11, 13]),
+            "closed": lambda: random.choice([None, 5, 8, 14]),
+            "status": lambda: random.choice(["resolved", "resolved", "", "proposed"]),
+            "paid": lambda: random.choice([["1", "0"], ["0", "1"], ["0.5", "0.50"], ["0.003", "0.997"], ["0", "0"]]),
+        }
+        what = random.choice(["prices", "prices", *drawn])
+        market[what] = drawn[what]()
+
+    def write(self, folder: Path) -> Path:
+        """Write the markets in pages of two, and a file for each history, the second one by the other token."""
+        folder.mkdir()
+        records = [self.record(name, each) for name, each in self.content.items()]
+        (folder / "markets.json").write_text(json.dumps(records[:2]))
+        (folder / "events.jsonl").write_text(json.dumps({"title": "A game", "slug": "game", "markets": records[2:]}))
+        for name, each in self.content.items():
+            points = ", ".join(f'{{"t": {seconds(number)}, "p": {text}}}' for number, text in each["prices"])
+            (folder / f"{name}00{int(name == '2')}.json").write_text(f'{{"history": [{points}]}}')
+        return folder
+
+    def record(self, name: str, said: Content) -> Content:
+        """A market as the API answers it."""
+        ended = {"closed": True, "closedTime": day(said["closed"])} if said["closed"] else {"closed": False}
+        return {
+            "id": name,
+            "question": "Rain",
+            "outcomes": '["Owls", "Foxes"]' if name == "3" else '["Yes", "No"]',
+            "outcomePrices": json.dumps(said["paid"]),
+            "clobTokenIds": json.dumps([f"{name}000", f"{name}001"]),
+            "startDate": day(1),
+            "endDate": day(said["ends"]),
+            "umaResolutionStatus": said["status"],
+            **ended,
+        }
+
+
+SOURCES: list[Callable[[Random], Any]] = [Download, Hub, Sets, Markets]
 
 
 def boards(ledger: Ledger) -> list[list[tuple[str, ...]]]:

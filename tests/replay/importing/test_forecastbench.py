@@ -241,7 +241,9 @@ def test_what_is_wrong_in_a_set_is_refused_with_its_place(
 
 def test_sets_that_cannot_be_read(tmp_path: Path) -> None:
     """Refused when nothing is left to read; else named, each with its reason."""
-    for name, text in {"a.json": "{", "b.json": "[" * 100_000, "c.json": '"2026-03-01-llm.json"'}.items():
+    due = '{"forecast_due_date": "2026-03-01", "questions": '
+    texts = {"a": "{", "b": "[" * 100_000, "f": due + "[1e9999999999999999999]}", "g": due + '[], "questions": []}'}
+    for name, text in {**{f"{name}.json": text for name, text in texts.items()}, "c.json": '"x"'}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     with ticking() as ledger:
         with pytest.raises(Refused, match="not JSON"):
@@ -251,7 +253,7 @@ def test_sets_that_cannot_be_read(tmp_path: Path) -> None:
             import_into(ledger, "forecastbench", tmp_path)
         shutil.copy(SETS / QUESTIONS, tmp_path / "e.json")
         found = import_into(ledger, "forecastbench", tmp_path)
-        assert sorted(line.partition(":")[0] for line in found.refused) == ["a.json", "b.json", "d.json"]
+        assert sorted(line.partition(":")[0] for line in found.refused) == [f"{name}.json" for name in "abdfg"]
         assert found.left_out == {"a JSON file that is no question, forecast or resolution set": 1}
 
 

@@ -22,7 +22,12 @@ from tests.support.effort import times
 from tests.support.paths import DATA
 from tests.support.sources import import_into, table, ticking, zipped
 
-SOURCES = {"forecastbench": "forecastbench-import", "hubverse": "hub-import", "metaculus": "metaculus-import"}
+SOURCES = {
+    "forecastbench": "forecastbench-import",
+    "hubverse": "hub-import",
+    "metaculus": "metaculus-import",
+    "polymarket": "polymarket-import",
+}
 TEXTS = [
     (kind, path.relative_to(DATA / folder).as_posix())
     for kind, folder in SOURCES.items()

@@ -18,6 +18,7 @@ from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.known_columns import Columns
 from forecast_ledger.replay.importing.metaculus import BOTS_DIFFER, COLUMNS_OF_FORECASTS, SAME_NAME
 from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS
+from forecast_ledger.replay.importing.polymarket_fields import COLUMNS as POLYMARKET
 from forecast_ledger.replay.importing.record_copy import record_copy
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut
@@ -26,7 +27,7 @@ from tests.support.sources import edit, ticking
 
 # What each format has, as published: used, and ignored. Metaculus: `utils/csv_utils.py`, the headers that it writes
 # now, and wrote (`MC Options`); words are in its API. ForecastBench: the sets of 2024-07-21 to 2026-09-27. The
-# hubverse: the schemas of the configuration, 2.0.0 to 6.0.0.
+# hubverse: the schemas of the configuration, 2.0.0 to 6.0.0. Polymarket: the answers of its API from 2020 to 2026.
 USED = {
     "question_data.csv": """Question ID,Question URL,Question Title,Post ID,Default Project,Default Project ID,
         Categories,Leaderboard Tags,Label,Question Type,MC Options,MC Options (Current),MC Options (All),
@@ -49,6 +50,11 @@ USED = {
     "target": "target_id,target_name,target_keys,target_type,is_step_ahead,time_unit",
     "admin": "model_output_dir",
     "target-data": "date_col",
+    "polymarket market": """id,question,conditionId,slug,clobTokenIds,outcomes,outcomePrices,startDate,createdAt,
+        endDate,acceptingOrdersTimestamp,closed,closedTime,umaEndDate,umaResolutionStatus,acceptingOrders,bestBid,bestAsk,
+        updatedAt,category,tags,events,negRisk""",
+    "polymarket event": "title,slug,category,tags,markets,negRisk",
+    "polymarket prices": "history,market,token_id,tokenId,asset_id,t,p",
 }
 IGNORED = {
     "question_data.csv": "Post Curation Status,Post Published Time,Description,Resolution Criteria,Fine Print,Unit",
@@ -67,12 +73,42 @@ IGNORED = {
     "admin": """schema_version,name,maintainer,contact,citation,cloud,repository,repository_host,
         repository_url,zoltar_project_id,hub_models,additional_metadata,file_format,timezone""",
     "target-data": "schema_version,additional_metadata,observable_unit,versioned,time-series,oracle-output",
+    "polymarket market": """twitterCardImage,twitterCardLocation,twitterCardLastRefreshed,twitterCardLastValidated,
+        resolutionSource,ammType,liquidity,sponsorName,sponsorImage,xAxisValue,yAxisValue,denominationToken,fee,image,
+        icon,lowerBound,upperBound,description,volume,active,marketType,formatType,lowerBoundDate,upperBoundDate,
+        marketMakerAddress,createdBy,updatedBy,wideFormat,new,mailchimpTag,featured,archived,resolvedBy,restricted,
+        marketGroup,groupItemTitle,groupItemThreshold,groupItemRange,questionID,enableOrderBook,orderPriceMinTickSize,
+        orderMinSize,curationOrder,volumeNum,liquidityNum,endDateIso,startDateIso,umaEndDateIso,hasReviewedDates,
+        readyForCron,commentsEnabled,volume24hr,volume1wk,volume1mo,volume1yr,gameStartTime,secondsDelay,disqusThread,
+        shortOutcomes,teamAID,teamBID,umaBond,umaReward,fpmmLive,volume24hrAmm,volume1wkAmm,volume1moAmm,volume1yrAmm,
+        volume24hrClob,volume1wkClob,volume1moClob,volume1yrClob,volumeAmm,volumeClob,liquidityAmm,liquidityClob,
+        makerBaseFee,takerBaseFee,customLiveness,notificationsEnabled,pagerDutyNotificationEnabled,score,imageOptimized,
+        iconOptimized,categories,series,creator,ready,funded,pastSlugs,readyTimestamp,fundedTimestamp,competitive,
+        rewardsMinSize,rewardsMaxSpread,spread,automaticallyResolved,oneHourPriceChange,oneDayPriceChange,
+        oneWeekPriceChange,oneMonthPriceChange,oneYearPriceChange,lastTradePrice,automaticallyActive,clearBookOnStart,
+        chartColor,seriesColor,showGmpSeries,showGmpOutcome,manualActivation,negRiskOther,negRiskMarketID,
+        negRiskRequestID,gameId,sportsMarketType,line,umaResolutionStatuses,pendingDeployment,deploying,
+        deployingTimestamp,scheduledDeploymentTimestamp,rfqEnabled,eventStartTime,submitted_by,sentDiscord,approved,
+        version,feesEnabled,feeType,feeSchedule,makerRebatesFeeShareBps,holdingRewardsEnabled,clobRewards,rewards,
+        requiresTranslation,cyom,openInterest,commentCount""",
+    "polymarket event": """id,ticker,subtitle,description,resolutionSource,startDate,creationDate,endDate,image,icon,
+        active,closed,archived,new,featured,restricted,liquidity,volume,openInterest,sortBy,subcategory,isTemplate,
+        templateVariables,published_at,createdBy,updatedBy,createdAt,updatedAt,commentsEnabled,competitive,volume24hr,
+        volume1wk,volume1mo,volume1yr,featuredImage,disqusThread,parentEvent,parentEventId,enableOrderBook,liquidityAmm,
+        liquidityClob,negRiskMarketID,negRiskFeeBips,commentCount,imageOptimized,iconOptimized,featuredImageOptimized,
+        subEvents,series,categories,collections,cyom,closedTime,showAllOutcomes,showMarketImages,automaticallyResolved,
+        enableNegRisk,automaticallyActive,eventDate,startTime,eventWeek,seriesSlug,score,elapsed,period,live,ended,
+        finishedTimestamp,gmpChartMode,eventCreators,tweetCount,chats,featuredOrder,estimateValue,cantEstimate,
+        estimatedValue,templates,spreadsMainLine,totalsMainLine,carouselMap,pendingDeployment,deploying,
+        deployingTimestamp,scheduledDeploymentTimestamp,gameStatus,negRiskAugmented,cumulativeMarkets,eventMetadata,
+        requiresTranslation,gameId,teams,sport,homeTeamName,awayTeamName,countryName,electionType,color,creator""",
 }
 TABLES: dict[str, Columns] = {
     "question_data.csv": COLUMNS_OF_QUESTIONS,
     "forecast_data.csv": COLUMNS_OF_FORECASTS,
     **COLUMNS,
     **FIELDS,
+    **{f"polymarket {kind}": columns for kind, columns in POLYMARKET.items()},
 }
 
 
@@ -116,9 +152,7 @@ def with_columns(name: str, *cells: str) -> Callable[[list[dict[str, str]]], obj
     ]
 
 
-SOURCES = {
-    kind: DATA / f"{name}-import" for kind, name in zip(KINDS, ("forecastbench", "hub", "metaculus"), strict=True)
-}
+SOURCES = {kind: DATA / f"{'hub' if kind == 'hubverse' else kind}-import" for kind in KINDS}
 Change = Callable[[Any], object]
 TASK = "hub-config/tasks.json"
 CHANGES: list[tuple[str, str, Change, str]] = [
@@ -181,6 +215,24 @@ CHANGES: list[tuple[str, str, Change, str]] = [
         TASK,
         lambda said: said["rounds"][0]["model_tasks"][0]["output_type"]["quantile"].update(transform="log"),
         f"a field that is not read: 'transform' ({TASK})",
+    ),
+    (
+        "polymarket",
+        "events.json",
+        lambda said: [each.update({"payoutUnit": 2, "empty": ""}) for each in said[1]["markets"]],
+        "a field that is not read: 'payoutUnit' (events.json, item 2, market 1)",
+    ),
+    (
+        "polymarket",
+        "events.json",
+        lambda said: said[1].update({"exclusive": True}),
+        "a field that is not read: 'exclusive' (events.json, item 2)",
+    ),
+    (
+        "polymarket",
+        "prices-history/71001.json",
+        lambda said: said["history"][1].update({"v": 7}),
+        "a field that is not read: 'v' (prices-history/71001.json, price 2)",
     ),
     ("hubverse", "hub-config/admin.json", lambda said: said.update(scores=["wis"]), "'scores' (hub-config/admin.json)"),
 ]

@@ -1,0 +1,194 @@
+"""JSON in files, as web services answer it: one value, a list of them, or one value on each line (.jsonl, .ndjson).
+
+A list is read item by item, and a file of lines line by line, so that memory is that of the file or the line.
+"""
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import Number, read_fixed, read_instant
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import instant_of
+from forecast_ledger.replay.writing.command_lines import InputPlace
+
+FILE_BYTES = 2**28  # of a file that is one JSON text
+LINE_BYTES = 2**26
+ENDINGS = (".json", ".jsonl", ".ndjson")
+Record = dict[str, Any]
+_LINES = (".jsonl", ".ndjson")
+_MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
+_SECONDS, _MILLISECONDS = 10**6, 10**3  # µs
+
+
+def json_values(files: SourceFiles, name: str) -> Iterator[tuple[InputPlace, Any]]:
+    """Return each value of a file with its place: each item of a list, else the whole; or why it cannot be read."""
+    if name.lower().endswith(_LINES):
+        yield from _line_values(files, name)
+        return
+    whole = InputPlace(0, file=name)
+    try:
+        content = files.read(name, FILE_BYTES).removeprefix(_MARK)
+        is_list = content.lstrip()[:1] == b"["
+        items = msgspec.json.decode(content, type=list[msgspec.Raw]) if is_list else [content]
+    except Refused as refused:
+        yield whole, refused
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        yield whole, Refused("bad_source", name, None, f"not JSON: {error}")
+    else:
+        for number, item in enumerate(items, 1):
+            yield InputPlace(number, file=name, unit="item") if is_list else whole, _value(bytes(item), name)
+
+
+def _line_values(files: SourceFiles, name: str) -> Iterator[tuple[InputPlace, Any]]:
+    number = 0
+    try:
+        with files.open(name) as file:
+            while line := file.readline(LINE_BYTES + 1):
+                number += 1
+                place = InputPlace(number, file=name)
+                if len(line) > LINE_BYTES:
+                    yield place, Refused("bad_source", name, None, f"the line has more than {LINE_BYTES:,} bytes")
+                    return
+                if line.strip():
+                    yield place, _value(line.removeprefix(_MARK) if number == 1 else line, name)
+    except Refused as refused:
+        yield InputPlace(number + 1, file=name), refused
+
+
+def _value(content: bytes, name: str) -> Any:
+    try:
+        return read_json_text(content, name)
+    except Refused as refused:
+        return refused
+
+
+def read_json_text(content: bytes | str, field: str) -> Any:
+    """Return the value of a JSON text, with fractions as decimals, and None for NaN and infinities.
+
+    Refuses: bad_source (not JSON, too deep, a name twice in one object, a number beyond all limits).
+
+    >>> read_json_text('{"a": [1, 0.5, NaN]}', "a.json")
+    {'a': [1, Decimal('0.5'), None]}
+    """
+    try:
+        return json.loads(content, parse_float=Decimal, parse_constant=lambda _: None, object_pairs_hook=_object)
+    except ArithmeticError:
+        raise Refused("bad_source", field, None, "not JSON that can be read: a number is too large") from None
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or too deep
+        raise Refused("bad_source", field, None, f"not JSON that can be read: {error}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Record:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has the name {twice!r} twice")
+    return found
+
+
+# --- fields of an object; a field that is missing, or null, is empty
+
+
+def text_in(record: Record, field: str) -> str:
+    """Return a text; a whole number counts as its digits. Refuses: bad_source (another value).
+
+    >>> text_in({"id": 12}, "id"), text_in({}, "id")
+    ('12', '')
+    """
+    value = record.get(field)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise Refused("bad_source", field, None, "not a text")
+    return str(value)
+
+
+def flag_in(record: Record, field: str) -> bool | None:
+    """Return whether something holds; None if the field is empty. Refuses: bad_source (neither true nor false).
+
+    >>> flag_in({"closed": "true"}, "closed"), flag_in({}, "closed")
+    (True, None)
+    """
+    value = record.get(field)
+    found = (
+        {True: True, False: False, "true": True, "false": False}.get(value) if isinstance(value, bool | str) else None
+    )
+    if value not in (None, "") and found is None:
+        raise Refused("bad_source", field, None, "neither true nor false")
+    return found
+
+
+def list_in(record: Record, field: str) -> list[Any]:
+    """Return a list, which may be a JSON text of one. Refuses: bad_source (neither).
+
+    >>> list_in({"outcomes": '["Yes", "No"]'}, "outcomes"), list_in({}, "outcomes")
+    (['Yes', 'No'], [])
+    """
+    value = record.get(field)
+    if isinstance(value, str) and value:
+        value = read_json_text(value, field)
+    if value in (None, ""):
+        return []
+    if not isinstance(value, list):
+        raise Refused("bad_source", field, None, "neither a list nor the JSON text of one")
+    return value
+
+
+def number_in(record: Record, field: str, unit: int, least: int, most: int) -> int | None:
+    """Return a number, or the text of one, in units of 1 / `unit`; None if empty. Refuses: bad_number, out_of_range.
+
+    >>> number_in({"p": "0.25"}, "p", 10**9, 0, 10**9)
+    250000000
+    """
+    value = record.get(field)
+    if value in (None, ""):
+        return None
+    return read_number(value, field, unit, least, most)
+
+
+def read_number(value: Any, field: str, unit: int, least: int, most: int) -> int:
+    """Return a number, or the text of one, in units of 1 / `unit`. Refuses: bad_number, out_of_range."""
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
+        raise Refused("bad_number", field, None, "not a number")
+    number: Number = value
+    return read_fixed(number, unit, field, least, most)
+
+
+def instant_in(record: Record, field: str) -> int | None:
+    """Return an instant, µs, of a text with a date, or a date and a time; without a zone it is in UTC. None if empty.
+
+    Refuses: bad_source (not a text), bad_instant.
+
+    >>> instant_in({"at": "1970-01-01 00:00:01+00"}, "at"), instant_in({"at": "1970-01-01T00:00:01"}, "at")
+    (1000000, 1000000)
+    """
+    text = text_in(record, field)
+    if not text:
+        return None
+    try:
+        return read_instant(instant_of(text, field))
+    except Refused as refused:
+        if refused.code != "naive_instant":
+            raise
+    return read_instant(instant_of(f"{text}+00:00", field))
+
+
+def epoch_in(record: Record, field: str, *, milliseconds: bool = False) -> int | None:
+    """Return an instant, µs, of a number of seconds, or milliseconds, since 1970; None if empty.
+
+    Refuses: bad_number, out_of_range (not from 1970 to 9999).
+
+    >>> epoch_in({"t": 1}, "t"), epoch_in({"t": "1500"}, "t", milliseconds=True)
+    (1000000, 1500000)
+    """
+    unit = _MILLISECONDS if milliseconds else _SECONDS
+    return number_in(record, field, unit, 0, LAST_EPOCH)
+
+
+LAST_EPOCH = 253_402_300_799 * 10**6  # the last second of the year 9999

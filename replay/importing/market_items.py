@@ -1,0 +1,249 @@
+"""A market of a platform as commands: a question, its prices as forecasts of the platform and as quotes, its answer."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import (
+    LONGEST_PERIOD,
+    MOST_TAGS,
+    PROBABILITY,
+    TEXT_LENGTH,
+    Number,
+    check_id,
+    check_text,
+    format_instant,
+)
+from forecast_ledger.ledger.model.commands import (
+    AddQuestion,
+    AnnulQuestion,
+    AnyCommand,
+    CloseQuestion,
+    OpenContest,
+    OpenQuestion,
+    QuotePrices,
+    ResolveQuestion,
+    SubmitForecast,
+)
+from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, cut_off, fitting_id, label_of
+from forecast_ledger.replay.writing.command_lines import InputPlace
+
+RULES = "forecastbench"  # Brier scores, averaged over questions; answers by share count
+BINARY = ("yes", "no")
+OTHER_PRICE = "another price of the same instant: the last one counts"
+
+
+class Platform(NamedTuple):
+    """Where markets are. kind: the format, with which ids of commands begin. title: the participant and the contest."""
+
+    kind: str
+    title: str
+
+
+class Answer(NamedTuple):
+    """How a market ended, and when that was known, µs. shares: what each outcome pays, 1e-9; none: it is annulled."""
+
+    at: int
+    shares: tuple[int, ...]
+    reason: str = ""
+
+
+class Market(NamedTuple):
+    """A market. outcomes: BINARY, or the names. closed_at: µs, if it ended before `closes_at`."""
+
+    place: InputPlace
+    name: str
+    title: str
+    outcomes: tuple[str, ...]
+    opens_at: int
+    closes_at: int
+    closed_at: int | None = None
+    answer: Answer | None = None
+    group: str = ""
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    url: str = ""
+
+    @property
+    def ends_at(self) -> int:
+        """The instant from which on forecasts do not count, µs."""
+        return self.closes_at if self.closed_at is None else min(self.closes_at, self.closed_at)
+
+
+class Price(NamedTuple):
+    """What a market said at an instant, µs: chances of all outcomes, 1e-9, and the bid and ask of the first.
+
+    chances: () if there are only bid and ask. who: whose forecast it is; "" of nobody, if it is only a quote.
+    is_quote: whether it is a quote.
+    """
+
+    at: int
+    place: InputPlace
+    chances: tuple[int, ...]
+    bid: int | None = None
+    ask: int | None = None
+    who: str = ""
+    is_quote: bool = True
+
+
+def checked_market(market: Market) -> Market:
+    """Return a market that opens a question without a refusal.
+
+    Refuses, first that applies: id_too_long, id_not_plain, text_too_long, bad_source (fewer than two outcomes, or two
+    of one name), wrong_order_of_instants.
+    """
+    for outcome in (market.name, *market.outcomes):
+        check_id(outcome, "outcomes" if outcome != market.name else "id")
+    check_text(market.title[:TEXT_LENGTH], "title")
+    check_text(market.url[:TEXT_LENGTH], "url")
+    if len({*market.outcomes}) < max(len(market.outcomes), 2):
+        raise Refused("bad_source", "outcomes", list(market.outcomes), "not two or more different outcomes")
+    if not market.opens_at < market.closes_at <= market.opens_at + LONGEST_PERIOD:
+        opens, closes = format_instant(market.opens_at), format_instant(market.closes_at)
+        raise Refused(
+            "wrong_order_of_instants",
+            "closes_at",
+            closes,
+            f"it opens at {opens}; it must be open until later, for a century at most",
+        )
+    return market
+
+
+def contest_item(platform: Platform, at: int, rules: str | None) -> SourceItem:
+    """Return the command that opens the contest of a platform. rules: its preset; None: RULES."""
+    command = OpenContest(
+        id=f"{platform.kind} contest {platform.title}",
+        at=format_instant(at),
+        contest=platform.title,
+        rules=rules or RULES,
+    )
+    return InputPlace(0, "open_contest", file=platform.title), command
+
+
+def market_items(platform: Platform, market: Market, prices: Iterable[Price]) -> Iterator[SourceItem]:
+    """Return the commands of a market in order of time. prices: in any order; of one instant and forecaster, the last
+    counts.
+    """
+    yield from _openings(platform, market)
+    yield from _priced(platform, market, prices)
+    place = market.place
+    if market.closed_at is not None and market.opens_at < market.closed_at < market.closes_at:
+        name = fitting_id(f"{platform.kind} close {market.name}")
+        command = CloseQuestion(id=name, at=format_instant(market.closed_at), question=market.name)
+        yield place._replace(command="close_question"), command
+    if market.answer is not None:
+        answer = _answer(platform, market, market.answer)
+        yield place._replace(command=str(answer.__struct_config__.tag)), answer
+
+
+def _openings(platform: Platform, market: Market) -> Iterator[SourceItem]:
+    name, at = market.name, format_instant(market.opens_at)
+    tags = tuple(dict.fromkeys(tag for each in market.tags if (tag := label_of(each)) is not None))
+    place, url = market.place, market.url[:TEXT_LENGTH]
+    yield from ((place, each) for each in cut_off(TEXT_LENGTH, title=market.title, url=market.url))
+    if len(tags) > MOST_TAGS:
+        yield place, NotCarried(f"tags after the first {MOST_TAGS}")
+    binary = market.outcomes == BINARY
+    commands: tuple[AnyCommand, ...] = (
+        OpenQuestion(
+            id=fitting_id(f"{platform.kind} open {name}"),
+            at=at,
+            question=name,
+            kind="binary" if binary else "multiple_choice",
+            title=market.title[:TEXT_LENGTH],
+            outcomes=None if binary else market.outcomes,
+            ordered=None if binary else False,
+            opens_at=at,
+            closes_at=format_instant(market.closes_at),
+            group=label_of(market.group),
+            category=label_of(market.category),
+            tags=tags[:MOST_TAGS] or None,
+            url=url or None,
+            source=platform.title,
+        ),
+        AddQuestion(
+            id=fitting_id(f"{platform.kind} add {name}"), at=at, contest=platform.title, question=name
+        ),
+    )  # fmt: skip
+    for command in commands:
+        yield place._replace(command=str(command.__struct_config__.tag)), command
+
+
+def _priced(platform: Platform, market: Market, prices: Iterable[Price]) -> Iterator[SourceItem]:
+    """Return a quote of each price, and a forecast of each change before the end."""
+    standing: dict[str, tuple[int, ...]] = {}
+    ordered = sorted(prices, key=lambda price: price.at)
+    last = {(price.at, price.who, price.is_quote): price for price in ordered}
+    for price in ordered:
+        counts = last[price.at, price.who, price.is_quote]
+        if counts is not price:
+            same = (counts.chances, counts.bid, counts.ask) == (price.chances, price.bid, price.ask)
+            yield price.place, KNOWN if same else NotCarried(OTHER_PRICE)
+            continue
+        if price.who and price.at < market.ends_at and standing.get(price.who) != price.chances:
+            standing[price.who] = price.chances
+            yield price.place._replace(command="submit_forecast"), _forecast(platform, market, price)
+        if price.is_quote:
+            yield price.place._replace(command="quote"), _quote(platform, market, price)
+
+
+def _forecast(platform: Platform, market: Market, price: Price) -> SubmitForecast:
+    at, chances = format_instant(price.at), _decimals(price.chances)
+    binary = market.outcomes == BINARY
+    return SubmitForecast(
+        id=fitting_id(f"{platform.kind} forecast {market.name} {at} {price.who}"),
+        at=at,
+        question=market.name,
+        participant=price.who,
+        probability=chances[0] if binary else None,
+        probabilities=None if binary else dict(zip(market.outcomes, chances, strict=True)),
+    )
+
+
+def _quote(platform: Platform, market: Market, price: Price) -> QuotePrices:
+    """Return a quote: of yes alone if the question is binary, else of all outcomes that have a price."""
+    at, outcomes = format_instant(price.at), market.outcomes[:1] if market.outcomes == BINARY else market.outcomes
+    bid, ask = price.bid, price.ask
+    sides = {"prices": price.chances[: len(outcomes)], "bids": (bid,), "asks": (ask,)}
+    if len(outcomes) == len(BINARY):  # of two outcomes, who buys one at its ask sells the other at its bid
+        sides |= {"bids": (bid, _other(ask)), "asks": (ask, _other(bid))}
+    given = {side: _by_outcome(outcomes, row) for side, row in sides.items()}
+    digits = " ".join(
+        f"{side}={','.join(f'{key}:{value}' for key, value in row.items())}" for side, row in given.items() if row
+    )
+    return QuotePrices(
+        id=fitting_id(f"{platform.kind} quote {market.name} {at} {digits}"),
+        at=at,
+        question=market.name,
+        prices=given["prices"] or None,
+        bids=given["bids"] or None,
+        asks=given["asks"] or None,
+        source=platform.title,
+        quoted_at=at,
+    )
+
+
+def _other(price: int | None) -> int | None:
+    return None if price is None else PROBABILITY - price
+
+
+def _by_outcome(outcomes: Sequence[str], row: Sequence[int | None]) -> dict[str, Number]:
+    return {name: _decimals([price])[0] for name, price in zip(outcomes, row, strict=False) if price is not None}
+
+
+def _answer(platform: Platform, market: Market, answer: Answer) -> AnyCommand:
+    at, name, kind = format_instant(answer.at), market.name, platform.kind
+    if not answer.shares:
+        return AnnulQuestion(id=fitting_id(f"{kind} annul {name}"), at=at, question=name, reason=answer.reason)
+    if PROBABILITY in answer.shares:
+        outcome = market.outcomes[answer.shares.index(PROBABILITY)]
+        return ResolveQuestion(id=fitting_id(f"{kind} answer {name} {outcome}"), at=at, question=name, outcome=outcome)
+    payouts: dict[str, Number] = dict(zip(market.outcomes, _decimals(answer.shares), strict=True))
+    digits = " ".join(map(str, payouts.values()))
+    return ResolveQuestion(id=fitting_id(f"{kind} answer {name} {digits}"), at=at, question=name, payouts=payouts)
+
+
+def _decimals(numbers: Sequence[int]) -> list[Decimal]:
+    """Return numbers in 1e-9 as decimals without zeros at their end."""
+    return [Decimal(number).scaleb(-9).normalize() for number in numbers]

@@ -1,0 +1,231 @@
+"""Read Polymarket's markets, events and price histories, saved as the Gamma and CLOB APIs answer them.
+
+A market is a question. Its price histories are forecasts of a participant that is named for the platform, and quotes.
+The price in the record of an open market is a quote alone, since a record does not have the prices before it.
+
+Source: Polymarket, documentation, "Gamma Structure", "Get prices history", "Negative Risk Markets", "Resolution"; the
+fields of answers from 2020 to 2026.
+"""
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.replay.importing.json_files import ENDINGS, Record, epoch_in, json_values, number_in
+from forecast_ledger.replay.importing.known_columns import Unread
+from forecast_ledger.replay.importing.market_items import Market, Platform, Price, contest_item, market_items
+from forecast_ledger.replay.importing.polymarket_fields import COLUMNS
+from forecast_ledger.replay.importing.polymarket_markets import MarketRecord, read_market
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem
+from forecast_ledger.replay.writing.command_lines import InputPlace
+
+PLATFORM = Platform("polymarket", "Polymarket")
+NO_MARKET = "prices of a market that the files do not have"
+SECOND = "prices of the second outcome, which are the rest of those of the first"
+SEVERAL = "prices of one of more than two outcomes, which are no forecast of all"
+OTHER_JSON = "JSON that is no market, event or price history"
+_NAMED = ("market", "token_id", "tokenId", "asset_id")  # where an object with a history may name its token
+_BETWEEN = re.compile(r"[ _.=]")  # parts of the name of a file, one of which may be the token of its history
+
+
+class _History(NamedTuple):
+    """Prices of a token, 1e-9, at instants, µs. numbers: which item of the file each is."""
+
+    place: InputPlace
+    times: "array[int]"
+    prices: "array[int]"
+    numbers: "array[int]"
+
+
+def read_polymarket(files: SourceFiles, rules: str | None) -> Source:
+    """Return the commands of the markets in order of their openings.
+
+    rules: the preset of the contest; if None, the mean Brier score. Raises, before anything is returned, Refused
+    (bad_source): no JSON file is there.
+    """
+    if not any(name.lower().endswith(ENDINGS) for name in files.names):
+        remedy = "give a file, a folder or a zip of saved answers of the Gamma API, as .json or .jsonl"
+        raise Refused("bad_source", "path", str(files.path), "no JSON file is there", remedy=remedy)
+    copy = _Copy()
+    return Source(_items(files, copy, rules), Scope(forecasts=lambda opened: opened.question in copy.priced))
+
+
+def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
+    yield from ((InputPlace(0, file=name), NotCarried("a link, which is not followed")) for name in files.links)
+    for name in files.names:
+        if name.lower().endswith(ENDINGS):
+            yield from copy.read(files, name)
+        else:
+            yield InputPlace(0, file=name), NotCarried("a file that is not JSON")
+    newest = sorted(copy.newest.values(), key=lambda each: (each.market.opens_at, each.market.name))
+    if newest:
+        yield contest_item(PLATFORM, newest[0].market.opens_at, rules)
+    else:
+        remedy = "give a file, a folder or a zip of saved answers of the Gamma API"
+        yield InputPlace(0), Refused("bad_source", "path", str(files.path), "no market is there", remedy=remedy)
+    yield from copy.match()
+    for record in newest:
+        histories = copy.matched.pop(record.market.name, [])
+        yield from _left_out(record.market, histories)
+        prices = [*copy.prices.pop(record.market.name, ()), *_history_prices(record.market, histories)]
+        yield from market_items(PLATFORM, record.market, prices)
+
+
+def _left_out(market: Market, histories: Sequence[tuple[int, _History]]) -> Iterator[SourceItem]:
+    """Return which histories of a market are not read."""
+    outcomes = {outcome for outcome, _ in histories}
+    for outcome, history in histories:
+        if len(market.outcomes) > 2:
+            yield history.place, NotCarried(SEVERAL)
+        elif outcome and 0 in outcomes:
+            yield history.place, NotCarried(SECOND)
+
+
+def _history_prices(market: Market, histories: Sequence[tuple[int, _History]]) -> Iterator[Price]:
+    """Return the prices of the first outcome, or of the second if there are no others, as forecasts and quotes."""
+    read = min((outcome for outcome, _ in histories), default=0)
+    for outcome, history in histories:
+        if outcome != read or len(market.outcomes) > 2:
+            continue
+        for at, price, number in zip(history.times, history.prices, history.numbers, strict=True):
+            first = PROBABILITY - price if outcome else price
+            place = history.place._replace(line=number)
+            yield Price(at, place, (first, PROBABILITY - first), who=PLATFORM.title)
+
+
+class _Copy:
+    """What the files say.
+
+    newest: of each question the record that was made last, of several the last one. prices: those of all records.
+    histories: by what their file or object names them. matched: question -> its histories, each with the outcome.
+    priced: questions that have a history.
+    """
+
+    def __init__(self) -> None:
+        self.newest: dict[str, MarketRecord] = {}
+        self.prices: dict[str, list[Price]] = {}
+        self.histories: dict[str, list[_History]] = {}
+        self.matched: dict[str, list[tuple[int, _History]]] = {}
+        self.priced: set[str] = set()
+        self._unread: dict[str, Unread] = {}
+
+    def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
+        """Take a file in; return what of it is not read."""
+        self._unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
+        bare: _History | None = None  # of a file that is a list of prices
+        for place, value in json_values(files, name):
+            if isinstance(value, dict) and {"t", "p"} <= value.keys():
+                bare = bare or self._history(place, _stem(name))
+                yield from self._point(bare, value, place)
+            else:
+                yield from self._value(place, value, {})
+
+    def match(self) -> Iterator[SourceItem]:
+        """Give each market its histories; return those of no market.
+
+        A history is named by the token of an outcome, or, if it is of the first, by the market's condition, id or slug.
+        """
+        known: dict[str, tuple[str, int]] = {}
+        for record in self.newest.values():
+            known |= dict.fromkeys(record.names, (record.market.name, 0))
+            known |= {token: (record.market.name, outcome) for outcome, token in enumerate(record.tokens)}
+        for name, histories in self.histories.items():
+            found = next((known[part] for part in (name, *_BETWEEN.split(name)) if part in known), None)
+            if found is None:
+                yield from ((each.place, NotCarried(NO_MARKET)) for each in histories)
+            else:
+                question, outcome = found
+                self.priced.add(question)
+                self.matched.setdefault(question, []).extend((outcome, each) for each in histories)
+        self.histories.clear()
+
+    def _value(self, place: InputPlace, value: Any, event: Record) -> Iterator[SourceItem]:
+        """Take in an answer of the API, or a part of one. event: the one that it is part of."""
+        if isinstance(value, Refused):
+            yield place, value
+        elif isinstance(value, list):
+            yield from self._each(place, value, "item", event)
+        elif not isinstance(value, dict):
+            yield place, NotCarried(OTHER_JSON)
+        elif "history" in value:
+            yield from self._histories_in(place, value)
+        elif isinstance(value.get("markets"), list):
+            if value.get("title") or value.get("slug"):
+                yield from self._unread["event"].of(place, value)
+                event = value
+            yield from self._each(place, value["markets"], "market", event)
+        elif "question" in value or "conditionId" in value:
+            yield from self._market(place, value, event)
+        elif isinstance(value.get("events"), list):
+            yield from self._each(place, value["events"], "event", event)
+        elif isinstance(value.get("data"), list):
+            yield from self._each(place, value["data"], "item", event)
+        else:
+            yield place, NotCarried(OTHER_JSON)
+
+    def _each(self, place: InputPlace, values: Sequence[Any], noun: str, event: Record) -> Iterator[SourceItem]:
+        for number, value in enumerate(values, 1):
+            yield from self._value(_inside(place, noun)._replace(line=number), value, event)
+
+    def _market(self, place: InputPlace, value: Record, event: Record) -> Iterator[SourceItem]:
+        yield from self._unread["market"].of(place, value)
+        try:
+            record = read_market(place, value, event)
+        except Refused as refused:
+            yield place, refused.about(f"the market {str(value.get('question') or value.get('id'))[:80]!r}")
+            return
+        yield from ((place, note) for note in record.notes)
+        name = record.market.name
+        if name not in self.newest or record.made_at >= self.newest[name].made_at:
+            self.newest[name] = record
+        if record.price is not None:
+            self.prices.setdefault(name, []).append(record.price)
+
+    # --- price histories
+
+    def _histories_in(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        """Take in the history of a token, or those of several by their tokens."""
+        yield from self._unread["prices"].of(place, value)
+        given = value["history"]
+        name = next((str(value[key]) for key in _NAMED if value.get(key)), _stem(place.file))
+        for token, points in given.items() if isinstance(given, dict) else [(name, given)]:
+            own = _inside(place, "price")
+            if not isinstance(points, list):
+                yield place, Refused("bad_source", "history", None, "not a list of prices")
+                continue
+            history = self._history(own, token)
+            for number, point in enumerate(points, 1):
+                yield from self._point(history, point, own._replace(line=number))
+
+    def _history(self, place: InputPlace, name: str) -> _History:
+        history = _History(place._replace(line=0), array("q"), array("q"), array("q"))
+        self.histories.setdefault(name, []).append(history)
+        return history
+
+    def _point(self, history: _History, point: Any, place: InputPlace) -> Iterator[SourceItem]:
+        try:
+            if not isinstance(point, dict):
+                raise Refused("bad_source", "history", None, "not an object with `t` and `p`")
+            yield from self._unread["prices"].of(place, point)
+            at, price = epoch_in(point, "t"), number_in(point, "p", PROBABILITY, 0, PROBABILITY)
+            if at is None or price is None:
+                raise Refused("bad_source", "t" if at is None else "p", None, "it is missing")
+        except Refused as refused:
+            yield place, refused
+        else:
+            history.times.append(at)
+            history.prices.append(price)
+            history.numbers.append(place.line)
+
+
+def _inside(place: InputPlace, noun: str) -> InputPlace:
+    """Return the place of what is inside a value: `item 2, market`, and then its number."""
+    return place._replace(unit=f"{place.unit} {place.line}, {noun}" if place.line else noun)
+
+
+def _stem(name: str) -> str:
+    return name.rpartition("/")[2].rpartition(".")[0]
