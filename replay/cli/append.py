@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.writing.read_ahead import SentBlocks
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
+_WORKBOOK, _OLD_WORKBOOK = "a workbook", b"\xd0\xcf\x11\xe0"
 TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 
 
@@ -58,7 +59,7 @@ class _Source(NamedTuple):
 @log_argument
 @click.argument("file", type=click.File("rb"))
 @click.option(
-    "--map", "map_", type=click.Path(dir_okay=False), help="Read FILE, a CSV or Parquet, by this map in TOML."
+    "--map", "map_", type=click.Path(dir_okay=False), help="Read FILE, a CSV, Parquet or .xlsx, by this map in TOML."
 )
 @click.option("--dry-run", is_flag=True, help="Print the outcome of each command, and record nothing.")
 @click.option("--strict", is_flag=True, help="With --map: refuse each row of which the map makes no command.")
@@ -110,11 +111,11 @@ def append(
 ) -> None:
     """Append the commands in FILE to a log.
 
-    FILE has one JSON object per line, or is a CSV or a Parquet file if --map is given; - is stdin. If LOG does not
+    FILE has one JSON object per line, or is a CSV, Parquet or .xlsx file if --map is given; - is stdin. If LOG does not
     exist, it is created. Commands that are already recorded count as duplicates and change nothing. The first three
     refusals of each code are printed on stderr, with line, field and remedy, and the number of all; the exit code is
     then 1, also if quotes with skip_bad are refused. With --refused, the header and all refused lines are written to a
-    file.
+    file; of Parquet and .xlsx as a CSV.
 
     LOG may be a folder of segments, an empty folder, or the path of a new one that ends in a slash: the commands go
     straight into its segments, and are recorded when a segment is full and at the end of FILE.
@@ -275,9 +276,9 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
     from forecast_ledger.replay.writing.read_ahead import size_of
 
-    is_table, size = _is_parquet(file), size_of(file)
-    if map_ is None and is_table:
-        fail("FILE is Parquet: name with --map the map that says which columns make the fields of a command", USAGE)
+    form, size = _form(file), size_of(file)
+    if map_ is None and form:
+        fail(f"FILE is {form}: name with --map the map that says which columns make the fields of a command", USAGE)
     if map_ is None:
         commands = LineBlocks(file) if by_block else read_lines(file, received)
         return _Source(commands, file, size=size)
@@ -292,11 +293,20 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         fail(f"{map_}: {error.strerror}", USAGE)
     if len(text) > MAP_BYTES:
         fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
-    mapping, unit = parse_map(text, Path(map_).parent), "row" if is_table else "line"
-    if is_table:
+    mapping, unit = parse_map(text, Path(map_).parent), "row" if form else "line"
+
+    def reads(name: str) -> bool:
+        return mapping.reads(name) or name == received
+
+    if form == _WORKBOOK:
+        from forecast_ledger.replay.files.sheet_cells import read_sheet
+
+        records = read_sheet(file, mapping.description.sheet, reads, mapping.delimiter, keep=keep)
+        file = io.BytesIO()  # nothing is left of it
+    elif form:
         from forecast_ledger.replay.files.parquet_cells import read_parquet
 
-        records = read_parquet(file, lambda name: mapping.reads(name) or name == received, mapping.delimiter, keep=keep)
+        records = read_parquet(file, reads, mapping.delimiter, keep=keep)
         file = io.BytesIO()  # nothing is left of it
     else:
         file = with_line_feeds(file)
@@ -315,10 +325,19 @@ def _is_part_of(path: Path, log: str) -> bool:
     return path.resolve() == place or place in path.resolve().parents
 
 
-def _is_parquet(file: IO[bytes]) -> bool:
-    """Return whether a file begins like Parquet; one that cannot be looked into does not."""
+def _form(file: IO[bytes]) -> str:
+    """Return what a file is, if it is a table of another form than CSV; "" if it cannot be looked into."""
     look = getattr(file, "peek", None)
-    return look is not None and look(4).startswith(b"PAR1")
+    first = b"" if look is None else look(4)[:4]
+    if first == b"PAR1":
+        return "Parquet"
+    if first == _OLD_WORKBOOK:
+        fail("FILE is an .xls, or a workbook with a password: save it as .xlsx without a password, or as a CSV", USAGE)
+    if first[:2] == b"PK":
+        from forecast_ledger.replay.files.sheet_cells import is_workbook
+
+        return _WORKBOOK if is_workbook(file) else ""
+    return ""
 
 
 def _shown(source: _Source, counts: dict[str, int]) -> "AbstractContextManager[Callable[[int], None]]":

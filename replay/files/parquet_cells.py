@@ -44,13 +44,13 @@ def read_parquet(
 
 def _records(file: IO[bytes], header: list[str], read: list[str], delimiter: str) -> Iterator[SourceRecord]:
     """Return the records; without a delimiter they have no bytes."""
-    yield 1, header, _line(header, delimiter)
+    yield 1, header, csv_line(header, delimiter)
     number = 0
     for texts, count in _batches(file, read):
         empty = [""] * count
         for cells in zip(*(texts.get(name, empty) for name in header), strict=True):
             number += 1
-            yield number, [cell.strip() for cell in cells], _line(cells, delimiter)
+            yield number, [cell.strip() for cell in cells], csv_line(cells, delimiter)
 
 
 def _batches(file: IO[bytes], read: list[str]) -> Iterator[tuple[dict[str, list[str]], int]]:
@@ -94,8 +94,12 @@ def _texts(column: Any) -> list[str]:
     return ["" if text is None else text + zone for text in column.cast(arrow.string()).to_pylist()]
 
 
-def _line(cells: Sequence[str], delimiter: str) -> bytes:
-    """Return cells as a line of a CSV; nothing without a delimiter."""
+def csv_line(cells: Sequence[str], delimiter: str) -> bytes:
+    r"""Return cells as a line of a CSV; nothing without a delimiter.
+
+    >>> csv_line(["a", "b, c"], ","), csv_line(["a"], "")
+    (b'a,"b, c"\n', b'')
+    """
     if not delimiter:
         return b""
     text = io.StringIO()

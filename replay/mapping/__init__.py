@@ -1,1 +1,1 @@
-"""Commands from the rows of a CSV or Parquet file, as a map describes its columns."""
+"""Commands from the rows of a CSV, Parquet or .xlsx file, as a map describes its columns."""

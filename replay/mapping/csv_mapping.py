@@ -3,7 +3,6 @@
 import heapq
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import attrgetter
 from pathlib import Path
@@ -38,13 +37,13 @@ from forecast_ledger.replay.mapping.csv_columns import CELL, ChosenColumn, WideC
 from forecast_ledger.replay.mapping.csv_conditions import CellCondition, cell_test
 from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongField
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
+from forecast_ledger.replay.mapping.csv_left_out import LeftOut
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
 from forecast_ledger.replay.mapping.shares import divided_by_sum
 from forecast_ledger.replay.mapping.value_maps import with_value_maps
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
-_NAMED = 5  # rows without a command whose lines are named
 _FORECAST_FIELDS = {"id", "question", "participant", "probability"}
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
@@ -80,13 +79,14 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
 class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
     """A map as it is written.
 
-    encoding: of the file; "" for UTF-8. instant, offset, zone: the defaults for all fields that are instants. sort: one
-    of these.
+    encoding: of the file; "" for UTF-8. sheet: of a workbook; "" for its only one. instant, offset, zone: the defaults
+    for all fields that are instants. sort: one of these.
     """
 
     command: list[CommandMap]
     delimiter: str = ","
     encoding: str = ""
+    sheet: str = ""
     instant: str = ""
     offset: str = ""
     zone: str = ""
@@ -298,60 +298,6 @@ def parse_map(text: bytes, folder: Path | None = None) -> CsvMapping:
         for number, part in enumerate(description.command)
     ]
     return CsvMapping(structs.replace(description, command=commands))
-
-
-@dataclass(slots=True)
-class LeftOut:
-    """The rows of which a map makes no command: how many have been read so far, and the lines of the first.
-
-    cells: those of other rows, in columns that give commands, that have a text and no command; with their places.
-
-    >>> left_out = LeftOut()
-    >>> for line in (3, 4):
-    ...     left_out.add(line)
-    >>> left_out.words("line")
-    'the map makes no command of 2 rows, which fail `where`, `present` or `above` of every command: line 3, 4'
-    >>> left_out.add_cell(7, "Q1")
-    >>> left_out.words("line").partition("; ")[2]
-    "the map makes no command of 1 cell, which fails `where`, `present` or `above` of every command: line 7 in 'Q1'"
-    """
-
-    rows: int = 0
-    first: list[int] = field(default_factory=list)
-    cells: int = 0
-    first_cells: list[tuple[int, str]] = field(default_factory=list)
-
-    def add(self, line: int) -> None:
-        """Count a row."""
-        self.rows += 1
-        if len(self.first) < _NAMED:
-            self.first.append(line)
-
-    def add_cell(self, line: int, column: str) -> None:
-        """Count a cell."""
-        self.cells += 1
-        if len(self.first_cells) < _NAMED:
-            self.first_cells.append((line, column))
-
-    def words(self, unit: str) -> str:
-        """Say how many rows and cells there are, and where the first are; "" if none. unit: of a place in the file."""
-        rows = [f"{unit} {', '.join(map(str, self.first))}"] if self.first else []
-        cells = [f"{unit} {line} in {column!r}" for line, column in self.first_cells]
-        parts = [
-            _without_commands("row", self.rows, self.rows - len(self.first), ", ".join(rows)),
-            _without_commands("cell", self.cells, self.cells - len(cells), ", ".join(cells)),
-        ]
-        return "; ".join(filter(None, parts))
-
-
-def _without_commands(noun: str, count: int, more: int, places: str) -> str:
-    if not count:
-        return ""
-    fail = f"{noun}, which fails" if count == 1 else f"{noun}s, which fail"
-    return (
-        f"the map makes no command of {count:,} {fail} `where`, `present` or `above` of every command: {places}"
-        + f" and {more:,} more" * bool(more)
-    )
 
 
 class MappedCommands(NamedTuple):

@@ -9,11 +9,11 @@ from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER
+from forecast_ledger.replay.mapping.csv_left_out import LeftOut
 from forecast_ledger.replay.mapping.csv_mapping import (
     BoundReader,
     CsvMap,
     CsvMapping,
-    LeftOut,
     read_commands,
     read_header,
 )
