@@ -30,7 +30,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.importing.json_files import read_json_text
 from forecast_ledger.replay.importing.known_columns import Columns, Unread
-from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import (
     KNOWN,
     NotCarried,
@@ -166,7 +166,7 @@ def read_forecastbench(files: SourceFiles, rules: str | None) -> Source:
     found: list[_SetFile] = []
     reason = "a link, which is not followed"
     others: list[SourceItem] = [(InputPlace(0, file=name), NotCarried(reason)) for name in files.links]
-    for name in files.names:
+    for name in (each for each in files.names if not is_readme(each)):
         item = _set_file(files, name)
         if isinstance(item, _SetFile):
             found.append(item)

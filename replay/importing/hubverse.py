@@ -33,7 +33,7 @@ from forecast_ledger.replay.importing.hub_config import (
 )
 from forecast_ledger.replay.importing.hub_questions import SOURCE, HubQuestion, hub_question, target_names
 from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
-from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, fitting_id, label_of
 from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
 from forecast_ledger.replay.mapping.shares import divided_by_sum
@@ -42,7 +42,7 @@ from forecast_ledger.replay.writing.command_lines import InputPlace
 LABELS = ["output_type", "output_type_id", "value"]
 CONFIG_FILES = {  # that are read, or say only how models are described and submissions checked
     *(TASKS, ADMIN, TARGET_DATA),
-    *(f"hub-config/{name}" for name in ("model-metadata-schema.json", "validations.yml", "README.md")),
+    *("hub-config/model-metadata-schema.json", "hub-config/validations.yml"),
 }
 SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it
 _HubFile = tuple[str, str, str]  # round, model, path
@@ -134,7 +134,7 @@ def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile],
     prefix = f"{config.model_output}/"
     for name in files.names:
         if not name.startswith(prefix):
-            if name.startswith("hub-config/") and name not in CONFIG_FILES:
+            if name.startswith("hub-config/") and name not in CONFIG_FILES and not is_readme(name):
                 others.append((name, NotCarried("a file of hub-config that is not read")))
             if name.startswith("target-data/") and not is_target_data(name) and name.endswith(TABLE_ENDINGS):
                 others.append((name, NotCarried("target data other than time-series and oracle-output")))
@@ -143,7 +143,7 @@ def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile],
         round_id = file.rpartition(".")[0].removesuffix(f"-{model}")
         if file.endswith(TABLE_ENDINGS) and round_id and "/" not in file and f"{round_id}-{model}." in file:
             found.append((round_id, model, name))
-        elif file and not file.lower().startswith("readme"):
+        elif file and not is_readme(file):
             others.append((name, NotCarried("a file of model output that is not named ROUND-MODEL.csv or .parquet")))
     return sorted(found), others
 

@@ -25,7 +25,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.replay.importing.known_columns import Columns, Unread
 from forecast_ledger.replay.importing.metaculus_cells import split_numbers
 from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS, DownloadedQuestion, read_question
-from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, fitting_id, instant_of
 from forecast_ledger.replay.importing.source_tables import check_columns, place_in, read_csv
 from forecast_ledger.replay.writing.command_lines import InputPlace
@@ -69,7 +69,6 @@ OTHER_FILES = {
     "score_data.csv": "published scores, which can be compared with the table `scores`",
     "key_factor_data.csv": "key factors",
     "question_link_data.csv": "links between questions",
-    "README.md": "the description of the download",
 }
 FUTURE_END = "an end in the future of the download: a newer download has what became of the forecast"
 FUTURE_START = "a forecast that begins in the future of the download: a newer download has what became of it"
@@ -140,7 +139,7 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
     )
     for name in (*files.names, *files.links):
         known = OTHER_FILES.get(name.rpartition("/")[2])
-        if name not in tables[QUESTIONS] + tables[FORECASTS]:
+        if name not in tables[QUESTIONS] + tables[FORECASTS] and not is_readme(name):
             items.append((place_in(name, 0), NotCarried(known or "a file that is not part of a data download")))
     now = _exported_at(files) or max(
         [each.start for each in given] + [read_instant(instant) for _, row in asked if (instant := _known(row))],

@@ -19,7 +19,7 @@ from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.market_items import Market, Platform, Price, contest_item, market_items
 from forecast_ledger.replay.importing.polymarket_fields import COLUMNS
 from forecast_ledger.replay.importing.polymarket_markets import MarketRecord, read_market
-from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
@@ -59,7 +59,7 @@ def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[Sou
     for name in files.names:
         if name.lower().endswith(ENDINGS):
             yield from copy.read(files, name)
-        else:
+        elif not is_readme(name):
             yield InputPlace(0, file=name), NotCarried("a file that is not JSON")
     newest = sorted(copy.newest.values(), key=lambda each: (each.market.opens_at, each.market.name))
     if newest:

@@ -143,6 +143,15 @@ class SourceFiles:
         return name
 
 
+def is_readme(name: str) -> bool:
+    """Return whether a file says what the others are.
+
+    >>> is_readme("hub/target-data/README.md"), is_readme("hub/tasks.json")
+    (True, False)
+    """
+    return name.rpartition("/")[2].lower().startswith("readme")
+
+
 def _check_content(begin: bytes, name: str) -> None:
     """Refuse (bad_source) a file that stands for another one."""
     if begin.startswith(_POINTER):

@@ -55,7 +55,7 @@ def test_the_sets_score_as_worked_out_by_hand() -> None:
     with ticking() as ledger:
         found = import_into(ledger, "forecastbench", SETS)
         assert found.counts == {"accepted": 41, "duplicate": 0, "refused": 0}
-        assert found.left_out == {"a file that is not JSON": 1, NOT_ASKED: 1, NOT_RESOLVED: 1}
+        assert found.left_out == {NOT_ASKED: 1, NOT_RESOLVED: 1}
         assert sorted(table(ledger, "leaderboard", "contest", "participant", "score")) == BY_HAND
 
 

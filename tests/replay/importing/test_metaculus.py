@@ -96,7 +96,6 @@ def test_what_is_not_carried_over_is_counted() -> None:
     """By reason."""
     with ticking() as ledger:
         assert import_into(ledger, "metaculus", DOWNLOAD).left_out == {
-            "the description of the download": 1,
             "published scores, which can be compared with the table `scores`": 1,
             "a forecast of an aggregate: the ledger computes its own": 2,
             "a question without an opening or a closing time": 1,
