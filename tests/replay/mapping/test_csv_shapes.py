@@ -184,6 +184,59 @@ def test_games_are_won_by_the_team_with_more_runs(tmp_path: Path) -> None:
     assert (code, "line 2, resolve_question, column 'score1': bad_number: score1 = 'two'" in told) == (FINDINGS, True)
 
 
+@pytest.mark.parametrize(
+    ("map_", "table"),
+    [
+        ("google-forms", "google-forms.csv"),
+        ("google-sheet", "google-sheet.xlsx"),
+        ("microsoft-forms", "microsoft-forms.xlsx"),
+        ("microsoft-forms-csv", "microsoft-forms.csv"),
+    ],
+)
+def test_the_answers_to_a_form_go_in_as_the_service_saves_them(map_: str, table: str, tmp_path: Path) -> None:
+    """Four files with the same answers: the same instants, and the same scores; sent again, all are duplicates.
+
+    9:30:12 in Berlin is 8:30:12Z in March. bo: 0.2² = 0.04. ada: (0.4² + 0.05²) / 2 = 0.08125. cy: (0.15² + 0.5²) / 2.
+    """
+    log = str(tmp_path / "log.db")
+    for _ in range(2):
+        sent = run("append", log, "--map", str(DUMPS / f"{map_}.toml"), str(DUMPS / table), "--strict")
+        assert (sent.exit_code, sent.stderr) == (FINE, "")
+    assert (
+        run("append", log, "--map", str(DUMPS / "form-answers.toml"), str(DUMPS / "form-answers.csv")).exit_code == FINE
+    )
+    made = run("log", log, "--type", "forecast_made", "--columns", "at,says", "--format", "csv").stdout.splitlines()[1:]
+    assert made == [
+        '2026-03-02T08:30:12Z,"ada@example.org on Q1: yes 0.6, no 0.4"',
+        '2026-03-02T08:30:12Z,"ada@example.org on Q2: yes 0.05, no 0.95"',
+        '2026-03-02T13:05:00Z,"bo@example.org on Q2: yes 0.2, no 0.8"',
+        '2026-03-02T23:00:07Z,"cy@example.org on Q1: yes 0.85, no 0.15"',
+        '2026-03-02T23:00:07Z,"cy@example.org on Q2: yes 0.5, no 0.5"',
+    ]
+    assert board(tmp_path) == [
+        ("Weather", "bo@example.org", "0.040000000"),
+        ("Weather", "ada@example.org", "0.081250000"),
+        ("Weather", "cy@example.org", "0.136250000"),
+    ]
+
+
+@pytest.mark.parametrize("ending", [" EST", " GMT+5:30", " GMT-3", ""])
+def test_letters_behind_a_time_of_a_form_are_not_read(ending: str, tmp_path: Path) -> None:
+    """Google Forms writes EST in summer too, so the map names the time zone."""
+    map_, table = dump("google-forms")
+    assert append(tmp_path, map_, table.replace(b" GMT+1", ending.encode())) == (FINE, "")
+    assert says(tmp_path, "forecast_made")[0] == "ada@example.org on Q1: yes 0.6, no 0.4"
+
+
+def test_answers_without_names_are_not_one_person(tmp_path: Path) -> None:
+    """Microsoft Forms writes `anonymous` for all: their forecasts would replace each other, and are counted instead."""
+    map_, table = dump("microsoft-forms", "microsoft-forms-csv")
+    table = table.replace(b"bo@example.org", b"anonymous").replace(b"ada@example.org", b"anonymous")
+    code, told = append(tmp_path, map_, table)
+    assert (code, "no command of 1 row" in told, "no command of 2 cells" in told) == (FINE, True, True)
+    assert [each.split()[0] for each in says(tmp_path, "forecast_made")] == ["cy@example.org"] * 2
+
+
 def test_prices_of_markets_in_unix_time_go_in(tmp_path: Path) -> None:
     """As the markets' own price histories have it: seconds since 1970, or milliseconds."""
     asked = opened("q", question="0xabc", opens_at="2026-03-01T00:00:00Z", closes_at="2026-03-09T00:00:00Z")
