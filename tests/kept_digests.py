@@ -224,6 +224,22 @@ def _changing() -> Iterator[Batch]:
     yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
 
 
+def _samples() -> Iterator[Batch]:
+    """Samples by their CRPS, against nothing, the peers and the median score, and a mean by its squared error."""
+    own = RuleSet(name="own", quantile_kernel="pinball", period="covered", total="mean", reference_rows=("uniform",))
+    said: list[AnyCommand] = [given.ensemble(), given.ensemble("mean", samples=1, open_upper=True, decimals=6)]
+    for name, reference in (("cup", "none"), ("peers", "peers"), ("median", "median_score")):
+        rules = msgspec.structs.replace(own, reference=reference)
+        said += [given.contest(name, rules=rules), given.entry(name, question="depths")]
+    squares = RuleSet(name="squares", quantile_kernel="squared", period="covered", total="mean")
+    said += [given.contest("squares", rules=squares), given.entry("squares", question="mean")]
+    for who, on, samples in (("ada", 11, (1, "2.5", 4)), ("bob", 12, (0, 0, "0.125")), ("ada", 14, (2, 2, 3))):
+        said.append(given.forecast("depths", participant=who, at=given.day(on), samples=samples))
+        said.append(given.forecast("mean", participant=who, at=given.day(on), samples=samples[1:2]))
+    said += [given.resolution("depths", value="2.25"), given.resolution("mean", value="1.0000001")]
+    yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
+
+
 def tournament(seed: int, preset: str) -> Iterator[Batch]:
     """A season under a preset and two rule sets drawn field by field."""
     random = Random(seed)
@@ -289,6 +305,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "arena": _arena,
     "depth": _deep,
     "changing": _changing,
+    "samples": _samples,
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

@@ -33,6 +33,7 @@ _FIRST_START, _NORMAL_START = b'["submit_forecast",', b'[%d,"submit_forecast",' 
 _Taking = tuple[
     int, StandingOf, bytes, _Form
 ]  # when a question closes, µs; what stands on it; its canonical id; its form
+_NULLS = b"null,"
 _encode = json.encode
 
 
@@ -119,7 +120,7 @@ class ForecastCheck:
         if question.range is None:
             form = _binary if question.kind == "binary" else _probabilities(question.outcomes)
         else:
-            form = _quantiles(question.range) if question.range.levels else _cdf(question.range)
+            form = _measures(question.range) if question.range.measures else _cdf(question.range)
         self._forms[name] = _encode(name), form
         return self._forms[name]
 
@@ -153,7 +154,7 @@ def _shortest_bytes(units: int, places: int) -> bytes:
 
 def _binary(event: ForecastMade, is_normal: bool) -> bytes | None:
     chances = event.probabilities
-    if event.cdf or event.quantiles or len(chances) != 2:
+    if event.cdf or event.quantiles or event.samples or len(chances) != 2:
         return None
     yes, no = chances
     if not 0 <= yes <= PROBABILITY or yes + no != PROBABILITY:
@@ -168,7 +169,7 @@ def _probabilities(outcomes: tuple[str, ...]) -> _Form:
 
     def canonical_numbers(event: ForecastMade, is_normal: bool) -> bytes | None:
         chances = event.probabilities
-        if event.cdf or event.quantiles or len(chances) != len(names):
+        if event.cdf or event.quantiles or event.samples or len(chances) != len(names):
             return None
         if min(chances) < 0 or sum(chances) != PROBABILITY:
             return None
@@ -187,7 +188,7 @@ def _cdf(span: NumericRange) -> _Form:
 
     def canonical_numbers(event: ForecastMade, is_normal: bool) -> bytes | None:
         heights = event.cdf
-        if event.probabilities or event.quantiles or len(heights) != span.bins + 1:
+        if event.probabilities or event.quantiles or event.samples or len(heights) != span.bins + 1:
             return None
         if not 0 <= heights[0] <= lowest or not highest <= heights[-1] <= CUMULATIVE or sorted(heights) != [*heights]:
             return None
@@ -198,7 +199,8 @@ def _cdf(span: NumericRange) -> _Form:
     return canonical_numbers
 
 
-def _quantiles(span: NumericRange) -> _Form:
+def _measures(span: NumericRange) -> _Form:
+    before = _NULLS * (6 if span.samples else 3)  # the fields of a forecast that come before the numbers
     unit, places = 10**span.decimals, span.decimals
     lower, upper = (
         read_fixed(Decimal(end), unit, "range", -LARGEST_MEASURE, LARGEST_MEASURE) for end in (span.lower, span.upper)
@@ -207,11 +209,13 @@ def _quantiles(span: NumericRange) -> _Form:
     highest = LARGEST_MEASURE if span.open_upper else upper - (Decimal(upper).scaleb(-places) > Decimal(span.upper))
 
     def canonical_numbers(event: ForecastMade, _: bool) -> bytes | None:
-        quantiles = event.quantiles
-        if event.probabilities or event.cdf or len(quantiles) != len(span.levels):
+        measures, others = event.quantiles, event.samples
+        if span.samples:
+            measures, others = others, measures
+        if event.probabilities or event.cdf or others or len(measures) != span.measures:
             return None
-        if not lowest <= quantiles[0] or not quantiles[-1] <= highest or sorted(quantiles) != [*quantiles]:
+        if not lowest <= measures[0] or not measures[-1] <= highest or sorted(measures) != [*measures]:
             return None
-        return b"null,null,null,[%b]" % b",".join([_number_bytes(units, places) for units in quantiles])
+        return b"%b[%b]" % (before, b",".join([_number_bytes(units, places) for units in measures]))
 
     return canonical_numbers

@@ -77,12 +77,13 @@ def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> It
         command_range = commands.Range(
             lower=bounds[0],
             upper=bounds[1],
-            bins=span.bins if span.bins or not span.levels else None,
+            bins=span.bins if span.bins or not span.measures else None,
             open_lower=span.open_lower,
             open_upper=span.open_upper,
             zero_point=bounds[2] if len(bounds) > 2 else None,
             levels=tuple(in_units(level, PROBABILITY) for level in span.levels) or None,
-            decimals=span.decimals if span.decimals or span.levels else None,
+            decimals=span.decimals if span.decimals or span.measures else None,
+            samples=span.samples or None,
         )
     command = commands.OpenQuestion(
         at=instant_text(event.at),
@@ -109,7 +110,7 @@ def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> It
         for names in combinations(unsaid, size)
     ]
     rounded = event.kind == "date"  # bounds, to µs
-    yield CommandReading(command, variants, lossy=rounded or (span is not None and (bool(span.levels) or 0 in bounds)))
+    yield CommandReading(command, variants, lossy=rounded or (span is not None and (span.measures > 0 or 0 in bounds)))
 
 
 def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) -> Iterator[CommandReading]:
@@ -141,16 +142,17 @@ def _forecast(event: events.ForecastMade, state: State) -> commands.SubmitForeca
         probability=in_units(numbers[0], PROBABILITY) if binary and numbers else None,
         probabilities=None if binary else by_outcome(numbers, current_outcomes_of(event.question, state)) or None,
         cdf=tuple(in_units(height, CUMULATIVE) for height in event.cdf) or None,
-        quantiles=_quantiles(event.quantiles, question.range if question else None) or None,
+        quantiles=_measures(event.quantiles, question.range if question else None) or None,
+        samples=_measures(event.samples, question.range if question else None) or None,
         attestation=event.attestation,
         until=optional_instant(event.until),
     )
 
 
-def _quantiles(quantiles: tuple[int, ...], span: events.NumericRange | None) -> tuple[Decimal, ...]:
-    """Return quantiles as numbers; one equal to a rounded closed end is that end, which may have more decimals."""
+def _measures(measures: tuple[int, ...], span: events.NumericRange | None) -> tuple[Decimal, ...]:
+    """Return quantiles or samples as numbers; a rounded closed end is that end, which may have more decimals."""
     decimals = span.decimals if span is not None else 0
-    exact = [Decimal(units).scaleb(-decimals, WIDE) for units in quantiles]
+    exact = [Decimal(units).scaleb(-decimals, WIDE) for units in measures]
     if span is None:
         return tuple(exact)
     closed = [*([] if span.open_lower else [span.lower]), *([] if span.open_upper else [span.upper])]
@@ -158,7 +160,7 @@ def _quantiles(quantiles: tuple[int, ...], span: events.NumericRange | None) -> 
         read_fixed(Decimal(end), 10**decimals, "range", -LARGEST_MEASURE, LARGEST_MEASURE): Decimal(end)
         for end in closed
     }
-    return tuple(ends.get(units, number) for units, number in zip(quantiles, exact, strict=True))
+    return tuple(ends.get(units, number) for units, number in zip(measures, exact, strict=True))
 
 
 def _withdraw_forecast(event: events.ForecastWithdrawn, _: State, __: TextLookup) -> Iterator[CommandReading]:

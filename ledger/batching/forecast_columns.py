@@ -30,6 +30,7 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     quantiles: None = None
     attestation: None = None
     until: None = None
+    samples: None = None
 
 
 _decode = msgspec.json.Decoder(_Line, float_hook=Decimal).decode

@@ -90,7 +90,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "wrong_distribution": (
         "the question takes another kind of forecast, or more than one was given",
-        "give probability for binary, probabilities for multiple_choice, cdf or quantiles for a range",
+        "give probability for binary, probabilities for multiple_choice, cdf, quantiles or samples for a range",
     ),
     "wrong_resolution": (
         "the question takes another kind of answer, or more than one was given",
@@ -98,8 +98,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "unknown_outcome": ("the question has no such outcome", "use an outcome that the question has now"),
     "wrong_length": (
-        "a cdf takes bins + 1 values, quantiles one for each level, probabilities or payouts one for each outcome",
-        "give a value for every edge of a bin, every level, or every outcome",
+        "a cdf takes bins + 1 values, and others one for each level, sample or outcome",
+        "give a value for every edge of a bin, every level, sample or outcome",
     ),
     "not_summing_to_one": (
         "the sum of the probabilities or payouts differs from 1 by more than 0.000001",

@@ -20,6 +20,8 @@ def distribution_form(question: QuestionState) -> str:
     """Return the form of distribution that a question takes: the name of the command's field."""
     if question.range is None:
         return "probability" if question.kind == "binary" else "probabilities"
+    if question.range.samples:
+        return "samples"
     return "quantiles" if question.range.levels else "cdf"
 
 
@@ -28,13 +30,14 @@ def read_distribution(
 ) -> tuple[str, int | dict[str, int] | list[int]]:
     """Return the name of the field that has the distribution, and its numbers.
 
-    The name is empty unless exactly one field is given. Units: 1e-9, a cdf 1e-10, quantiles 10^-decimals of the
-    question, or 1 if there is no such question.
+    The name is empty unless exactly one field is given. Units: 1e-9, a cdf 1e-10, quantiles and samples 10^-decimals
+    of the question, or 1 if there is no such question.
     """
-    probability, probabilities, cdf, quantiles = (
-        command.probability, command.probabilities, command.cdf, command.quantiles
+    probability, probabilities, cdf, quantiles, samples = (
+        command.probability, command.probabilities, command.cdf, command.quantiles, command.samples
     )  # fmt: skip
-    if (probability is None) + (probabilities is None) + (cdf is None) + (quantiles is None) != 3:
+    given = (probability is not None) + (probabilities is not None) + (cdf is not None)
+    if given + (quantiles is not None) + (samples is not None) != 1:
         return "", []
     if probability is not None:
         return "probability", values.read_probability(probability, "probability")
@@ -43,7 +46,9 @@ def read_distribution(
     if cdf is not None:
         return "cdf", values.read_each_fixed(cdf, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE)
     decimals = 0 if question is None or question.range is None else question.range.decimals
-    return "quantiles", values.read_measures(quantiles or (), 10**decimals, "quantiles")
+    if quantiles is not None:
+        return "quantiles", values.read_measures(quantiles, 10**decimals, "quantiles")
+    return "samples", values.read_measures(samples or (), 10**decimals, "samples")
 
 
 def outcome_probabilities(given: dict[str, Any]) -> dict[str, int]:
@@ -86,20 +91,22 @@ def normalized(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[int,
 
 def check_distribution(
     command: commands.SubmitForecast, numbers: int | dict[str, int] | list[int], question: QuestionState
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return probabilities, cdf and quantiles as the event records them: two of the three are empty.
+) -> dict[str, tuple[int, ...]]:
+    """Return the field of the event that records the distribution, with its numbers; samples in increasing order.
 
     numbers: the command's, from `read_distribution`.
 
     Refuses, first that applies: unknown_outcome, wrong_length, not_summing_to_one, decreasing, open_end_needed.
     """
     if isinstance(numbers, int):
-        return (numbers, values.PROBABILITY - numbers), (), ()
+        return {"probabilities": (numbers, values.PROBABILITY - numbers)}
     if isinstance(numbers, dict):
-        return normalized(numbers, question.current), (), ()
-    if question.range is not None and question.range.levels:
-        return (), (), _check_quantiles(command, numbers, question.range)
-    return (), _check_cdf(numbers, question.range), ()
+        return {"probabilities": normalized(numbers, question.current)}
+    if question.range is None or not question.range.measures:
+        return {"cdf": _check_cdf(numbers, question.range)}
+    if question.range.samples:
+        return {"samples": _check_measures("samples", command.samples or (), numbers, question.range)}
+    return {"quantiles": _check_measures("quantiles", command.quantiles or (), numbers, question.range)}
 
 
 def _check_cdf(heights: list[int], span: events.NumericRange | None) -> tuple[int, ...]:
@@ -112,27 +119,28 @@ def _check_cdf(heights: list[int], span: events.NumericRange | None) -> tuple[in
     return tuple(heights)
 
 
-def _check_quantiles(command: commands.SubmitForecast, units: list[int], span: events.NumericRange) -> tuple[int, ...]:
-    """Return quantiles in 10^-decimals. Beyond an open end, they may be as large as the unit can count."""
-    if len(units) != len(span.levels):
-        raise Refused("wrong_length", "quantiles", len(units))
-    if units != sorted(units):
-        raise Refused("decreasing", "quantiles", None)
+def _check_measures(field: str, given: Sequence[Any], units: list[int], span: events.NumericRange) -> tuple[int, ...]:
+    """Return quantiles or samples in 10^-decimals. Beyond an open end, they may be as large as the unit can count."""
+    if len(units) != span.measures:
+        raise Refused("wrong_length", field, len(units))
+    ordered = sorted(units)
+    if span.levels and units != ordered:
+        raise Refused("decreasing", field, None)
     furthest = values.LARGEST_MEASURE
     least, most = _bounds(span.lower, span.upper, span.decimals)
     least, most = -furthest if span.open_lower else least, furthest if span.open_upper else most
-    if least < units[0] and units[-1] < most:  # by at least one unit; rounding moves a number by less
-        return tuple(units)
+    if least < ordered[0] and ordered[-1] < most:  # by at least one unit; rounding moves a number by less
+        return tuple(ordered)
     lower, upper = Decimal(span.lower), Decimal(span.upper)
-    for number, rounded in zip(command.quantiles or (), units, strict=True):
+    for number, rounded in zip(given, units, strict=True):
         if least < rounded < most:
             continue
-        value = values.read_measure(number, "quantiles")
+        value = values.read_measure(number, field)
         if (value < lower and not span.open_lower) or (value > upper and not span.open_upper):
-            raise Refused("open_end_needed", "quantiles", str(value))
+            raise Refused("open_end_needed", field, str(value))
         if not is_countable(value, span.decimals):
-            raise Refused("open_end_needed", "quantiles", str(value), NOT_COUNTABLE)
-    return tuple(units)
+            raise Refused("open_end_needed", field, str(value), NOT_COUNTABLE)
+    return tuple(ordered)
 
 
 @lru_cache(maxsize=4_096)

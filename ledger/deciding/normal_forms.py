@@ -55,7 +55,7 @@ def as_recorded(command: AnyCommand, state: State) -> AnyCommand:
 def needs_question(command: AnyCommand) -> bool:
     """Return whether the normal form of a command depends on its question."""
     if type(command) is commands.SubmitForecast:
-        return command.probabilities is not None or command.quantiles is not None
+        return (command.probabilities, command.quantiles, command.samples) != (None, None, None)
     return type(command) in {commands.ResolveQuestion, commands.RestateForecasts}
 
 
@@ -76,10 +76,12 @@ def _forecast(command: commands.SubmitForecast, question: QuestionState | None) 
         return {}
     if command.probabilities is not None:
         return {"probabilities": _adding_up(command.probabilities, question)}
-    if command.quantiles is not None and question.range is not None:
-        decimals = question.range.decimals
-        units = values.read_measures(command.quantiles, 10**decimals, "quantiles")
-        return {"quantiles": tuple(Decimal(each).scaleb(-decimals, WIDE) for each in units)}
+    for name, given in (("quantiles", command.quantiles), ("samples", command.samples)):
+        if given is not None and question.range is not None:
+            decimals = question.range.decimals
+            units = values.read_measures(given, 10**decimals, name)
+            ordered = sorted(units) if name == "samples" else units
+            return {name: tuple(Decimal(each).scaleb(-decimals, WIDE) for each in ordered)}
     return {}
 
 

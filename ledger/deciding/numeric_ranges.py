@@ -1,4 +1,4 @@
-"""The range of a numeric question, and the unit of its quantiles."""
+"""The range of a numeric question, and the unit of its quantiles or samples."""
 
 import itertools
 from decimal import Decimal
@@ -25,8 +25,9 @@ def numeric_range(span: commands.Range, kind: events.QuestionKind) -> events.Num
     if not lower < upper:
         raise Refused("out_of_range", "range.upper", str(upper), "must be greater than range.lower")
     bins = commands.DEFAULT_BINS if span.bins is None else span.bins
-    if span.bins is not None and span.levels is not None:
-        raise Refused("out_of_range", "range.bins", bins, "give either bins or levels, not both")
+    if sum(part is not None for part in (span.bins, span.levels, span.samples)) > 1:
+        field = "range.bins" if span.bins is not None else "range.samples"
+        raise Refused("out_of_range", field, span.bins or span.samples, "give only one of bins, levels and samples")
     if not 1 <= bins <= values.MOST_BINS:
         raise Refused("out_of_range", "range.bins", bins, f"must be between 1 and {values.MOST_BINS}")
     if zero is not None and lower <= zero <= upper:
@@ -35,16 +36,18 @@ def numeric_range(span: commands.Range, kind: events.QuestionKind) -> events.Num
         raise Refused(
             "out_of_range", "range.bins", bins, "half of (upper - lower) / bins must have finitely many decimals"
         )
-    levels, decimals = _levels(span, lower, upper)
+    levels, samples = _levels(span), _samples(span)
+    decimals = _decimals(span, lower, upper)
     return events.NumericRange(
         lower=values.exact_text(lower),
         upper=values.exact_text(upper),
-        bins=0 if levels else bins,
+        bins=0 if levels or samples else bins,
         open_lower=span.open_lower,
         open_upper=span.open_upper,
         zero_point=None if zero is None else values.exact_text(zero),
         levels=levels,
         decimals=decimals,
+        samples=samples,
     )
 
 
@@ -85,22 +88,38 @@ def possible_values(span: events.NumericRange) -> tuple[Decimal, Decimal, Decima
     return WIDE.add(lower, half), WIDE.subtract(upper, half), step
 
 
-def _levels(span: commands.Range, lower: Decimal, upper: Decimal) -> tuple[tuple[int, ...], int]:
-    """Return levels, 1e-9, and decimals of a range that takes quantiles; empty and 0 if the range has bins."""
+def _levels(span: commands.Range) -> tuple[int, ...]:
+    """Return the levels of a range that takes quantiles, 1e-9; none of any other."""
     if span.levels is None:
-        if span.decimals is not None:
-            raise Refused("out_of_range", "range.decimals", span.decimals, "decimals need levels")
-        return (), 0
+        return ()
     unit, most = values.PROBABILITY, values.MOST_BINS
     if not 1 <= len(span.levels) <= most:
         raise Refused("out_of_range", "range.levels", len(span.levels), f"give 1 to {most} levels")
     levels = tuple(values.read_fixed(level, unit, "range.levels", 1, unit - 1) for level in span.levels)
     if any(after <= before for before, after in itertools.pairwise(levels)):
         raise Refused("out_of_range", "range.levels", len(levels), "levels must increase, by at least 0.000000001")
+    return levels
+
+
+def _samples(span: commands.Range) -> int:
+    """Return the number of samples of a range that takes them; 0 of any other."""
+    if span.samples is None:
+        return 0
+    if not 1 <= span.samples <= values.MOST_BINS:
+        raise Refused("out_of_range", "range.samples", span.samples, f"must be between 1 and {values.MOST_BINS}")
+    return span.samples
+
+
+def _decimals(span: commands.Range, lower: Decimal, upper: Decimal) -> int:
+    """Return the decimals of a range that takes quantiles or samples; 0 if it has bins."""
+    if span.levels is None and span.samples is None:
+        if span.decimals is not None:
+            raise Refused("out_of_range", "range.decimals", span.decimals, "decimals need levels or samples")
+        return 0
     decimals = commands.DEFAULT_DECIMALS if span.decimals is None else span.decimals
     if not 0 <= decimals <= values.MOST_DECIMALS:
         raise Refused("out_of_range", "range.decimals", decimals, f"must be between 0 and {values.MOST_DECIMALS}")
     if not (is_countable(lower, decimals) and is_countable(upper, decimals)):
         bounds = f"the bounds must be within {values.LARGEST_MEASURE:,} units of the last decimal"
         raise Refused("out_of_range", "range.decimals", decimals, bounds)
-    return levels, decimals
+    return decimals

@@ -38,8 +38,9 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
         )
     if (span is not None) != (command.kind in events.RANGED):
         raise Refused("wrong_fields_for_kind", "range", None)
-    if span is not None and span.levels and command.kind != "numeric":
-        raise Refused("wrong_fields_for_kind", "range.levels", None, f"a {command.kind} question takes a cdf over bins")
+    if span is not None and span.measures and command.kind != "numeric":
+        field = "range.levels" if span.levels else "range.samples"
+        raise Refused("wrong_fields_for_kind", field, None, f"a {command.kind} question takes a cdf over bins")
     if span is not None and span.zero_point is not None and command.kind == "discrete":
         raise Refused(
             "wrong_fields_for_kind", "range.zero_point", None, "the values of a discrete question are equally far"
@@ -87,7 +88,7 @@ def forecast_event(
     question = state.question(command.question)
     if form != distributions.distribution_form(question):
         raise Refused("wrong_distribution", "question", command.question)
-    probabilities, cdf, quantiles = distributions.check_distribution(command, numbers, question)
+    distribution = distributions.check_distribution(command, numbers, question)
     at = _open_at(command, question._replace(settled=False) if restated else question)
     if until is not None and until <= at:
         remedy = "give an instant after at, or leave it out"
@@ -100,11 +101,9 @@ def forecast_event(
         at=at,
         question=command.question,
         participant=command.participant,
-        probabilities=probabilities,
-        cdf=cdf,
-        quantiles=quantiles,
         attestation=command.attestation,
         until=until,
+        **distribution,
     )
 
 
@@ -193,10 +192,11 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
 
 
 def _beyond(name: str, outcome: int, question: QuestionState) -> int:
-    """Return the outcome of an answer beyond an end. Refuses: wrong_resolution (quantiles), open_end_needed."""
+    """Return the outcome of an answer beyond an end. Refuses: wrong_resolution (no bins), open_end_needed."""
     span = question.range or events.NumericRange(lower="0", upper="1")
-    if span.levels:
-        raise Refused("wrong_resolution", "outcome", name, "quantiles are scored by the value of the answer")
+    if span.measures:
+        scored = "quantiles" if span.levels else "samples"
+        raise Refused("wrong_resolution", "outcome", name, f"{scored} are scored by the value of the answer")
     if not (span.open_upper if outcome else span.open_lower):
         raise Refused("open_end_needed", "outcome", name)
     return outcome
@@ -210,7 +210,7 @@ def _outcome_on_range(value: Decimal, question: QuestionState, span: events.Nume
         raise Refused(
             "unknown_outcome", "value", str(value), f"the possible values are {first} to {last} in steps of {step}"
         )
-    if span.levels and not is_countable(value, span.decimals):
+    if span.measures and not is_countable(value, span.decimals):
         raise Refused("open_end_needed", "value", str(value), distributions.NOT_COUNTABLE)
     return outcome
 

@@ -227,15 +227,16 @@ def _array(convert: _Convert) -> _Convert:
 def _range(value: Any, name: str) -> list[Any]:
     if type(value) is not Range:
         raise Refused("malformed", name, value, "not a range")
-    levels, has_defaults = value.levels, value.levels is None and value.decimals is None
-    bins = DEFAULT_BINS if value.bins is None and levels is None else value.bins
-    decimals = DEFAULT_DECIMALS if value.decimals is None and levels is not None else value.decimals
+    levels, has_bins = value.levels, value.levels is None and value.samples is None
+    bins = DEFAULT_BINS if value.bins is None and has_bins else value.bins
+    decimals = DEFAULT_DECIMALS if value.decimals is None and not has_bins else value.decimals
     kinds = (("bins", bins, int | None), ("open_lower", value.open_lower, bool), ("open_upper", value.open_upper, bool))
-    shape = [_checked(kind)(part, f"{name}.{field}") for field, part, kind in kinds]
-    decimals_part = [] if has_defaults else [_checked(int)(decimals, f"{name}.decimals")]
-    levels_part = [] if levels is None else [_array(_number)(levels, f"{name}.levels")]
+    added = [] if has_bins and value.decimals is None else [_checked(int)(decimals, f"{name}.decimals")]
+    added += [] if value.samples is None else [{"samples": _checked(int)(value.samples, f"{name}.samples")}]
+    added += [] if levels is None else [_array(_number)(levels, f"{name}.levels")]
     bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
-    return [*(_quantity(bound, name) for bound in bounds), shape, *decimals_part, *levels_part]
+    shape = [_checked(kind)(part, f"{name}.{field}") for field, part, kind in kinds]
+    return [*(_quantity(bound, name) for bound in bounds), shape, *added]
 
 
 def _checked(expected: Any) -> _Convert:
@@ -403,8 +404,7 @@ _ADDED: dict[str, _Convert] = {
     "spots": _array(_spot),
     "forecasts": _array(lambda value, name: _restated(value, name, _FIELDS)),
     **dict.fromkeys(["add", "remove"], _array(_id)),
-    "grace_ends_at": values.read_instant,
-    "until": values.read_instant,
+    **dict.fromkeys(["grace_ends_at", "until"], values.read_instant),
     **dict.fromkeys(["bids", "asks", "bid_sizes", "ask_sizes"], _by_id),
     **dict.fromkeys(["group", "category"], _id),
     "tags": _array(_id),
@@ -413,10 +413,10 @@ _ADDED: dict[str, _Convert] = {
     "call": _call,
     "ordered": _checked(bool),
     "skip_bad": lambda value, name: _checked(bool)(value, name) or None,
+    "samples": _numbers,
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))
-
 
 # The function for a field whose name is in neither table, by the type of the field; a text may be an instant by name.
 _BY_TYPE: dict[Any, _Convert] = {

@@ -36,6 +36,7 @@ from forecast_ledger.ledger.model.forms import (
     Probability,
     QuantileLevel,
     Quantity,
+    Samples,
     Share,
     Text,
     Weight,
@@ -54,8 +55,8 @@ Sale = forms.Sale
 ModelCall = forms.ModelCall
 Prices = forms.Prices
 Spot = forms.Spot
-DEFAULT_BINS = 200  # of a range without bins and levels
-DEFAULT_DECIMALS = 6  # of quantiles, if a range with levels does not give decimals
+DEFAULT_BINS = 200  # of a range without bins, levels and samples
+DEFAULT_DECIMALS = 6  # of quantiles and samples, if a range with these does not give decimals
 
 
 class _Kind(Struct):
@@ -78,7 +79,8 @@ class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
 class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The range of a numeric, date or discrete question.
 
-    Without levels, a forecast gives the cumulative probability at the edges of the bins; with levels, its quantiles.
+    A forecast gives the cumulative probability at the edges of the bins; with levels, its quantiles; with samples, as
+    many equally likely values, of which a single one is a point forecast, such as a mean.
     """
 
     lower: Quantity
@@ -89,6 +91,7 @@ class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     zero_point: Quantity | None = None
     levels: tuple[QuantileLevel, ...] | None = None
     decimals: Decimals | None = None
+    samples: Samples | None = None
 
 
 class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
@@ -117,7 +120,8 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
 
 
 class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
-    """Makes a participant's forecast, or replaces it. Give one of probability, probabilities, cdf, quantiles.
+    """Makes a participant's forecast, or replaces it. Give one of probability, probabilities, cdf, quantiles,
+    samples.
 
     The forecast stands from `at`, or from the opening if `at` is earlier, until it is replaced or withdrawn, the
     question closes, or the instant `until`, whichever is first. If the sum of the probabilities differs from 1 by at
@@ -132,6 +136,7 @@ class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
     quantiles: tuple[Measure, ...] | None = None
     attestation: Attestation | None = None
     until: Instant | None = None
+    samples: tuple[Measure, ...] | None = None
 
 
 class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecast"):
@@ -151,6 +156,7 @@ class RestatedForecast(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     quantiles: tuple[Measure, ...] | None = None
     attestation: Attestation | None = None
     until: Instant | None = None
+    samples: tuple[Measure, ...] | None = None
 
     def made(self, question: str, participant: str) -> SubmitForecast:
         """Return the command that makes this forecast."""

@@ -61,6 +61,7 @@ class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
     quantiles: tuple[int, ...] = ()
     attestation: Attestation | None = None
     until: int | None = None
+    samples: tuple[int, ...] = ()
 
 
 class ForecastWithdrawn(Event, frozen=True, kw_only=True, tag="forecast_withdrawn.v1"):

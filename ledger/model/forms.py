@@ -6,6 +6,7 @@ beyond those of the description. A pattern cannot check the bounds of a number t
 """
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -145,6 +146,7 @@ _ID = _form(
 _TEXT = _form("Text", f"at most {values.TEXT_LENGTH:,} characters", maxLength=values.TEXT_LENGTH)
 _LONG_TEXT = _form("LongText", f"at most {values.LONG_TEXT_LENGTH:,} characters", maxLength=values.LONG_TEXT_LENGTH)
 _BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", "bins", minimum=1, maximum=values.MOST_BINS)
+_SAMPLES = _form("Samples", f"1 to {values.MOST_BINS:,}", "samples", minimum=1, maximum=values.MOST_BINS)
 _SPOT_WEIGHT = _form(
     "SpotWeight", f"1 to {values.LARGEST_SPOT_WEIGHT:,}", "a factor", minimum=1, maximum=values.LARGEST_SPOT_WEIGHT
 )
@@ -179,6 +181,7 @@ if TYPE_CHECKING:  # the types that a caller may pass
     LongText = str
     Preset = str
     Bins = int
+    Samples = int
     Decimals = int
     SpotWeight = int
     Tokens = int
@@ -211,6 +214,7 @@ else:  # the types that a decoder returns
     LongText = Annotated[str, _LONG_TEXT]
     Preset = Annotated[str, _PRESET]
     Bins = Annotated[int, _BINS]
+    Samples = Annotated[int, _SAMPLES]
     Decimals = Annotated[int, _DECIMALS]
     SpotWeight = Annotated[int, _SPOT_WEIGHT]
     Tokens = Annotated[int, _COUNT, Meta(extra={"unit": "tokens"})]
@@ -277,7 +281,7 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
 
 class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A range of equal bins, or the levels of quantiles.
+    """A range of equal bins, the levels of quantiles, or a number of samples.
 
     With zero_point, bins are equal in the logarithm of the distance from it. Outcome 0 is below the range, 1 to bins
     are inside, bins + 1 is above; without bins, 1 is inside and 2 above.
@@ -291,3 +295,16 @@ class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     zero_point: str | None = None
     levels: tuple[int, ...] = ()
     decimals: int = 0
+    samples: int = 0
+
+    @property
+    def measures(self) -> int:
+        """How many quantiles or samples a forecast has, in 10^-decimals; 0 if it is a cdf."""
+        return len(self.levels) or self.samples
+
+    @property
+    def furthest(self) -> Fraction:
+        """The greatest distance between two quantiles, samples or answers that a question may have."""
+        beyond = Fraction(values.LARGEST_MEASURE, 10**self.decimals)
+        least = -beyond if self.open_lower else Fraction(self.lower)
+        return (beyond if self.open_upper else Fraction(self.upper)) - least

@@ -29,13 +29,14 @@ def with_tuples(part: Any) -> Any:
 
 
 def with_decimals(command: AnyCommand) -> AnyCommand:
-    """Return the command with the floats and texts of its cdf or quantiles as decimals, so that each is read once.
+    """Return the command with floats and texts of a cdf, quantiles or samples as decimals, so that each is read once.
 
     If one of them is not a number, return the command unchanged.
     """
     if type(command) is not SubmitForecast:
         return command
-    field, numbers = ("quantiles", command.quantiles) if command.cdf is None else ("cdf", command.cdf)
+    forms = {"cdf": command.cdf, "quantiles": command.quantiles, "samples": command.samples}
+    field, numbers = next(((name, given) for name, given in forms.items() if given is not None), ("", None))
     if type(numbers) not in _ROWS or not numbers or type(numbers[0]) not in _READ_AS_DECIMALS:
         return command
     try:

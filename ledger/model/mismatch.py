@@ -100,7 +100,7 @@ def instant_text(micros: int) -> str:
 def first_difference(expected: Struct, found: Struct, quantum: int = 1) -> str:
     """Return the message about the first field in which two structs of one type differ, in printed units.
 
-    quantum: units in 1, for quantiles.
+    quantum: units in 1, for quantiles and samples.
 
     >>> from forecast_ledger.ledger.model.events import ForecastMade
     >>> left, right = (ForecastMade(at=0, question="q", participant="a", probabilities=(p, 1)) for p in (5 * 10**8, 2))
@@ -130,7 +130,7 @@ def _differing_part(path: str, left: Any, right: Any) -> tuple[str, Any, Any]:
 def field_text(name: str, value: Any, quantum: int = 1) -> str:
     """Return the value of an event's field as text, in the unit of fields of this name.
 
-    quantum: units in 1, for quantiles.
+    quantum: units in 1, for quantiles and samples.
 
     >>> field_text("amount", 2_500_000), field_text("closes_at", 0), field_text("bot", True)
     ('2.50', '1970-01-01T00:00:00Z', 'true')
@@ -139,7 +139,7 @@ def field_text(name: str, value: Any, quantum: int = 1) -> str:
         return f"of {len(value)} items"
     if value is None or isinstance(value, bool | Struct):
         return "none" if value is None else shorten(str(value).lower() if isinstance(value, bool) else "some")
-    if isinstance(value, int) and name == "quantiles":
+    if isinstance(value, int) and name in {"quantiles", "samples"}:
         return decimal_text(value, quantum)
     if not isinstance(value, int):
         return short_repr(value, _DIGEST)

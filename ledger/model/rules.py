@@ -24,7 +24,7 @@ from forecast_ledger.ledger.model.trading_rules import (
 Level = Literal["no_prize", "no_rank", "hidden"]  # of exclusion; each has the effects of those before it
 Logarithm = Literal["ln", "log2"]
 Gain = Literal[Logarithm, "spherical"]  # a higher score is better; for every other kernel, a lower one
-Unbounded = Literal["pinball"]  # a loss in the question's own unit, without a worst score
+Unbounded = Literal["pinball", "squared"]  # a loss in the question's own unit, without a worst score
 Absolute = Literal["absolute", "absolute_clipped"]  # they score a point forecast
 KernelName = Literal["none", Gain, "brier", "brier_sum", "brier_mean", "ordered_brier", "error"]
 CdfKernelName = Literal["none", Logarithm, "crps"]

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model.log import Recorded
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _QUOTES = {events.PricesQuoted}
 SIDES = events.Quote.__struct_fields__[1:]
-_FORMS = ("probabilities", "cdf", "quantiles")
+_FORMS = ("probabilities", "cdf", "quantiles", "samples")
 _encode = msgspec.json.Encoder().encode
 
 

@@ -76,8 +76,8 @@ CALIBRATION: dict[str, Projection] = {
             Column(
                 "probability",
                 "share",
-                "of the interval: 0.5 for that from the quantile of 0.25 to that of 0.75; a cdf has those of 0.5, 0.8, "
-                "0.9 and 0.95",
+                "of the interval: 0.5 for that from the quantile of 0.25 to that of 0.75; a cdf or samples have those "
+                "of 0.5, 0.8, 0.9 and 0.95",
             ),
             Column("n", "count", "number of forecasts with such an interval"),
             Column(
@@ -85,7 +85,7 @@ CALIBRATION: dict[str, Projection] = {
                 "points",
                 "how many answers these hold: 1 for an answer within or at an end; if the forecast puts probability on "
                 "the answer itself (a discrete value, all beyond an open end, several equal quantiles), the share of "
-                "this probability that the interval has",
+                "this probability that the interval has. Of n samples, each of the n + 1 gaps has the same probability",
             ),
             Column("coverage", "share", "covered / n"),
         ),
@@ -107,9 +107,10 @@ CALIBRATION: dict[str, Projection] = {
             Column(
                 "n",
                 "points",
-                "how many answers fell in it; quantiles need the levels 0.1 to 0.9. If the forecast puts probability "
-                "on the answer itself (a discrete value, all beyond an open end, several equal quantiles), the answer "
-                "counts in each tenth by the share of this probability that the tenth has",
+                "how many answers fell in it; quantiles need the levels 0.1 to 0.9, and samples count as in "
+                "`interval_coverage`. If the forecast puts probability on the answer itself (a discrete value, all "
+                "beyond an open end, several equal quantiles), the answer counts in each tenth by the share of this "
+                "probability that the tenth has",
             ),
         ),
         range_tables.pit_counts_values,

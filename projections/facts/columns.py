@@ -26,7 +26,7 @@ class Forecasts:
     at, recorded_at: µs, as claimed and by the ledger's clock. question, participant: codes. made: False for a
     withdrawal. until: µs, when the forecast ends by itself; NEVER if it does not. retracted: the log position from
     which on the row counts as never made; NEVER if there is none. start: where the distribution begins in `chances`,
-    which holds probabilities (1e-9), cumulative probabilities (1e-10) or quantiles (in the unit of the
+    which holds probabilities (1e-9), cumulative probabilities (1e-10), quantiles or samples (in the unit of the
     question), forecast after forecast. Where outcomes of a question changed, an outcome that a forecast does not give
     has the number ~k, below 0: its probability is in that of outcome k, the catch-all.
     """

@@ -100,8 +100,9 @@ def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
         yield mismatch("two or more different outcomes", f"{len(outcomes)}, {len(set(outcomes))} of them different")
     if span is not None:
         yield from _range(span)
-        if span.levels and event.kind != "numeric":
-            yield mismatch(f"bins of a {event.kind} question", f"{len(span.levels)} levels")
+        if span.measures and event.kind != "numeric":
+            asked = f"{len(span.levels)} levels" if span.levels else f"{short_repr(span.samples)} samples"
+            yield mismatch(f"bins of a {event.kind} question", asked)
     yield from _schedule(event)
 
 
@@ -126,7 +127,7 @@ def _schedule(event: events.QuestionOpened) -> Iterator[str]:
 
 
 def _range(span: events.NumericRange) -> Iterator[str]:
-    """Check that a range has bins or levels, and that its bounds are numbers in order."""
+    """Check that a range has bins, levels or samples, and that its bounds are numbers in order."""
     lower, upper, bounds = _exact(span.lower), _exact(span.upper), short_reprs((span.lower, span.upper))
     if lower is None or upper is None or not lower < upper:
         yield mismatch("bounds that are plain numbers, the lower first", bounds)
@@ -134,11 +135,13 @@ def _range(span: events.NumericRange) -> Iterator[str]:
     zero = lower - 1 if span.zero_point is None else _exact(span.zero_point)
     if zero is None or lower <= zero <= upper:
         yield mismatch(f"a number outside the bounds {bounds} as zero point", short_repr(span.zero_point))
-    if bool(span.levels) == bool(span.bins) or not 0 <= span.bins <= MOST_BINS:
+    bins, levels, samples = span.bins, len(span.levels), span.samples
+    if [bins, levels, samples].count(0) != 2 or not 0 <= bins <= MOST_BINS or not 0 <= samples <= MOST_BINS:
         yield mismatch(
-            f"1 to {MOST_BINS} bins, or levels instead", f"{short_repr(span.bins)} bins, {len(span.levels)} levels"
+            f"1 to {MOST_BINS} bins, or levels instead, or 1 to {MOST_BINS} samples",
+            f"{short_repr(bins)} bins, {levels} levels, {short_repr(samples)} samples",
         )
-    most_decimals = MOST_DECIMALS if span.levels else 0
+    most_decimals = MOST_DECIMALS if span.measures else 0
     if not 0 <= span.decimals <= most_decimals:
         yield mismatch(
             f"0 to {most_decimals} decimals" if most_decimals else "no decimals beside bins", short_repr(span.decimals)
@@ -149,7 +152,7 @@ def _range(span: events.NumericRange) -> Iterator[str]:
             yield mismatch(
                 "increasing levels between 0 and 1", f"{probability_text(before)} and then {probability_text(after)}"
             )
-    if span.levels and max(-lower, upper) * 10**span.decimals > LARGEST_MEASURE:
+    if span.measures and max(-lower, upper) * 10**span.decimals > LARGEST_MEASURE:
         yield mismatch(f"bounds within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0", bounds)
 
 
@@ -159,13 +162,13 @@ def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
     last = (outcomes if span is None else max(span.bins, 1) + 2) - 1
     if not 0 <= event.outcome <= last and not (event.payouts and event.outcome == -1):
         yield mismatch(f"an outcome from 0 to {last}", short_repr(event.outcome))
-    if span is not None and named_outcome(event.value, span) is not None and not span.levels:
+    if span is not None and named_outcome(event.value, span) is not None and not span.measures:
         if event.outcome != named_outcome(event.value, span):
             yield mismatch(f"outcome {named_outcome(event.value, span)} of {event.value}", short_repr(event.outcome))
     elif span is not None and question.kind == "date":
         yield from _instant(event.value)
     elif span is not None and not _countable(event.value, span):
-        bound = f" within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
+        bound = f" within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.measures else ""
         yield mismatch(f"a plain number{bound} as the answer", short_repr(event.value))
     if not 0 <= event.payout_unit <= MOST_PAYOUT_UNITS:
         yield mismatch(f"a unit of payouts from 0 to {MOST_PAYOUT_UNITS}", short_repr(event.payout_unit))
@@ -190,7 +193,7 @@ def _instant(value: str) -> Iterator[str]:
 def _countable(value: str, span: events.NumericRange) -> bool:
     """Return True if an answer is a number that 64 bits can hold in the unit of its question."""
     exact = _exact(value)
-    return exact is not None and (not span.levels or abs(exact) * 10**span.decimals <= LARGEST_MEASURE)
+    return exact is not None and (not span.measures or abs(exact) * 10**span.decimals <= LARGEST_MEASURE)
 
 
 def _exact(text: str) -> Fraction | None:

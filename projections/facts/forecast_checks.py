@@ -19,7 +19,7 @@ class RequiredNumbers(NamedTuple):
     """The numbers that a question requires of a forecast.
 
     width: how many. unit: how many units make 1.
-    greatest: PROBABILITY for named outcomes, CUMULATIVE for a cdf, LARGEST_MEASURE for quantiles.
+    greatest: PROBABILITY for named outcomes, CUMULATIVE for a cdf, LARGEST_MEASURE for quantiles and samples.
     """
 
     width: int
@@ -28,7 +28,7 @@ class RequiredNumbers(NamedTuple):
 
     @property
     def least(self) -> int:
-        """The least number: a quantile may be negative."""
+        """The least number: a quantile or sample may be negative."""
         return -self.greatest if self.greatest == LARGEST_MEASURE else 0
 
 
@@ -74,7 +74,7 @@ def check_forecasts(
     raise_at_first(
         position,
         lengths != widths,
-        lambda row: mismatch(f"{widths[row]} numbers, one for each outcome, edge or level", str(lengths[row])),
+        lambda row: mismatch(f"{widths[row]} numbers, one for each outcome, edge, level or sample", str(lengths[row])),
     )
     _check_numbers(forecasts, lengths, questions)
 

@@ -259,7 +259,7 @@ def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastCo
     made = [type(event) is events.ForecastMade for event in rows]
     stands = np.fromiter(made, np.int64, len(made))
     stated = rows if all(made) else [*compress(rows, made)]
-    numbers = [event.probabilities or event.cdf or event.quantiles for event in stated]
+    numbers = [event.probabilities or event.cdf or event.quantiles or event.samples for event in stated]
     lengths, until = np.zeros_like(stands), np.full_like(stands, NEVER)
     lengths[stands > 0] = list(map(len, numbers))
     ends = [*map(attrgetter("until"), stated)]
@@ -298,7 +298,7 @@ def width(question: events.QuestionOpened) -> int:
     """
     if question.range is None:
         return len(question.outcomes)
-    return len(question.range.levels) or question.range.bins + 1
+    return question.range.measures or question.range.bins + 1
 
 
 def _required_numbers(question: events.QuestionOpened) -> RequiredNumbers:
@@ -306,7 +306,7 @@ def _required_numbers(question: events.QuestionOpened) -> RequiredNumbers:
     span = question.range
     if span is None:
         return RequiredNumbers(width(question), PROBABILITY, PROBABILITY)
-    if span.levels:
+    if span.measures:
         return RequiredNumbers(width(question), LARGEST_MEASURE, 10**span.decimals)
     return RequiredNumbers(width(question), CUMULATIVE, CUMULATIVE)
 

@@ -5,7 +5,8 @@ differ if F puts probability on y itself: on a value of a discrete question, on 
 range, or where several quantiles are equal. Then the answer is not at one place of the forecast, but spread evenly over
 all between the two, so that whoever forecasts what is true has a tenth of the answers in each tenth.
 
-Source: Czado, Gneiting and Held (2009), doi:10.1111/j.1541-0420.2009.01191.x, "Probability integral transform".
+Source: Czado, Gneiting and Held (2009), doi:10.1111/j.1541-0420.2009.01191.x, "Probability integral transform"; of
+samples Hamill (2001), doi:10.1175/1520-0493(2001)129<0550:IORHFV>2.0.CO;2, "Interpretation of rank histograms".
 """
 
 from collections.abc import Iterator, Sequence
@@ -72,11 +73,14 @@ class Sampled(NamedTuple):
 def sampled(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[Sampled]:
     """Yield the numeric forecasts that count in contests of one rule set, some questions at a time.
 
-    As in Brier aggregates, these are the ones that stood at the spot or, without a spot, when scored time ended.
+    As in Brier aggregates, these are the ones that stood at the spot or, without a spot, when scored time ended. A
+    single sample is a point, which says nothing about a distribution, and is left out.
     """
     chosen = [_numeric(facts, contest) for contest in contests]
     questions = scored_questions(facts, *chosen)
-    for _, own, forecasts, standing in standing_in_chunks(facts, chosen, questions, chunk):
+    for _, own, forecasts, every in standing_in_chunks(facts, chosen, questions, chunk):
+        is_point = [answer.question.range is not None and answer.question.range.samples == 1 for answer in own.answers]
+        standing = every.of(np.flatnonzero(~np.array(is_point, bool)[every.question]))
         made = numbers(own, forecasts.chances, forecasts.start[standing.row], standing.question)
         discrete = np.array([answer.question.kind == "discrete" for answer in own.answers], bool)
         yield Sampled(own.contest[standing.question], standing.participant, made, answer_spans(made, discrete))
@@ -96,7 +100,9 @@ def answer_spans(made: Numbers, discrete: BoolArray) -> AnswerSpans:
 
     A cdf F is linear in each bin, and jumps at the value of a discrete question. Beyond an open end lies all that F
     leaves there. A forecast by quantiles says F only at its levels: an answer that several quantiles are equal to has
-    the probability between their levels, at one quantile it is at its level, and between two it is between them.
+    the probability between their levels, at one quantile it is at its level, and between two it is between them. Of n
+    samples, each of the n + 1 gaps has the same probability, and the answer lies in one of them, or in those beside the
+    samples that it equals.
 
     >>> from forecast_ledger.ledger.model.events import NumericRange
     >>> span, cdf = NumericRange(lower="0", upper="4", bins=2, open_upper=True), np.array([0, 3 * 10**9, 9 * 10**9])
@@ -109,16 +115,22 @@ def answer_spans(made: Numbers, discrete: BoolArray) -> AnswerSpans:
     [0.9] [1.]
     """
     low, high = np.zeros((2, len(made.width)), np.int64)
-    by_quantiles = is_by_quantiles(made)
-    quantiles, cdfs = np.flatnonzero(by_quantiles), np.flatnonzero(~by_quantiles)
+    by_quantiles, by_samples = is_by_quantiles(made), _is_by_samples(made)
+    quantiles, cdfs = np.flatnonzero(by_quantiles), np.flatnonzero(~by_quantiles & ~by_samples)
+    samples = np.flatnonzero(by_samples)
     low[quantiles], high[quantiles] = _of_quantiles(made.rows(quantiles))
+    low[samples], high[samples] = _of_samples(made.rows(samples))
     low[cdfs], high[cdfs] = _of_cdfs(made.rows(cdfs), discrete)
     return AnswerSpans(low, high)
 
 
 def is_by_quantiles(made: Numbers) -> BoolArray:
-    """Return whether each forecast is one by quantiles; the others are cdfs."""
+    """Return whether each forecast is one by quantiles; the others are cdfs or samples."""
     return np.array([span is not None and bool(span.levels) for span in made.spans], bool)[made.question]
+
+
+def _is_by_samples(made: Numbers) -> BoolArray:
+    return np.array([span is not None and span.samples > 0 for span in made.spans], bool)[made.question]
 
 
 def _of_quantiles(made: Numbers) -> AnswerSpans:
@@ -138,6 +150,19 @@ def _of_quantiles(made: Numbers) -> AnswerSpans:
         between = (places[last] + places[np.minimum(last + 1, len(places) - 1)]) // 2
         low[rows] = np.where(first > last, between, places[np.minimum(first, len(places) - 1)])
         high[rows] = np.where(first > last, between, places[last])
+    return AnswerSpans(low, high)
+
+
+def _of_samples(made: Numbers) -> AnswerSpans:
+    low, high = np.zeros((2, len(made.width)), np.int64)
+    before, from_ = np.zeros((2, len(made.spans)), np.int64)  # the units next to each answer
+    for number, span in made.numeric_questions():
+        before[number], from_[number] = units_around(made.values[number], span)
+    for rows, samples in made.tables(made.width):
+        question, gaps = made.question[rows], samples.shape[1] + 1
+        first = CUMULATIVE * (samples < from_[question][:, None]).sum(axis=1)
+        last = CUMULATIVE * ((samples <= before[question][:, None]).sum(axis=1) + 1)
+        low[rows], high[rows] = (edge // gaps - (-edge // gaps) for edge in (first, last))
     return AnswerSpans(low, high)
 
 

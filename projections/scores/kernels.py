@@ -18,10 +18,18 @@ from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
 from forecast_ledger.projections.core.estimates import root_shares
 from forecast_ledger.projections.core.fixed_logs import ln_many, log2_many
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.range_kernels import absolute, crps, pinball, place_of, quantum
+from forecast_ledger.projections.scores.range_kernels import (
+    absolute,
+    crps,
+    pinball,
+    place_of,
+    quantum,
+    squared,
+    squares,
+)
 
 AUTOCAST = "Autocast competition of 2022 (github.com/andyzoujm/autocast)"
-Form = Literal["chances", "cdf", "quantiles", "point"]  # of a forecast
+Form = Literal["chances", "cdf", "quantiles", "point", "samples", "sample"]  # of a forecast
 
 
 class Unit(NamedTuple):
@@ -253,6 +261,13 @@ def _of_question(span: NumericRange | None) -> int:
     return quantum(span)
 
 
+def _of_squares(span: NumericRange | None) -> int:
+    if span is None:
+        raise ValueError("the unit of the kernel needs the range of the question")
+    return squares(span)
+
+
+OF_SQUARES = Unit("the finest power of ten with which 64 bits hold every error, at least 1e-12", _of_squares)
 OF_QUESTION = Unit("1e-4 of the question's unit, at least 1e-12", _of_question)
 _ABSOLUTE = Kernel(
     words="the absolute error abs(x - y) on the range as 0 to 1 (x the point; y the answer; 0 to 1)",
@@ -347,14 +362,26 @@ KERNELS: dict[str, Kernel] = {
         of_numbers=crps,
     ),
     "pinball": Kernel(
-        words="twice the mean over levels t of the quantile loss (1{y < q} - t) (q - y) (y the answer; 0 to ∞)",
-        takes=("quantiles", "point"),
+        words="twice the mean over levels t of the quantile loss (1{y < q} - t) (q - y), which is the CRPS of samples "
+        "(y the answer; 0 to ∞)",
+        takes=("quantiles", "point", "samples"),
         lower_is_better=True,
         worst=None,
         uniform=None,
-        source="Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618",
+        source="Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618; of samples Jordan, Krüger "
+        "and Lerch (2019), doi:10.18637/jss.v090.i12, section 2",
         of_numbers=pinball,
         unit=OF_QUESTION,
+    ),
+    "squared": Kernel(
+        words="the squared error (x - y)² of a single sample, such as a mean (x the sample; y the answer; 0 to ∞)",
+        takes=("sample",),
+        lower_is_better=True,
+        worst=None,
+        uniform=None,
+        source="Gneiting (2011), doi:10.1198/jasa.2011.r10138, section 1: squared error, for means",
+        of_numbers=squared,
+        unit=OF_SQUARES,
     ),
     "absolute": _ABSOLUTE,
     "absolute_clipped": _ABSOLUTE._replace(words=f"{_ABSOLUTE.words} with x and y clipped to the range"),

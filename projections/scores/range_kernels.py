@@ -1,4 +1,4 @@
-"""Kernels of numeric forecasts: the CRPS of a cdf, the quantile loss, the absolute error of a point.
+"""Kernels of numeric forecasts: the CRPS of a cdf, the quantile loss and the CRPS of samples, errors of a point.
 
 The row of each kernel in `KERNELS` names the source of its formula.
 """
@@ -23,6 +23,8 @@ from forecast_ledger.projections.scores.forecast_numbers import Numbers
 
 _FINE = Decimal("1e-30")  # unit to which a place on a logarithmic scale is rounded
 _MEDIAN = (500_000_000,)  # 1e-9: the level of the median alone
+_POWERS = [10**power for power in range(12, -1, -1)]
+_LARGEST_LOSS = 4 * 10**17  # of a kernel in its unit: twice 2 x LARGEST_MEASURE, in four digits more
 _NARROW = 1 << 60  # numbers proven to stay below this are counted in 64 bits
 _Integers = NDArray[Any]  # of 64 bits each, or Python's own
 
@@ -56,11 +58,15 @@ def pinball(numbers: Numbers) -> Int64Array:
     """Twice the mean over levels of the quantile loss (1{y < q} - level)(q - y), in the question's unit, 0 or more.
 
     It equals the weighted interval score if the levels are symmetric about 0.5 and include it, and the absolute error
-    if 0.5 is the only level.
+    if 0.5 is the only level. The k-th of n samples has the level (k - 1/2) / n; then it equals their CRPS,
+    1 / n x Σ |x_i - y| - 1 / (2 n²) x Σ Σ |x_i - x_j|.
 
     >>> span = NumericRange(lower="0", upper="9", levels=(500_000_000,))
     >>> pinball(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
     [20000]
+    >>> span = NumericRange(lower="0", upper="9", samples=2)
+    >>> pinball(Numbers(np.array([3, 6]), *(np.array([each]) for each in (0, 2, 1, 0)), [span], ["5"])).tolist()
+    [7500]
     """
     form, losses = _losses(numbers)
     narrow, exact = _answers(numbers)
@@ -124,11 +130,11 @@ def _central(quantiles: Int64Array) -> Int64Array:
 
 def _losses(numbers: Numbers) -> tuple[Int64Array, list["_Loss"]]:
     """Return the quantile losses that the questions need, and which of them each question has, by index."""
-    forms: dict[tuple[tuple[int, ...], int], int] = {}
+    forms: dict[tuple[tuple[int, ...], int, int], int] = {}
     form = np.zeros(len(numbers.spans), np.int64)
     for number, span in numbers.numeric_questions():
-        form[number] = forms.setdefault((span.levels, span.decimals), len(forms))
-    return form, [_Loss.of(*levels_and_decimals) for levels_and_decimals in forms]
+        form[number] = forms.setdefault((span.levels, span.samples, span.decimals), len(forms))
+    return form, [_Loss.of(*each) for each in forms]
 
 
 def _answers(numbers: Numbers) -> tuple[Int64Array, _Integers]:
@@ -138,6 +144,25 @@ def _answers(numbers: Numbers) -> tuple[Int64Array, _Integers]:
         answer = Fraction(numbers.values[number]) * 10**span.decimals
         exact[number] = answer // 1, *(answer % 1).as_integer_ratio()
     return np.minimum(exact, _NARROW).astype(np.int64), exact
+
+
+def squared(numbers: Numbers) -> Int64Array:
+    """The squared error (x - y)² of a point forecast by a single sample, such as a mean, in the unit of `squares`.
+
+    >>> span = NumericRange(lower="0", upper="9", samples=1, decimals=1)
+    >>> squared(Numbers(np.array([30]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["3.5"])).tolist()
+    [250000000000]
+    """
+    answers = {number: Fraction(numbers.values[number]) for number, _ in numbers.numeric_questions()}
+    scores = np.zeros(len(numbers.width), np.int64)
+    for row, (point, question) in enumerate(
+        zip(numbers.flat[numbers.start].tolist(), numbers.question.tolist(), strict=True)
+    ):
+        span = numbers.spans[question]
+        if span is not None:
+            square = squares(span) * (Fraction(point, 10**span.decimals) - answers[question]) ** 2
+            scores[row] = half_even(square.numerator, square.denominator)
+    return scores
 
 
 def absolute(numbers: Numbers) -> Int64Array:
@@ -273,6 +298,19 @@ def quantum(span: NumericRange) -> int:
     return units
 
 
+def squares(span: NumericRange) -> int:
+    """Return how many units of a squared error make 1: a power of ten, at most 10^12; 64 bits hold every error in them.
+
+    >>> squares(NumericRange(lower="0", upper="100", samples=1, decimals=4))
+    1000000000000
+    >>> squares(NumericRange(lower="0", upper="100", open_upper=True, samples=1, decimals=6))
+    1000
+    """
+    most = span.furthest**2
+    units: int = next(unit for unit in _POWERS if unit * most <= _LARGEST_LOSS)
+    return units
+
+
 class _Loss(NamedTuple):
     """The quantile loss at given levels. weights / unit: the levels in lowest terms, weights of shape (k,).
 
@@ -287,14 +325,14 @@ class _Loss(NamedTuple):
     limit: int
 
     @classmethod
-    def of(cls, levels: tuple[int, ...], decimals: int) -> Self:
-        """Return the loss at these levels, 1e-9, for quantiles in 10^-decimals."""
+    def of(cls, levels: tuple[int, ...], samples: int, decimals: int) -> Self:
+        """Return the loss at these levels, 1e-9, or of so many samples, for values in 10^-decimals."""
         shared = gcd(PROBABILITY, *levels)
-        over = len(levels) * PROBABILITY // (2 * 10 ** min(12 - decimals, 4))  # losses in one unit of the kernel
-        common, unit = gcd(shared, over), PROBABILITY // shared
-        weights = np.array(levels, np.int64) // shared
-        most = 4 * len(levels) * unit * (shared // common)
-        return cls(weights, unit, shared // common, over // common, _NARROW // most)
+        unit = PROBABILITY // shared if levels else 2 * samples
+        weights = np.array(levels, np.int64) // shared if levels else np.arange(1, 2 * samples, 2)
+        per_loss = Fraction(2 * 10 ** min(12 - decimals, 4), len(weights) * unit)  # units of the kernel
+        numerator, denominator = per_loss.as_integer_ratio()
+        return cls(weights, unit, numerator, denominator, _NARROW // (4 * len(weights) * unit * numerator))
 
     def scores(self, quantiles: Int64Array, narrow: Int64Array, exact: _Integers) -> Int64Array:
         """Return `rounded`, in 64 bits where these hold every product; the answers are given both ways."""

@@ -136,15 +136,17 @@ def uniform_numbers(span: NumericRange, open_end_ppm: int) -> list[int]:
     """Return the uniform distribution on a range: heights at the edges of bins, 1e-10, or quantiles in its unit.
 
     Each open end has the probability open_end_ppm; the bins share the rest equally. Quantiles are those of the range
-    without open ends. Rounded half-even once.
+    without open ends, and samples are its quantiles at the middles of equal shares. Rounded half-even once.
 
     >>> uniform_numbers(NumericRange(lower="0", upper="4", bins=2, open_upper=True), 50_000)
     [0, 4750000000, 9500000000]
     >>> uniform_numbers(NumericRange(lower="0", upper="4", levels=(250_000_000, 500_000_000), decimals=1), 50_000)
     [10, 20]
     """
-    if span.levels:
-        values = (value_at(Fraction(level, PROBABILITY), span) * 10**span.decimals for level in span.levels)
+    if span.measures:
+        places = [Fraction(level, PROBABILITY) for level in span.levels]
+        places = places or [Fraction(2 * number + 1, 2 * span.samples) for number in range(span.samples)]
+        values = (value_at(place, span) * 10**span.decimals for place in places)
         return [half_even(value.numerator, value.denominator) for value in values]
     below, above = Fraction(open_end_ppm * span.open_lower, _PPM), Fraction(open_end_ppm * span.open_upper, _PPM)
     heights = (CUMULATIVE * (below + (1 - below - above) * Fraction(edge, span.bins)) for edge in range(span.bins + 1))

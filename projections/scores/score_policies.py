@@ -63,7 +63,7 @@ def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
     """
     if question.range is None:
         return unordered_kernel(rules) if question.ordered is False else rules.kernel
-    return rules.quantile_kernel if question.range.levels else rules.cdf_kernel
+    return rules.quantile_kernel if question.range.measures else rules.cdf_kernel
 
 
 def unordered_kernel(rules: RuleSet) -> str:
@@ -242,7 +242,7 @@ SCALES: dict[str, Scale] = {
 
 def kernel_unit(rules: RuleSet, question: QuestionOpened) -> int:
     """Return how many units of the kernel that scores a question make 1."""
-    if question.range is not None and question.range.levels and rules.transform != "none":
+    if question.range is not None and question.range.measures and rules.transform != "none":
         return QUANTUM
     return KERNELS[kernel_of(rules, question)].unit.in_one(question.range)
 

@@ -248,7 +248,7 @@ def _form(rules: RuleSet, answer: Answer) -> int:
     span = answer.question.range
     if span is None:
         return NAMED if kernel_of(rules, answer.question) == rules.kernel else UNORDERED
-    return QUANTILES if span.levels else CDF
+    return QUANTILES if span.measures else CDF
 
 
 def _limit(rules: RuleSet, answer: Answer, limit: Callable[[RuleSet, int, int], int]) -> int:

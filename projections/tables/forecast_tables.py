@@ -1,4 +1,4 @@
-"""The builder of the table of forecasts: what each of them says, an outcome or a level at a time."""
+"""The builder of the table of forecasts: what each of them says, an outcome, level or sample at a time."""
 
 from itertools import chain
 
@@ -16,7 +16,7 @@ from forecast_ledger.projections.tables.analysis import Analysis
 
 
 def forecasts_values(analysis: Analysis) -> list[Values]:
-    """One row for each outcome or level of each forecast."""
+    """One row for each outcome, level or sample of each forecast."""
     facts = analysis.facts
     forecasts, questions = facts.forecasts, facts.questions
     made = np.flatnonzero(forecasts.made)
@@ -25,6 +25,7 @@ def forecasts_values(analysis: Analysis) -> list[Values]:
     row, number = np.repeat(made, counts), np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     row, number = _given(facts, row, number)
     question = forecasts.question[row]
+    measured = np.array([bool(each.range and each.range.measures) for each in questions], bool)[question]
     quantile = np.array([bool(each.range and each.range.levels) for each in questions], bool)[question]
     codes = Codes()
     labels = int64_array([codes.add(name) for name in chain.from_iterable(names)])
@@ -40,8 +41,8 @@ def forecasts_values(analysis: Analysis) -> list[Values]:
         *_spans(facts, row),
         Ids(labels[begins[question] + number], codes.labels),
         _where(quantile, _levels(facts, question, number, quantile)),
-        _where(~quantile, _probabilities(facts, row, number, quantile)),
-        _quantiles(facts, row, number, quantile),
+        _where(~measured, _probabilities(facts, row, number, measured)),
+        _measures(facts, row, number, measured),
     ]
 
 
@@ -74,11 +75,11 @@ def _spans(facts: Facts, row: Int64Array) -> list[Values]:
 
 
 def _outcomes(question: events.QuestionOpened) -> list[str]:
-    """Return the names of a question's outcomes: the numbers of bins, and an empty name for each level."""
+    """Return the names of a question's outcomes: the numbers of bins, and an empty name for each level or sample."""
     if question.range is None:
         return [*question.outcomes]
-    levels = question.range.levels
-    return [""] * len(levels) if levels else [str(number) for number in range(question.range.bins + 2)]
+    measures = question.range.measures
+    return [""] * measures if measures else [str(number) for number in range(question.range.bins + 2)]
 
 
 def _levels(facts: Facts, question: Int64Array, number: Int64Array, quantile: BoolArray) -> Int64Array:
@@ -90,25 +91,25 @@ def _levels(facts: Facts, question: Int64Array, number: Int64Array, quantile: Bo
     return found
 
 
-def _probabilities(facts: Facts, row: Int64Array, number: Int64Array, quantile: BoolArray) -> Int64Array:
+def _probabilities(facts: Facts, row: Int64Array, number: Int64Array, measured: BoolArray) -> Int64Array:
     """Return the probability of each row that has one, 1e-11."""
     bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
-    row, found = row[~quantile], np.zeros(len(row), np.int64)
+    row, found = row[~measured], np.zeros(len(row), np.int64)
     of_bins = bins[facts.forecasts.question[row]]
-    found[~quantile] = facts.forecasts.chance(row, number[~quantile], of_bins) * (PROBABILITIES // CHANCE)
+    found[~measured] = facts.forecasts.chance(row, number[~measured], of_bins) * (PROBABILITIES // CHANCE)
     return found
 
 
-def _quantiles(facts: Facts, row: Int64Array, number: Int64Array, quantile: BoolArray) -> Values:
-    """Return the value of each row of quantiles, 1e-12; Python integers, because they may need more than 64 bits."""
+def _measures(facts: Facts, row: Int64Array, number: Int64Array, measured: BoolArray) -> Values:
+    """Return the value of each row of quantiles or samples, 1e-12, in Python integers: 64 bits may be too few."""
     forecasts = facts.forecasts
     units = [MEASURE // 10**question.range.decimals if question.range else 0 for question in facts.questions]
-    row, found = row[quantile], [None] * len(row)
-    quantiles = forecasts.chances[forecasts.start[row] + number[quantile]].tolist()
+    row, found = row[measured], [None] * len(row)
+    measures = forecasts.chances[forecasts.start[row] + number[measured]].tolist()
     values = [
-        value * units[question] for value, question in zip(quantiles, forecasts.question[row].tolist(), strict=True)
+        value * units[question] for value, question in zip(measures, forecasts.question[row].tolist(), strict=True)
     ]
-    for place, value in zip(np.flatnonzero(quantile).tolist(), values, strict=True):
+    for place, value in zip(np.flatnonzero(measured).tolist(), values, strict=True):
         found[place] = value
     return found
 

@@ -148,7 +148,10 @@ def _write(folder: Path, folded: _Folded) -> tuple[dict[str, HubPart], dict[str,
                 continue
             model = models[forecast.participant]
             path = f"model-output/{model}/{task.round_id}-{model}.csv"
-            files.setdefault(path, []).extend(_full(columns, task, rows))
+            lines = files.setdefault(path, [])
+            if task.output_type == "sample":  # ids that no other task of the file has, since no paths are known
+                rows = [(str(number), value) for number, (_, value) in enumerate(rows, len(lines) + 1)]
+            lines.extend(_full(columns, task, rows))
     header = [*columns, *LABELS]
     parts = {"model-output": _write_tables(folder, files, [*header, "value"])}
     oracle = [row for question, task in tasks.items() for row in _oracle(columns, task, folded, question, left_out)]

@@ -43,18 +43,27 @@ class Values(Struct):
     maximum: Decimal | None = None
 
 
+class Samples(Struct):
+    """How many samples a forecast of a task has."""
+
+    min_samples_per_task: int = 1
+    max_samples_per_task: int | None = None
+
+
 class Output(Struct):
     """An output type of a task."""
 
     output_type_id: Ids | None = None
+    output_type_id_params: Samples = msgspec.field(default_factory=Samples)
     value: Values = msgspec.field(default_factory=Values)
 
-    def ids(self) -> list[str]:
-        """Return the ids that every submission has, or, if none is required, all."""
-        if self.output_type_id is None:
-            return []
-        required = Ids(self.output_type_id.required).texts()
-        return required or self.output_type_id.texts()
+    def required(self) -> list[str]:
+        """Return the ids that every forecast has."""
+        return [] if self.output_type_id is None else Ids(self.output_type_id.required).texts()
+
+    def every(self) -> list[str]:
+        """Return the ids that a forecast may have."""
+        return [] if self.output_type_id is None else self.output_type_id.texts()
 
 
 class Target(Struct):
@@ -160,7 +169,14 @@ FIELDS = {
     "ids": Columns(used=Ids.__struct_fields__, ignored={}),
     "output": Columns(
         used=Output.__struct_fields__,
-        ignored={"is_required": _SUBMITTING, "output_type_id_params": "samples are not carried over"},
+        ignored={"is_required": _SUBMITTING},
+    ),
+    "samples": Columns(
+        used=Samples.__struct_fields__,
+        ignored={
+            **dict.fromkeys(("is_required", "type", "max_length"), _SUBMITTING),
+            "compound_taskid_set": "samples are scored task by task, so which of them are of one path changes no score",
+        },
     ),
     "value": Columns(used=Values.__struct_fields__, ignored={"type": "values are recorded as they are written"}),
     "target": Columns(
@@ -244,6 +260,7 @@ def _objects(tasks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             for output in task["output_type"].values():
                 yield "output", output
                 yield from (("ids", output.get("output_type_id") or {}), ("value", output.get("value", {})))
+                yield "samples", output.get("output_type_id_params") or {}
 
 
 def text_of(value: Any) -> str:

@@ -1,6 +1,6 @@
 """The questions of a hub: one for each combination of task ids, and output type, that a model gives an answer to."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from decimal import Decimal
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -10,14 +10,25 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.replay.importing.hub_config import MISSING, Due, HubConfig, Output, Round, Target, as_number
+from forecast_ledger.replay.importing.hub_config import (
+    MISSING,
+    Due,
+    HubConfig,
+    Output,
+    Round,
+    Target,
+    as_number,
+    spelled,
+)
 from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, label_of, start_of_day
 
-ROUND_ID, OUTPUT_TYPE, HORIZON = "round_id", "output_type", "horizon"
+ROUND_ID, OUTPUT_TYPE, OUTPUT_TYPE_ID, HORIZON = "round_id", "output_type", "output_type_id", "horizon"
+VALUES = ("quantile", "median", "mean", "sample")  # output types that are scored by the observed value itself
 SOURCE = "hubverse"
 _ORDERED = {"ordinal": True, "nominal": False}  # by target type
 _DAYS = {"day": 1, "week": 7}  # of a time unit
-DECIMALS, FINE_DECIMALS, FINE_UPTO = 4, 9, 1_000  # of quantiles; finer where no value is above FINE_UPTO
+DECIMALS, FINE_DECIMALS, FINE_UPTO = 4, 9, 1_000  # of values; finer where none is above FINE_UPTO
+MEAN_DECIMALS = 6  # of means whose bounds are not known: their squared errors are exact to 0.001
 WIDTH = Decimal(10**6)  # of a range that the hub does not bound; both its ends are open
 _SAFE = " ,:/+()<>.'*!$@;?[]{}|^~-_"
 RULES = RuleSet(
@@ -34,8 +45,15 @@ ORDINAL_RULES = RuleSet(
 )
 
 
+MEAN_RULES = RuleSet(
+    name="hubverse-mean", quantile_kernel="squared", period="covered", total="mean", least_probability_ppm=0
+)
+
+
 class HubQuestion(NamedTuple):
-    """A question. row: task id -> value. ids: output type ids, as the hub writes them. at: of its forecasts.
+    """A question. row: task id -> value. ids: output type ids, as the hub writes them, but of samples none.
+
+    numbers: those of them that are numbers. at: of its forecasts.
 
     target_date: the date that the round and the horizon make; "" if the configuration does not say how. ordered: as the
     target type says.
@@ -47,7 +65,7 @@ class HubQuestion(NamedTuple):
     output_type: str
     row: Mapping[str, str]
     ids: tuple[str, ...]
-    numbers: Mapping[Decimal, str]  # of ids that are numbers
+    numbers: Mapping[Decimal, str]
     range: Range | None
     opens_at: str
     at: str
@@ -87,20 +105,22 @@ class HubQuestion(NamedTuple):
         ]
 
 
-def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_type: str) -> HubQuestion | NotCarried:
-    """Return the question of a row of model output. Refuses: bad_source (the round's due dates).
+def hub_question(
+    asked: Round, round_id: str, row: Mapping[str, str], output_type: str, given: Collection[str]
+) -> HubQuestion | NotCarried:
+    """Return the question of some rows of model output. given: their output type ids.
 
-    Nothing is carried over if no task of the round asks for it, or if the ledger has no forecast of its form.
+    Forecasts of other levels than those that every forecast has, or of another number of samples, are on a question of
+    their own: their scores are those of another distribution. Nothing is carried over if no task of the round asks for
+    it, or if the ledger has no forecast of its form. Refuses: bad_source (due dates, number of samples).
     """
     task = next((each for each in asked.model_tasks if output_type in each.output_type and each.takes(row)), None)
-    if output_type in {"mean", "median", "sample"}:
-        return NotCarried(f"output type {output_type}: the ledger scores whole distributions")
     if task is None:
         return NotCarried("no task of the round in hub-config/tasks.json has these task ids and this output type")
-    form = _form(task.output_type[output_type], output_type)
+    form = _form(task.output_type[output_type], output_type, given)
     if isinstance(form, NotCarried):
         return form
-    ids, numbers, span = form
+    ids, span, own = form
     start, end = (_due(asked.submissions_due, each, row) for each in ("start", "end"))
     closes_at = start_of_day(end, "submissions_due", 1)
     if not start <= end:
@@ -113,19 +133,19 @@ def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_typ
     title = f"{target.target_name or name}: " + ", ".join(f"{key} {value}" for key, value in values.items())
     ordered = _ORDERED.get(target.target_type) if output_type == "pmf" else None
     return HubQuestion(
-        id=question_id({**values, OUTPUT_TYPE: output_type}),
+        id=question_id({**values, OUTPUT_TYPE: output_type} | ({OUTPUT_TYPE_ID: own} if own else {})),
         contest=f"{name} {output_type}",
         round_id=round_id,
         output_type=output_type,
         row=row,
         ids=ids,
-        numbers=numbers,
+        numbers={number: text for text in ids if (number := as_number(text)) is not None},
         range=span,
         opens_at=start_of_day(start, "submissions_due"),
         at=start_of_day(end, "submissions_due"),
         closes_at=closes_at,
         title=title,
-        rules=ORDINAL_RULES if ordered else RULES,
+        rules=ORDINAL_RULES if ordered else MEAN_RULES if output_type == "mean" else RULES,
         target_date=_target_date(target, round_id, row.get(HORIZON, "")) if asked.round_id_from_variable else "",
         ordered=ordered,
     )
@@ -180,31 +200,83 @@ def _due(due: Due, side: str, row: Mapping[str, str]) -> str:
     return start_of_day(row.get(due.relative_to, MISSING), f"submissions_due.relative_to {due.relative_to}", value)[:10]
 
 
-_Form = tuple[tuple[str, ...], Mapping[Decimal, str], Range | None]
+_Form = tuple[tuple[str, ...], Range | None, str]
 
 
-def _form(output: Output, output_type: str) -> _Form | NotCarried:
-    """Return the output type ids, these as numbers, and the range if the question is numeric."""
-    ids = output.ids()
-    if output_type == "pmf":
-        whole = output.output_type_id.texts() if output.output_type_id else []
-        return (tuple(whole), {}, None) if len(whole) > 1 else NotCarried("a pmf of fewer than two categories")
-    numbers = {number: text for text in ids if (number := as_number(text)) is not None}
-    if output_type == "quantile" and numbers and len(numbers) == len(ids):
-        levels = sorted(numbers)
-        return tuple(numbers[level] for level in levels), numbers, _quantile_range(output, levels)
-    if output_type != "cdf":
-        return NotCarried(f"output type {output_type} without output type ids that are numbers")
-    steps = sorted(numbers)
-    widths = {after - before for before, after in pairwise(steps)}
-    if len(numbers) != len(ids) or len(widths) != 1:
+def _form(output: Output, output_type: str, given: Collection[str]) -> _Form | NotCarried:
+    """Return the output type ids, the range of numbers, and what sets the question apart from others of its task."""
+    form = _FORMS.get(output_type)
+    return NotCarried(f"output type {output_type!r}, which is not known") if form is None else form(output, given)
+
+
+def _pmf(output: Output, _: Collection[str]) -> _Form | NotCarried:
+    every = output.every()
+    return (tuple(every), None, "") if len(every) > 1 else NotCarried("a pmf of fewer than two categories")
+
+
+def _median(output: Output, _: Collection[str]) -> _Form:
+    return (MISSING,), _value_range(output, levels=(Decimal("0.5"),)), ""
+
+
+def _mean(output: Output, _: Collection[str]) -> _Form:
+    return (MISSING,), _value_range(output, samples=1), ""
+
+
+def _quantiles(output: Output, given: Collection[str]) -> _Form | NotCarried:
+    levels, own = _levels(output, given)
+    if not levels:
+        return NotCarried("output type quantile without output type ids that are numbers")
+    return tuple(levels.values()), _value_range(output, levels=tuple(levels)), own
+
+
+def _cdf(output: Output, given: Collection[str]) -> _Form | NotCarried:
+    levels, own = _levels(output, given)
+    steps = [*levels]
+    if len({after - before for before, after in pairwise(steps)}) != 1:
         return NotCarried("a cdf whose output type ids are not numbers in equal steps")
     span = Range(lower=steps[0], upper=steps[-1], bins=len(steps) - 1, open_lower=True, open_upper=True)
-    return tuple(numbers[step] for step in steps), numbers, span
+    return tuple(levels.values()), span, own
 
 
-def _quantile_range(output: Output, levels: Iterable[Decimal]) -> Range:
-    """Return the range of a question by quantiles: the hub's bounds are closed ends, others are open."""
+def _levels(output: Output, given: Collection[str]) -> tuple[Mapping[Decimal, str], str]:
+    """Return the levels or steps of a forecast in increasing order, none if one is no number, and what sets them apart.
+
+    Usually a forecast has those that are required, or, if none is, all. It is taken to have these, too, if a required
+    one is missing, which is a fault of the forecast.
+    """
+    required, every = output.required(), output.every()
+    usual, own = required or every, {spelled(name, every) for name in given}
+    ids = [each for each in every if each in own]
+    if not ids or not own >= {*required}:
+        ids = usual
+    numbers = {number: text for text in ids if (number := as_number(text)) is not None}
+    levels = {number: numbers[number] for number in sorted(numbers)} if len(numbers) == len(ids) else {}
+    return levels, "" if {*ids} == {*usual} else ",".join(levels.values())
+
+
+def _samples(output: Output, given: Collection[str]) -> _Form:
+    """Return the form of samples. Refuses: bad_source (fewer or more than the hub takes)."""
+    count = len({*given})
+    least, most = output.output_type_id_params.min_samples_per_task, output.output_type_id_params.max_samples_per_task
+    if count < least or (most is not None and count > most):
+        asked = f"{least} or more" if most is None else f"{least} to {most}"
+        detail = f"it has {count}; hub-config/tasks.json asks for {asked} samples"
+        raise Refused("bad_source", OUTPUT_TYPE_ID, None, detail)
+    return (), _value_range(output, samples=count), "" if count == (most or least) else f"{count} samples"
+
+
+_FORMS: dict[str, Callable[[Output, Collection[str]], _Form | NotCarried]] = {
+    "pmf": _pmf,
+    "median": _median,
+    "mean": _mean,
+    "sample": _samples,
+    "quantile": _quantiles,
+    "cdf": _cdf,
+}
+
+
+def _value_range(output: Output, levels: tuple[Decimal, ...] | None = None, samples: int | None = None) -> Range:
+    """Return the range of a question by values: the hub's bounds are closed ends, others are open."""
     least, most = output.value.minimum, output.value.maximum
     lower = least if least is not None else (Decimal(0) if most is None else most) - WIDTH
     fine = least is not None and most is not None and max(abs(least), abs(most)) <= FINE_UPTO
@@ -213,8 +285,9 @@ def _quantile_range(output: Output, levels: Iterable[Decimal]) -> Range:
         upper=most if most is not None else max(lower, Decimal(0)) + WIDTH,
         open_lower=least is None,
         open_upper=most is None,
-        levels=tuple(levels),
-        decimals=FINE_DECIMALS if fine else DECIMALS,
+        levels=levels,
+        samples=samples,
+        decimals=FINE_DECIMALS if fine else MEAN_DECIMALS if samples == 1 else DECIMALS,
     )
 
 

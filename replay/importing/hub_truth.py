@@ -12,7 +12,7 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion, RevokeResolution
 from forecast_ledger.replay.importing.hub_config import MISSING, HubConfig, as_number, same_number, spelled, spellings
-from forecast_ledger.replay.importing.hub_questions import HORIZON, HubQuestion, later
+from forecast_ledger.replay.importing.hub_questions import HORIZON, VALUES, HubQuestion, later
 from forecast_ledger.replay.importing.known_columns import Columns, Unread
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of, start_of_day
@@ -50,7 +50,11 @@ class _Observations:
         key = tuple(question.row.get(column, MISSING) for column in self.columns)
         if self.dated:
             key = (*key, question.target_date)
-        found = self.rows.get((*key, question.output_type) if self.labelled else key, [])
+        types = [question.output_type] * self.labelled
+        if self.labelled and question.output_type in VALUES:
+            types += VALUES  # the value that was observed is the same for each of them
+        keys = [(*key, each) for each in types] or [key]
+        found = next((rows for each in keys if (rows := self.rows.get(each))), [])
         return sorted(found, key=lambda row: (row.as_of == "", row.as_of))
 
 
@@ -106,7 +110,7 @@ class HubTruth:
         oracle = _happened(question, oracle)
         if oracle and oracle[0].as_of:
             return oracle
-        numeric = question.output_type == "quantile"
+        numeric = question.output_type in VALUES
         series = [
             row for table in self._tables.values() if table.kind == SERIES and numeric for row in table.of(question)
         ]
@@ -169,7 +173,7 @@ class HubTruth:
             target.target_id
             for each in self._config.rounds
             for task in each.model_tasks
-            if "quantile" in task.output_type
+            if {*VALUES} & {*task.output_type}
             for target in task.target_metadata
         }
         return len(numeric) > 1
@@ -182,7 +186,7 @@ def _target_keys(targets: Sequence[object]) -> Iterator[str]:
 
 def _happened(question: HubQuestion, rows: list[Observed]) -> list[Observed]:
     """Return one row for each version of an oracle: of a pmf or cdf, that of the answer."""
-    if question.output_type == "quantile":
+    if question.output_type in VALUES:
         return [row for row in rows if row.value != MISSING]
     by_version: dict[str, list[Observed]] = {}
     for row in rows:
@@ -201,7 +205,7 @@ def _happened(question: HubQuestion, rows: list[Observed]) -> list[Observed]:
 
 def _agree(question: HubQuestion, first: Observed, second: Observed) -> bool:
     """Return whether two rows say the same of a question."""
-    if question.output_type == "quantile":
+    if question.output_type in VALUES:
         return same_number(first.value, second.value)
     return same_number(first.id, second.id)
 
@@ -214,7 +218,7 @@ def _answer(question: HubQuestion, named: str, value: str) -> Decimal | str:
     """
     if question.range is None:
         return spelled(named, question.ids)
-    if question.output_type == "quantile":
+    if question.output_type in VALUES:
         number = as_number(value)
         if number is None:
             raise Refused("bad_number", "value", value)

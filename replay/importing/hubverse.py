@@ -45,6 +45,7 @@ CONFIG_FILES = {  # that are read, or say only how models are described and subm
     *("hub-config/model-metadata-schema.json", "hub-config/validations.yml"),
 }
 SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it
+_FIELDS = {"quantile": "quantiles", "median": "quantiles", "mean": "samples", "sample": "samples", "cdf": "cdf"}
 _HubFile = tuple[str, str, str]  # round, model, path
 _Given = tuple[int, str, str]  # line, output type id, value
 _Asked = HubQuestion | NotCarried | Refused
@@ -175,18 +176,24 @@ def _file_parts(files: SourceFiles, asked: Round, file: _HubFile) -> Iterator[_P
         row = {columns[at]: value for (at, _), value in zip(keys, values, strict=True)}
         if asked.round_id_from_variable:
             row.setdefault(asked.round_id, round_id)
-        question = _question(asked, round_id, row, output_type)
+        question = _question(asked, round_id, row, output_type, [name for _, name, _ in given])
         if isinstance(question, HubQuestion):
-            yield place, question, _forecast(question, model, given)
+            forecast = _forecast(question, model, given)
+            if output_type == "quantile" and isinstance(forecast, SubmitForecast):
+                for at, level, _ in given:
+                    if spelled(level, question.ids) not in question.ids:
+                        reason = "a level that hub-config/tasks.json does not have for its task"
+                        yield place_in(name, at), None, NotCarried(reason)
+            yield place, question, forecast
         else:
             yield place, None, question
 
 
-def _question(asked: Round, round_id: str, row: Mapping[str, str], output_type: str) -> _Asked:
+def _question(asked: Round, round_id: str, row: Mapping[str, str], output_type: str, given: Sequence[str]) -> _Asked:
     if asked.round_id_from_variable and row[asked.round_id] != round_id:
         return Refused("bad_source", asked.round_id, row[asked.round_id], f"the file's name says {round_id}")
     try:
-        return hub_question(asked, round_id, row, output_type)
+        return hub_question(asked, round_id, row, output_type, given)
     except Refused as refused:
         return refused
 
@@ -197,8 +204,8 @@ def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> Sub
     for line, name, value in given:
         known = spelled(name, question.ids)
         if known not in question.ids and question.output_type == "quantile":
-            continue  # a level beyond the required ones
-        if known not in question.ids:
+            continue  # the caller says so
+        if known not in question.ids and question.output_type != "sample":
             return Refused("bad_source", "output_type_id", name, "hub-config/tasks.json does not have it for this task")
         if known in numbers and not same_number(numbers[known], value):
             detail = f"line {line} has another value for it than a line before; nothing of this forecast is taken"
@@ -210,15 +217,19 @@ def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> Sub
     if missing and question.range is not None:
         detail = f"{len(missing)} of {len(question.ids)} output type ids are missing"
         return Refused("bad_source", "output_type_id", missing[0], detail)
-    row = [numbers.get(each, "0") for each in question.ids]
+    row = [numbers.get(each, "0") for each in question.ids] or sorted(numbers.values(), key=_by_value)
     digest = sha256("\n".join(row).encode()).hexdigest()[:12]
     fields: dict[str, Any]
     if question.output_type == "pmf":
         fields = {"probabilities": dict(zip(question.ids, _whole(row), strict=True))}
     else:
-        fields = {"quantiles" if question.output_type == "quantile" else "cdf": tuple(row)}
+        fields = {_FIELDS[question.output_type]: tuple(row)}
     name = fitting_id(f"hub forecast {model} {digest} {question.id}")
     return SubmitForecast(id=name, at=question.at, question=question.id, participant=model, **fields)
+
+
+def _by_value(text: str) -> tuple[Decimal, str]:
+    return as_number(text) or Decimal(0), text
 
 
 def _whole(row: Sequence[str]) -> Sequence[str | Decimal]:

@@ -58,7 +58,7 @@ def add_forecast(spans: list[Span], event: ForecastMade) -> None:
     """Add a forecast to those before it; one made at the same instant is replaced as if it had never been."""
     if spans and spans[-1].at == event.at:
         spans.pop()
-    said = (event.probabilities, event.cdf, event.quantiles, event.attestation)
+    said = (event.probabilities, event.cdf, event.quantiles, event.samples, event.attestation)
     spans.append(Span(event.at, said, event.until))
 
 

@@ -14,12 +14,16 @@ from forecast_ledger.ledger.core.values import WRITTEN_NUMBER
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER, CellFormat, CsvRow, FieldValue, field_value
 from forecast_ledger.replay.mapping.csv_columns import ChosenColumn
 
+_UNORDERED = frozenset({"samples"})  # lists whose items have no order, so that any levels will do
 _MOST_RANGES = 5  # of lines, in a message
 _NUMBER = re.compile(WRITTEN_NUMBER, re.ASCII)
 
 
 class LongFormat(Struct, frozen=True, forbid_unknown_fields=True):
-    """A field that takes one item of each row. level, value: made like fields. levels: all levels, in their order."""
+    """A field that takes one item of each row. level, value: made like fields. levels: all levels, in their order.
+
+    Samples need no levels: each row has a sample of its own.
+    """
 
     level: Any
     value: Any
@@ -61,7 +65,7 @@ class LongField:
         fault = ""
         if not origins & {tuple, dict}:
             fault = "the field takes neither a list nor values by name; only such fields are put together from rows"
-        elif self._levels is None and self._is_list:
+        elif self._levels is None and self._is_list and field not in _UNORDERED:
             fault = "give `levels`, the levels of the list in their order"
         elif self._levels is not None and len(self._levels) != len(written.levels or ()):
             fault = "a level is there twice"
@@ -93,7 +97,8 @@ class LongField:
         if missing:
             raise self._fault(f"{lines_text([item.line for item in items])}: no level {', '.join(missing)}")
         if self._levels is None:
-            return {str(item.level): item.value for item in items}
+            by_level = {str(item.level): item.value for item in items}
+            return [*by_level.values()] if self._is_list else by_level
         values = {label: found[key].value for key, label in self._levels.items()}
         return [*values.values()] if self._is_list else values
 

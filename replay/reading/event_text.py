@@ -136,6 +136,8 @@ def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:
         forecast = f"a cdf of {len(event.cdf)} values"
     elif event.quantiles:
         forecast = f"{len(event.quantiles)} quantiles"
+    elif event.samples:
+        forecast = f"{len(event.samples)} sample{'s' * (len(event.samples) > 1)}"
     else:
         forecast = shorten(_chances(event.probabilities, outcomes(event.question)), _LONGEST_CHANCES)
     until = "" if event.until is None else f", until {instant_text(event.until)}"

@@ -20,6 +20,9 @@ _TEXT = f"""
 "cdf": [0, 0.2, 0.5, 0.8, 0.95, 0.99]}}
 {{"type": "submit_forecast", {_NINE}, "question": "rainfall", "participant": "ada", "quantiles": [1, 4, 11.5], \
 "attestation": {{"training_cutoff": "2025-06", "restricted_sources": false}}}}
+{{"type": "open_question", {_AT}, "question": "snowfall", "kind": "numeric", "range": {{"lower": 0, "upper": 50, \
+"samples": 4, "open_upper": true}}, {_OPEN}}}
+{{"type": "submit_forecast", {_NINE}, "question": "snowfall", "participant": "ada", "samples": [0, 3.5, 0, 12]}}
 {{"type": "change_outcomes", "at": "2026-03-02T12:00:00Z", "question": "climate", "add": ["hail"], \
 "grace_ends_at": "2026-03-03T12:00:00Z"}}
 {{"type": "withdraw_forecast", "at": "2026-03-03T00:00:00Z", "question": "heat", "participant": "ada"}}

@@ -47,7 +47,7 @@ FIELDS: dict[str, str] = {
     # commands
     "Range.lower": "the lower end",
     "Range.upper": "the upper end, above `lower`",
-    "Range.bins": "the number of bins, by default 200; not together with `levels`",
+    "Range.bins": "the number of bins, by default 200; not together with `levels` or `samples`",
     "Range.zero_point": (
         "makes the range logarithmic: bins are equal in the logarithm of the distance from this number, which "
         "must lie outside the range"
@@ -55,7 +55,8 @@ FIELDS: dict[str, str] = {
     "Range.levels": (
         "the levels of the quantiles, increasing, at most 10,000; the level 0.5 alone asks for a point forecast"
     ),
-    "Range.decimals": "the number of decimals of quantiles, by default 6; only together with `levels`",
+    "Range.decimals": "the number of decimals of quantiles or samples, by default 6; only together with these",
+    "Range.samples": "the number of samples of a forecast; a single one is a point forecast, such as a mean",
     "open_question.kind": (
         "`binary` has the outcomes `yes` and `no`, `multiple_choice` has `outcomes`; `numeric`, `date` and `discrete` "
         "have a `range`"
@@ -79,6 +80,9 @@ FIELDS: dict[str, str] = {
     "submit_forecast.probabilities": "an object from each outcome to its probability, for a multiple_choice question",
     "submit_forecast.cdf": "the cumulative probability at each of the bins + 1 edges, for a numeric question with bins",
     "submit_forecast.quantiles": "the value at each level, for a numeric question with levels",
+    "submit_forecast.samples": (
+        "equally likely values, in any order, for a numeric question with samples; recorded in increasing order"
+    ),
     "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
     "amend_question.title": "the new title; left out if it stays",
     "amend_question.tags": "the new tags, in place of all; left out if they stay",
@@ -98,7 +102,7 @@ FIELDS: dict[str, str] = {
     "RestatedForecast.at": "the instant from which the forecast counts, after that of the one before it",
     **{
         f"RestatedForecast.{name}": "as in `submit_forecast`"
-        for name in ("probability", "probabilities", "cdf", "quantiles", "until")
+        for name in ("probability", "probabilities", "cdf", "quantiles", "samples", "until")
     },
     "change_outcomes.add": "names of new outcomes, none of which the question has or had",
     "change_outcomes.remove": "names of outcomes to remove; not the last one that the question was opened with",
@@ -216,10 +220,11 @@ FIELDS: dict[str, str] = {
     "Recorded.digest": "the SHA-256 of the row's bytes up to the comma before this field",
     "NumericRange.lower": "the lower end, as decimal text",
     "NumericRange.upper": "the upper end, as decimal text",
-    "NumericRange.bins": "the number of bins; 0 if the question asks for quantiles",
+    "NumericRange.bins": "the number of bins; 0 if the question asks for quantiles or samples",
     "NumericRange.zero_point": "the zero point of a logarithmic range, as decimal text",
     "NumericRange.levels": "the levels of the quantiles, 1e-9 each, increasing",
-    "NumericRange.decimals": "the number of decimals of quantiles: their unit is 10^-decimals",
+    "NumericRange.decimals": "the number of decimals of quantiles and samples: their unit is 10^-decimals",
+    "NumericRange.samples": "the number of samples of a forecast; 0 if the question asks for another form",
     "Attestation.newest_source": "when the newest source was published, at the precision known",
     "Attestation.model_released": "when the model was released, at the precision known",
     "Attestation.training_cutoff": "when the model's training data ends, at the precision known",
@@ -241,6 +246,7 @@ FIELDS: dict[str, str] = {
     ),
     "forecast_made.cdf": "1e-10 each, at the bins + 1 edges",
     "forecast_made.quantiles": "one for each level, in the question's unit 10^-decimals",
+    "forecast_made.samples": "the samples, in increasing order, in the question's unit 10^-decimals",
     "forecasts_retracted.restated": "how many forecasts count instead; their events follow",
     "forecast_made.until": "when the forecast ends by itself; null if it stands until it is replaced or withdrawn",
     "question_resolved.outcome": "the index of the outcome that came true; -1 if there are payouts",

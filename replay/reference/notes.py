@@ -254,7 +254,9 @@ a contest; the consensus by the rules of a contest is in `score_parts`.
 COLUMN_KINDS = "A printed quantity is decimal text, rounded half-even once. Inside, columns have these kinds:"
 KINDS = _paragraphs("""
 A question is binary, multiple choice, numeric, date or discrete. A numeric question asks for the probability of its
-bins, or for quantiles at given levels; a rule set has a kernel of its own for each of these two forms.
+bins, for quantiles at given levels, or for a number of samples; a rule set has a kernel for the first of these forms,
+and one for the other two. A point forecast is a quantile of the level 0.5, if it is a median, or a single sample, if it
+is a mean.
 
 A date question is a numeric question that counts seconds since the epoch; its bounds and its answer are written as
 dates or instants. A discrete question has one bin for each possible value: the edges of its range lie half a step
@@ -301,6 +303,13 @@ QUESTION_KINDS: tuple[tuple[str, str, str, str, str], ...] = (
         "`numeric` with levels",
         "none",
         "`quantiles`, one for each level",
+        "`value`",
+        "`quantile_kernel`",
+    ),
+    (
+        "`numeric` with samples",
+        "none",
+        "`samples`, as many as the range says",
         "`value`",
         "`quantile_kernel`",
     ),

@@ -6,7 +6,9 @@ RULES: dict[str, str] = {
     "name": "the name of the rule set",
     "kernel": "the formula for named outcomes; `none` if the contest has no such questions",
     "cdf_kernel": "the formula for numeric questions with bins; `none` if the contest has no such questions",
-    "quantile_kernel": "the formula for numeric questions with levels; `none` if the contest has no such questions",
+    "quantile_kernel": (
+        "the formula for numeric questions with levels or samples; `none` if the contest has no such questions"
+    ),
     "reference": "what a forecast is compared with",
     "consensus": (
         "how the consensus is computed from the forecasts that stand at an instant, a participant's own included"
@@ -75,7 +77,8 @@ RULES: dict[str, str] = {
         "An imputed score covers no time, and is no forecast for `least_questions` and `least_share_ppm`"
     ),
     "transform": (
-        "what quantiles and the answer are turned into before they are scored; only with the quantile_kernel `pinball`"
+        "what quantiles or samples, and the answer, are turned into before they are scored; only with the "
+        "quantile_kernel `pinball`"
     ),
     "level_ppm": "the share of the replicates inside of an interval; 1e-6. 950000 means 95%",
     "bot_level": (
@@ -213,7 +216,7 @@ VALUES: dict[str, str] = {
     "reference_rows.consensus": "the consensus of the members, as `consensus` says",
     "reference_rows.always_half": "one half for yes, from the opening; only on binary questions",
     "reference_rows.uniform": (
-        "the uniform distribution, from the opening; on a question with levels its quantiles within the range"
+        "the uniform distribution, from the opening; on a question without bins its quantiles within the range"
     ),
     "reference_rows.market": (
         "the last quote of each outcome that is known, from when it is known; only on questions with named outcomes. "

@@ -226,6 +226,27 @@ SOURCES = (
         "`interval_coverage`: intervals with both ends; `pit_counts`: tenths without random numbers",
     ),
     Source(
+        "Hamill (2001)",
+        'T. M. Hamill, "Interpretation of rank histograms for verifying ensemble forecasts", Monthly Weather Review '
+        "129(3):550-560",
+        "doi:10.1175/1520-0493(2001)129<0550:IORHFV>2.0.CO;2",
+        "`pit_counts`, `interval_coverage`: the place of an answer among samples",
+    ),
+    Source(
+        "Jordan, Krüger and Lerch (2019)",
+        'A. Jordan, F. Krüger and S. Lerch, "Evaluating probabilistic forecasts with scoringRules", Journal of '
+        "Statistical Software 90(12)",
+        "doi:10.18637/jss.v090.i12",
+        "the kernel `pinball`: the CRPS of samples",
+    ),
+    Source(
+        "Gneiting (2011)",
+        'T. Gneiting, "Making and evaluating point forecasts", Journal of the American Statistical Association '
+        "106(494):746-762",
+        "doi:10.1198/jasa.2011.r10138",
+        "the kernel `squared`",
+    ),
+    Source(
         "Dimitriadis, Gneiting and Jordan (2021)",
         'T. Dimitriadis, T. Gneiting and A. I. Jordan, "Stable reliability diagrams for probabilistic classifiers", '
         "PNAS 118(8)",

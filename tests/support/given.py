@@ -90,10 +90,17 @@ def quartiles(question: str = "flow", **span: Any) -> OpenQuestion:
     return opened(question, kind="numeric", range=Range(**(asked | span)))
 
 
+def ensemble(question: str = "depths", **span: Any) -> OpenQuestion:
+    """A numeric question from 0 to 4 asked by three samples, in thousandths, both ends closed."""
+    return opened(
+        question, kind="numeric", range=Range(**({"lower": 0, "upper": 4, "samples": 3, "decimals": 3} | span))
+    )
+
+
 def forecast(question: str = "rain", participant: str = "ada", **fields: Any) -> SubmitForecast:
     """Seven in ten for yes on a binary question, unless another distribution is given."""
     given: dict[str, Any] = {"at": day(11)}
-    if not {"probability", "probabilities", "cdf", "quantiles"} & fields.keys():
+    if not {"probability", "probabilities", "cdf", "quantiles", "samples"} & fields.keys():
         given["probability"] = "0.7"
     return SubmitForecast(question=question, participant=participant, **(given | fields))
 

@@ -391,6 +391,24 @@ def one_member(row: Ranged) -> float:
     return float(scoringrules().crps_ensemble(*places))
 
 
+FAR = st.integers(-(10**6), 10**6)
+
+
+@settings(max_examples=times(50), deadline=None)
+@given(samples=st.lists(FAR, min_size=1, max_size=40).map(sorted), answer=FAR)
+@example(samples=[7] * 20, answer=7)
+def test_the_loss_of_samples_is_the_crps_of_an_ensemble(samples: list[int], answer: int) -> None:
+    """By the definition as a mean of distances, which the library computes in another way than this project."""
+    span = NumericRange(lower="0", upper="1", open_lower=True, open_upper=True, decimals=2, samples=len(samples))
+    start, width, outcome, question = (np.array([each]) for each in (0, len(samples), 1, 0))
+    row = Numbers(np.array(samples), start, width, outcome, question, [span], [str(answer / 100)])
+    kernel = KERNELS["pinball"].of_numbers
+    assert kernel
+    [score] = kernel(row).tolist()
+    expected = scoringrules().crps_ensemble(answer / 100, np.array(samples) / 100, estimator="nrg")
+    assert score / 10**6 == near(float(expected), 1e-6)
+
+
 @given(st.lists(points(), min_size=1, max_size=4))
 @example([Ranged(NumericRange(lower="0", upper="1", levels=(5 * 10**8,), decimals=2), (55,), "0.7")])
 @settings(max_examples=times(50), deadline=None)

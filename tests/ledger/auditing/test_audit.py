@@ -39,6 +39,7 @@ from tests.support.given import (
     decision,
     deposit,
     enrolment,
+    ensemble,
     entry,
     exclusion,
     failed_call,
@@ -215,11 +216,12 @@ def test_the_digest_of_a_lossy_command_is_not_compared(kind: str) -> None:
             quartiles(lower="0.04", upper="0.96", decimals=1),
             forecast("flow", probability=None, quantiles=("0.04", "0.5", "0.96")),
         ],
+        [ensemble(lower="0.04", upper="0.96", decimals=1), forecast("depths", samples=("0.96", "0.04", "0.55"))],
         [numeric(lower="1e-99"), resolution("depth", outcome=None, value="1e-98")],
         [*trading_floor(), decision(bet("50.0000001")), decision(sale("33.33333333"), period=2, at=day(8))],
         [*trading_floor(rules="arena-v2", starts_at=day(4))],
     ],
-    ids=["cdf", "thirds", "quantiles that a closed end rounds to", "next to nothing", "legs", "a Wednesday"],
+    ids=["cdf", "thirds", "quantiles that a closed end rounds to", "samples", "next to nothing", "legs", "a Wednesday"],
 )
 def test_rounding_is_not_taken_for_forgery(commands_sent: list[AnyCommand]) -> None:
     """A rounded number is in its unit, and does not change when it is decided again."""
@@ -327,6 +329,24 @@ FLOOR = [*trading_floor("ada", "bob"), decision(bet(2_500), bet(2_500), prompt="
             events.ForecastMade,
             {"quantiles": (-1, 2, 3)},
             "found open_end_needed: ",
+        ),
+        (
+            [ensemble(), forecast("depths", samples=(1, 2, 3))],
+            events.ForecastMade,
+            {"samples": (1, 2, 4001)},
+            "found open_end_needed: ",
+        ),
+        (
+            [ensemble(), forecast("depths", samples=(1, 2, 3))],
+            events.ForecastMade,
+            {"samples": (2000, 1000, 3000)},
+            "expected samples[0] 1; found 2",
+        ),
+        (
+            [quartiles(), forecast("flow", quantiles=(1, 2, 3))],
+            events.ForecastMade,
+            {"quantiles": (), "samples": (1000, 2000, 3000)},
+            "found wrong_distribution: ",
         ),
         ([opened()], events.QuestionOpened, {"outcomes": ("ja", "nein")}, "expected outcomes[0] 'yes'; found 'ja'"),
         ([opened(), forecast()], events.ForecastMade, {"until": micros(11)}, "found wrong_order_of_instants: until = "),
@@ -549,14 +569,14 @@ def outcome(log: Sequence[Recorded]) -> tuple[int, str]:
 def nudged(random: Random, log: list[Recorded], place: int) -> list[Recorded]:
     """Return the log with one number, name or instant of a forecast changed."""
     event: Any = log[place].event
-    numbers = next(name for name in ("probabilities", "cdf", "quantiles") if getattr(event, name))
+    numbers = next(name for name in ("probabilities", "cdf", "quantiles", "samples") if getattr(event, name))
     several = [*getattr(event, numbers)]
     several[random.randrange(len(several))] += random.choice([1, -1, 10**9, -(10**10), 2**70])
     fields = random.choice(
         [
             {numbers: tuple(several)},
             {numbers: tuple(several[:-1])},
-            {numbers: (), random.choice(["probabilities", "cdf", "quantiles"]): tuple(several)},
+            {numbers: (), random.choice(["probabilities", "cdf", "quantiles", "samples"]): tuple(several)},
             {"at": event.at + random.choice([-1, 1, -(10**12), 10**12, 2**62])},
             {"participant": random.choice(["a", "zoe", "", " a", "x" * 201])},
             {"question": random.choice(["q0", "q1", "q9"])},

@@ -34,6 +34,7 @@ from tests.support.given import (
     day,
     decision,
     enrolment,
+    ensemble,
     entry,
     exclusion,
     finalization,
@@ -76,6 +77,7 @@ PAYABLE = won()
 # Rule sets that each score one form of question.
 NAMED_ONLY = RuleSet(name="named", kernel="brier", period="covered", total="mean")
 CURVES_ONLY = RuleSet(name="curves", cdf_kernel="crps", period="covered", total="mean")
+SQUARES_ONLY = RuleSet(name="squares", quantile_kernel="squared", period="covered", total="mean")
 QUANTILES_ONLY = RuleSet(name="quantiles", quantile_kernel="pinball", period="covered", total="mean")
 POINTS_ONLY = RuleSet(name="points", quantile_kernel="absolute", period="covered", total="mean")
 OWN = RuleSet(name="own", kernel="log2", early_forecasts=False, least_probability_ppm=1, least_density_ppm=500_000)
@@ -164,6 +166,11 @@ REFUSED: list[Promise] = [
     unscorable(QUANTILES_ONLY, RAIN, "rain"),
     unscorable(QUANTILES_ONLY, DEPTH, "depth"),
     unscorable(POINTS_ONLY, FLOW, "flow"),
+    unscorable(POINTS_ONLY, ensemble(samples=1), "depths"),
+    unscorable(SQUARES_ONLY, ensemble(samples=2), "depths"),
+    unscorable(SQUARES_ONLY, POINT, "flow"),
+    unscorable(SQUARES_ONLY, ensemble(samples=1, open_lower=True), "depths"),  # 10^13 thousandths are too far
+    unscorable(SQUARES_ONLY, ensemble(samples=1, upper=500_000_001), "depths"),
     unscorable(POINTS_ONLY, quartiles(levels=("0.5",), open_upper=True), "flow"),
     unscorable(PRESETS["relative-2022-04"], FLOW, "flow"),
     unscorable(PRESETS["autocast-2022"], DEPTH, "depth"),
@@ -310,6 +317,10 @@ def test_a_question_that_the_rules_do_not_score_is_refused_with_the_reason() -> 
         (NAMED_ONLY, choices(), "colour"),
         (CURVES_ONLY, DEPTH, "depth"),
         (QUANTILES_ONLY, FLOW, "flow"),
+        (QUANTILES_ONLY, ensemble(), "depths"),
+        (SQUARES_ONLY, ensemble(samples=1), "depths"),
+        (SQUARES_ONLY, ensemble(samples=1, upper=500_000_000), "depths"),
+        (SQUARES_ONLY, ensemble(samples=1, open_lower=True, open_upper=True, decimals=5), "depths"),
         (QUANTILES_ONLY, quartiles(open_lower=True, open_upper=True), "flow"),
         (POINTS_ONLY, POINT, "flow"),
         (PRESETS["autocast-2022"], POINT, "flow"),

@@ -37,6 +37,12 @@ SAME: dict[str, tuple[list[AnyCommand], AnyCommand, AnyCommand]] = {
         given.forecast("flow", quantiles=(1, "1.99951", 3)),
         given.forecast("flow", quantiles=("1.0004", 2, "3.000")),
     ),
+    "samples": (
+        [given.ensemble()],
+        given.forecast("depths", samples=(3, "1.0004", 2)),
+        given.forecast("depths", samples=("1", 2, "3.000")),
+    ),
+    "decimals of samples": ([], given.ensemble(decimals=None), given.ensemble(decimals=6)),
     "empty": ([], given.opened(tags=(), url="", source=""), given.opened()),
     "levels": ([], given.quartiles(levels=("0.25", "0.5", "0.7500000001")), given.quartiles()),
     "pool": ([], given.contest(pool="0.0000001"), given.contest(pool=None)),

@@ -31,6 +31,7 @@ from tests.support.given import (
     closing,
     day,
     decision,
+    ensemble,
     forecast,
     given,
     micros,
@@ -51,6 +52,7 @@ BACKWARDS = {"opens_at": day(20), "closes_at": day(10)}
 RAIN, COLOUR, DEPTH = opened(), choices(), numeric()
 OPEN_DEPTH = numeric(open_lower=True, open_upper=True)
 FLAT = ("0", "0.25", "0.5", "0.75", "1")  # the uniform cdf over four bins
+DEPTHS = ensemble()
 FLOW, OPEN_FLOW = quartiles(), quartiles(open_lower=True, open_upper=True)
 FLOWED = resolution("flow", value="1.5")
 BOUGHT = [*trading_floor(), decision(bet())]  # on March 2nd
@@ -83,6 +85,11 @@ def counted(question: str = "count", **span: Any) -> AnyCommand:
 Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
 
 
+def of_samples(code: str, question: AnyCommand, row: tuple[Any, ...]) -> Promise:
+    """Return the case of a forecast that is refused for its samples alone."""
+    return "submit_forecast", code, "samples", [question], forecast("depths", samples=row)
+
+
 def of_quantiles(code: str, question: AnyCommand, row: tuple[Any, ...]) -> Promise:
     """Return the case of a forecast that is refused for its quantiles alone."""
     return "submit_forecast", code, "quantiles", [question], forecast("flow", quantiles=row)
@@ -101,6 +108,11 @@ REFUSED: list[Promise] = [
     ("open_question", "out_of_range", "range.bins", [], numeric(bins=0, open_upper=True)),
     ("open_question", "out_of_range", "range.bins", [], quartiles(bins=200)),
     ("open_question", "out_of_range", "range.bins", [], quartiles(bins=0)),
+    ("open_question", "out_of_range", "range.bins", [], ensemble(bins=3)),
+    ("open_question", "out_of_range", "range.samples", [], ensemble(levels=("0.5",))),
+    *[("open_question", "out_of_range", "range.samples", [], ensemble(samples=many)) for many in (0, -1, 10_001)],
+    ("open_question", "out_of_range", "range.decimals", [], ensemble(decimals=13)),
+    ("open_question", "wrong_fields_for_kind", "range.samples", [], opened("depths", kind="date", range=DEPTHS.range)),
     ("open_question", "out_of_range", "range.bins", [], numeric(levels=("0.5",))),
     ("open_question", "out_of_range", "range.upper", [], quartiles(upper=0)),
     ("open_question", "out_of_range", "range.zero_point", [], quartiles(zero_point=4)),
@@ -189,6 +201,21 @@ REFUSED: list[Promise] = [
     ("submit_forecast", "wrong_length", "cdf", [DEPTH], forecast("depth", cdf=())),
     *[of_quantiles("wrong_length", FLOW, row) for row in [(), (1,), (1, 2), (1, 2, 3, 4)]],
     of_quantiles("decreasing", FLOW, (2, 1, 3)),
+    *[of_samples("wrong_length", DEPTHS, row) for row in [(), (1,), (1, 2), (1, 2, 3, 4)]],
+    of_samples("out_of_range", DEPTHS, (1, 2, "1e31")),
+    of_samples("open_end_needed", DEPTHS, (3, 2, "-0.001")),
+    of_samples("open_end_needed", DEPTHS, ("4.0000000001", 1, 2)),
+    of_samples("open_end_needed", ensemble(open_upper=True), ("10000000000.001", 1, 2)),
+    ("submit_forecast", "wrong_distribution", "question", [DEPTHS], forecast("depths", quantiles=(1, 2, 3))),
+    ("submit_forecast", "wrong_distribution", "question", [FLOW], forecast("flow", samples=(1, 2, 3))),
+    (
+        "submit_forecast",
+        "wrong_distribution",
+        "question",
+        [DEPTHS],
+        forecast("depths", samples=(1, 2, 3), quantiles=(1, 2, 3)),
+    ),
+    ("resolve_question", "wrong_resolution", "outcome", [DEPTHS], resolution("depths", outcome="above_upper_bound")),
     of_quantiles("decreasing", FLOW, (1, 2, "1.999")),
     of_quantiles("decreasing", OPEN_FLOW, (-1, -2, 3)),
     of_quantiles("open_end_needed", FLOW, ("-0.001", 1, 2)),

@@ -219,6 +219,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "probabilities": {"yes": 1},
             "cdf": (0, 1),
             "quantiles": (0, 1),
+            "samples": (0, 1),
             "attestation": Attestation(),
             "until": day(15),
         },
@@ -462,6 +463,16 @@ def test_another_range_is_other_content(span: dict[str, Any]) -> None:
     """Every part of a range is part of the content, in its place."""
     assert canonical_content(given.numeric(**span)) != canonical_content(given.numeric())
     assert canonical_content(given.numeric(open_lower=True)) != canonical_content(given.numeric(open_upper=True))
+
+
+@pytest.mark.parametrize(
+    "span",
+    [{"upper": 5}, {"samples": 2}, {"samples": None}, {"decimals": 2}, {"decimals": None}, {"bins": 3}, {"levels": ()}],
+    ids=str,
+)
+def test_another_range_of_samples_is_other_content(span: dict[str, Any]) -> None:
+    """Their number and the decimals are part of the question."""
+    assert canonical_content(given.ensemble(**span)) != canonical_content(given.ensemble())
 
 
 @pytest.mark.parametrize(

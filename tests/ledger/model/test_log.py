@@ -38,6 +38,7 @@ RANGES = st.builds(
     zero_point=st.none() | IDS,
     levels=ROWS,
     decimals=st.integers(0, 12),
+    samples=UNITS,
 )
 ATTESTATIONS = st.builds(
     events.Attestation,
@@ -83,7 +84,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "sells": st.lists(SALES, max_size=3).map(tuple),
     "action": st.sampled_from(["BET", "SELL", "HOLD"]),
     "policy": st.sampled_from(["refund_cost", "void_trades"]),
-    "quantiles": st.lists(st.integers(-(10**13), 10**13), max_size=5).map(tuple),
+    **dict.fromkeys(["quantiles", "samples"], st.lists(st.integers(-(10**13), 10**13), max_size=5).map(tuple)),
     "attestation": st.none() | ATTESTATIONS,
     "call": st.none() | CALLS,
     "error": IDS,

@@ -21,7 +21,7 @@ from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from tests.projections.boards.test_brier_sample import instant, standing
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import contest, day, entry, forecast, numeric, quartiles, resolution, withdrawal
+from tests.support.given import contest, day, ensemble, entry, forecast, numeric, quartiles, resolution, withdrawal
 from tests.support.seasons import Season
 
 WIS = RuleSet(name="wis", quantile_kernel="pinball", period="covered", total="mean")
@@ -69,6 +69,16 @@ def test_levels_without_a_counterpart_make_no_interval() -> None:
     commands += [forecast("flow", quantiles=(0, 1, 2, 3)), forecast("tide", quantiles=(2,))]
     commands += [resolution("flow", value=2), resolution("tide", value=2)]
     assert counted(oracle.projected(*commands)) == [("ada", "0.50", 1, 1)]
+
+
+def test_samples_have_the_intervals_of_a_cdf() -> None:
+    """Three samples leave four gaps: 2 is in the third, from 0.5 to 0.75; above all, 3.5 is in 0.75 to 1."""
+    start = ensemble(), contest(rules=WIS), entry(question="depths"), forecast("depths", samples=(3, 0, 1))
+    found = counted(oracle.projected(*start, resolution("depths", value=2)))
+    assert found == [("ada", shown, 1, 1) for shown in SHOWN]
+    found = counted(oracle.projected(*start, resolution("depths", value="3.5")))
+    parts = zip(SHOWN, ("0", "0.6", "0.8", "0.9"), strict=True)  # 0.6 = (0.9 - 0.75) / 0.25, and so on
+    assert found == [("ada", shown, 1, Fraction(part)) for shown, part in parts]
 
 
 def test_one_forecast_counts_for_a_question() -> None:

@@ -27,6 +27,7 @@ from tests.support.given import (
     annulment,
     contest,
     day,
+    ensemble,
     entry,
     forecast,
     numeric,
@@ -121,6 +122,30 @@ def test_levels_between_the_tenths_make_no_difference() -> None:
     made = forecast("flow", quantiles=(1, 2, *range(5, 100, 5), 98, 99))
     start = asked, contest(rules=TIME), entry(question="flow")
     assert counted(oracle.projected(*start, made, resolution("flow", value=33))) == alone(3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (0, alone(0)),
+        (1, spread("1/2", "1/2", *"00000000")),  # one of the two gaps beside it
+        ("1.5", alone(1)),
+        (4, spread(*"000", "1/5", "1/5", "1/5", "1/5", "1/5", *"00")),  # the gaps beside four equal samples
+        (9, alone(9)),
+    ],
+)
+def test_an_answer_among_samples_is_in_a_gap_between_them(answer: Any, expected: list[Fraction]) -> None:
+    """Nine samples, 1, 2, 3, 4, 4, 4, 4, 5 and 6, leave ten gaps of the same probability: Hamill (2001)."""
+    asked = ensemble("flow", samples=9, upper=100)
+    made = forecast("flow", samples=(4, 1, 2, 3, 4, 5, 6, 4, 4))
+    start = asked, contest(rules=TIME), entry(question="flow"), made
+    assert counted(oracle.projected(*start, resolution("flow", value=answer))) == expected
+
+
+def test_a_single_sample_says_nothing_of_a_distribution() -> None:
+    """A mean has no rows."""
+    start = ensemble("flow", samples=1), contest(rules=TIME), entry(question="flow"), forecast("flow", samples=(2,))
+    assert not [*oracle.projected(*start, resolution("flow", value=1)).table("pit_counts").rows()]
 
 
 @pytest.mark.parametrize("levels", [("0.25", "0.5", "0.75"), ("0.5",), DECILES[:-1]])

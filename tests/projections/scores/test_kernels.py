@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import ABSOLUTES, GAINS, LOGARITHMS, UNBOUNDED, RuleSet
 from forecast_ledger.projections.scores import forecast_numbers
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION, Kernel, Uniform, Unit
+from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION, OF_SQUARES, Kernel, Uniform, Unit
 from forecast_ledger.projections.scores.range_kernels import place_of, quantum
 from tests.support.effort import times
 from tests.support.oracle import EXACT, logarithm, picos
@@ -27,7 +27,9 @@ BILLION = 10**9
 CDF = 10**10
 BLOCKS = st.sampled_from([1, 2, 3, 7, 40, 1 << 21])
 NAMED = ("brier", "brier_sum", "brier_mean", "ordered_brier", "error", "spherical")
-FIELDS = {"chances": "kernel", "cdf": "cdf_kernel", "quantiles": "quantile_kernel", "point": "quantile_kernel"}
+FIELDS = {"chances": "kernel", "cdf": "cdf_kernel"}
+FIELDS |= dict.fromkeys(["quantiles", "point", "samples", "sample"], "quantile_kernel")
+UNITS = {"pinball": OF_QUESTION, "squared": OF_SQUARES}
 
 
 class Case(NamedTuple):
@@ -721,6 +723,8 @@ def test_a_crps_or_a_measure_without_a_range_is_refused() -> None:
         uniform("crps", Uniform(2, 0, (1, 2)))
     with pytest.raises(ValueError, match="range"):
         OF_QUESTION.in_one(None)
+    with pytest.raises(ValueError, match="range"):
+        OF_SQUARES.in_one(None)
 
 
 def incomplete(rows: dict[str, Kernel], by_field: dict[str, set[str]]) -> Iterator[str]:
@@ -742,7 +746,8 @@ def _faults(name: str, row: Kernel, by_field: dict[str, set[str]]) -> dict[str, 
         "other forms than those of the fields that name it": {FIELDS[form] for form in row.takes} != fields,
         "another direction than in Gain of ledger/model/rules.py": row.lower_is_better == (name in GAINS),
         "a worst score, or none, unlike Unbounded": row.lower_is_better and (row.worst is None) != (name in UNBOUNDED),
-        "the question's unit, or another, unlike Unbounded": (row.unit is OF_QUESTION) != (name in UNBOUNDED),
+        "the question's unit, or another, unlike Unbounded": (row.unit in UNITS.values()) != (name in UNBOUNDED),
+        "the unit of another kernel": row.unit is not UNITS.get(name, row.unit),
         "a point, or none, unlike Absolute": (row.takes == ("point",)) != (name in ABSOLUTES),
         "a logarithm that does not read a chance": name in LOGARITHMS and row.of_chance is None,
         "not one function": (row.of_chance is None) == (row.of_numbers is None),
@@ -774,7 +779,8 @@ def test_every_kernel_that_a_rule_set_can_name_has_a_complete_row() -> None:
         ("spherical", {"lower_is_better": True}, "another direction"),
         ("brier", {"worst": None}, "a worst score"),
         ("pinball", {"worst": 1}, "a worst score"),
-        ("pinball", {"unit": KERNELS["brier"].unit}, "the question's unit"),
+        ("brier", {"unit": OF_QUESTION}, "the question's unit"),
+        ("squared", {"unit": OF_QUESTION}, "the unit of another"),
         ("absolute", {"takes": ("quantiles",)}, "a point"),
         ("ln", {"of_chance": None, "of_numbers": KERNELS["brier"].of_numbers}, "a logarithm"),
         ("brier", {"of_numbers": None}, "not one function"),

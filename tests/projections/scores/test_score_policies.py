@@ -26,11 +26,12 @@ from forecast_ledger.projections.scores.score_policies import (
     uniform_term,
 )
 from forecast_ledger.projections.scores.score_terms import REFERENCES
-from tests.support.given import choices, numeric, opened, quartiles
+from tests.support.given import choices, ensemble, numeric, opened, quartiles
 from tests.support.oracle import history, picos
 
 PICO = 10**12
 LOSSES = (
+    "squared",
     "brier",
     "brier_sum",
     "brier_mean",
@@ -41,8 +42,9 @@ LOSSES = (
     "absolute",
     "absolute_clipped",
 )
-FIELDS = {"crps": "cdf_kernel", "pinball": "quantile_kernel"}
-FIELDS |= dict.fromkeys(["absolute", "absolute_clipped"], "quantile_kernel")
+FIELDS = {"crps": "cdf_kernel"} | dict.fromkeys(
+    ["pinball", "squared", "absolute", "absolute_clipped"], "quantile_kernel"
+)
 
 
 def recorded(question: OpenQuestion) -> QuestionOpened:
@@ -95,10 +97,11 @@ def test_a_kernel_is_a_loss_or_a_gain() -> None:
 
 
 def test_a_question_is_scored_by_the_kernel_of_its_form() -> None:
-    """Named outcomes, bins and quantiles have a kernel each."""
+    """Named outcomes and bins have a kernel each, and quantiles and samples one together."""
     rules = RuleSet(name="own", kernel="brier", cdf_kernel="crps", quantile_kernel="pinball")
-    questions = opened(), choices(), numeric(), quartiles()
-    assert [kernel_of(rules, recorded(question)) for question in questions] == ["brier", "brier", "crps", "pinball"]
+    questions = opened(), choices(), numeric(), quartiles(), ensemble()
+    kernels = [kernel_of(rules, recorded(question)) for question in questions]
+    assert kernels == ["brier", "brier", "crps", "pinball", "pinball"]
 
 
 @pytest.mark.parametrize(("kernel", "unordered"), [("ordered_brier", "brier_sum"), ("brier", "brier"), ("ln", "ln")])

@@ -29,6 +29,7 @@ from tests.support.given import (
     choices,
     closing,
     day,
+    ensemble,
     forecast,
     numeric,
     opened,
@@ -46,7 +47,7 @@ def shown(rows: Iterator[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def test_a_forecast_has_a_row_for_each_outcome_bin_or_level() -> None:
-    """Probabilities for outcomes and bins, which are numbered from below the range on; values for levels."""
+    """Probabilities for outcomes and bins, numbered from below the range on; values for levels and samples."""
     colour = forecast("colour", probabilities={"red": "0.5", "green": "0.3", "blue": "0.2"})
     depth = forecast("depth", cdf=["0", "0.1", "0.4", "0.75", "1"])
     flow = forecast("flow", quantiles=["0.5", "1.25", "4"])
@@ -59,6 +60,8 @@ def test_a_forecast_has_a_row_for_each_outcome_bin_or_level() -> None:
         colour,
         depth,
         flow,
+        ensemble(),
+        forecast("depths", samples=(4, "0.125", 4)),
     ]
     table = oracle.projected(*story).table("forecasts")
     assert shown(table.rows()) == [
@@ -71,6 +74,9 @@ def test_a_forecast_has_a_row_for_each_outcome_bin_or_level() -> None:
         ("ada", 7, 4, "3", None, "0.35", None),
         ("ada", 7, 5, "4", None, "0.25", None),
         ("ada", 7, 6, "5", None, "0", None),
+        ("ada", 10, 1, "", None, None, "0.125"),
+        ("ada", 10, 2, "", None, None, "4"),
+        ("ada", 10, 3, "", None, None, "4"),
         ("ada", 8, 1, "", "0.25", None, "0.5"),
         ("ada", 8, 2, "", "0.5", None, "1.25"),
         ("ada", 8, 3, "", "0.75", None, "4"),

@@ -18,8 +18,8 @@ def test_counts_go_to_stdout_and_reasons_to_stderr(tmp_path: Path) -> None:
     found = run("import-from", "hubverse", log, str(HUB), "--format", "json")
     assert found.exit_code == FINE
     [counts] = json.loads(found.stdout)
-    assert (counts["accepted"], counts["refused"], counts["not_carried_over"]) == (24, 0, 2)
-    assert found.stderr.startswith("not carried over: 2 x output type mean")
+    assert (counts["accepted"], counts["refused"], counts["not_carried_over"]) == (57, 0, 1)
+    assert found.stderr.startswith("not carried over: 1 x a level that hub-config/tasks.json does not have")
     assert run("verify", log).exit_code == FINE
 
 
@@ -27,7 +27,7 @@ def test_a_dry_run_counts_the_same_and_leaves_nothing(tmp_path: Path) -> None:
     """No file is created."""
     log = tmp_path / "hub.db"
     found = run("import-from", "hubverse", str(log), str(HUB), "--dry-run", "--format", "json")
-    assert json.loads(found.stdout) == [{"accepted": 24, "duplicate": 0, "refused": 0, "not_carried_over": 2}]
+    assert json.loads(found.stdout) == [{"accepted": 57, "duplicate": 0, "refused": 0, "not_carried_over": 1}]
     assert "nothing was written" in found.stderr
     assert not log.exists()
 
@@ -39,11 +39,11 @@ def test_refusals_are_summed_up_by_code(tmp_path: Path) -> None:
     found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(hub))
     assert found.exit_code == FINDINGS
     assert found.stderr.count("bad_csv:") == 3
-    assert "model-output/team1-a/2026-03-07-team1-a.csv, line 14: bad_csv" in found.stderr
+    assert "model-output/team1-a/2026-03-07-team1-a.csv, line 19: bad_csv" in found.stderr
     assert "refused: 5 x bad_csv; the first 3 are above, and --errors json prints all" in found.stderr
     found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(hub), "--errors", "json")
     told = json.loads(found.stderr.splitlines()[0])
-    assert (told["file"], told["line"]) == ("model-output/team1-a/2026-03-07-team1-a.csv", 14)
+    assert (told["file"], told["line"]) == ("model-output/team1-a/2026-03-07-team1-a.csv", 19)
 
 
 def test_what_is_no_hub_is_wrong_usage(tmp_path: Path) -> None:

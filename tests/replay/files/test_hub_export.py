@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,11 @@ def files(folder: Path) -> dict[str, bytes]:
 def rows(folder: Path, name: str) -> list[list[str]]:
     """The rows of a table of a hub, without its header."""
     return list(csv.reader(io.StringIO((folder / name).read_text(encoding="utf-8"))))[1:]
+
+
+def said(lines: Iterable[list[str]]) -> list[list[str]]:
+    """Rows in one order, without the ids of samples; an empty id is NA."""
+    return sorted([*row[:6], "" if row[5] == "sample" else row[6] or "NA", row[7]] for row in lines)
 
 
 def rain(log: Path, *commands: Mapping[str, object]) -> Path:
@@ -92,13 +97,15 @@ def test_a_target_is_ordinal_if_its_question_or_else_its_kernel_says_so(
 
 
 def test_model_output_has_the_rows_of_the_files_that_were_read(tmp_path: Path) -> None:
-    """Without the means, in an order of its own."""
+    """In an order of its own, without the level that no task has; the ids of samples are numbers of its own."""
     with Ledger.open(tmp_path / "log.db") as ledger:
         import_into(ledger, "hubverse", HUB)
     export_hub(tmp_path / "log.db", tmp_path / "hub")
     for path in sorted(HUB.glob("model-output/*/*.csv")):
         name = path.relative_to(HUB).as_posix()
-        assert sorted(rows(tmp_path / "hub", name)) == sorted(row for row in rows(HUB, name) if row[5] != "mean")
+        assert said(rows(tmp_path / "hub", name)) == said(row for row in rows(HUB, name) if row[6] != "0.95")
+        samples = [row[6] for row in rows(tmp_path / "hub", name) if row[5] == "sample"]
+        assert len(samples) == len({*samples})
 
 
 def test_any_log_is_a_hub_that_can_be_read(tmp_path: Path) -> None:

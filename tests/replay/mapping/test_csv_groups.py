@@ -56,6 +56,22 @@ def read(*rows: bytes) -> list[tuple[InputPlace, SubmitForecast | Refused]]:
     return found
 
 
+def test_samples_of_a_group_need_no_levels() -> None:
+    """Each row has one, under an id of its own; an id that is there twice is refused with its lines."""
+    described = MAP.replace(
+        b'quantiles = { level = "{id}", value = "{value}", levels = [0.1, 0.5, 0.9] }',
+        b'samples = { level = "{id}", value = "{value}" }',
+    )
+    rows = [quantile("north", "s1", "14"), quantile("south", "s1", "9"), quantile("north", "s2", "12.5")]
+    rows.append(quantile("south", "s1", "8"))
+    commands = read_rows(parse_map(described), io.BytesIO(HEADER + b"".join(rows))).commands
+    [north, south] = [said for _, said in commands]
+    assert isinstance(north, SubmitForecast)
+    assert [str(each) for each in north.samples or ()] == ["14", "12.5"]
+    assert isinstance(south, Refused)
+    assert "lines 3 and 5 both have the level s1" in str(south)
+
+
 def test_rows_of_a_group_are_one_command_in_the_order_of_its_levels() -> None:
     """The rows may be apart and in any order; a level is the same number however it is written."""
     rows = [
