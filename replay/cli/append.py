@@ -43,8 +43,9 @@ TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 class _Source(NamedTuple):
     """The commands of a file, one by one or by blocks.
 
-    header: the bytes before the first of them. total: how many, if all have been read. size: the bytes of
-    a regular file that is read by blocks. left_out: says of which rows the map made no command, "" if of none.
+    header: the bytes before the first of them. total: how many, if all have been read. size: the bytes of a regular
+    file that is read by blocks. left_out: says of which rows the map made no command, "" if of none. form: what the
+    file is, if its refused rows are written in another form.
     """
 
     commands: "Iterable[ReadCommand] | SentBlocks[Any]"
@@ -53,6 +54,7 @@ class _Source(NamedTuple):
     total: int | None = None
     size: int | None = None
     left_out: Callable[[], str] = str
+    form: str = ""
 
 
 @click.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
@@ -261,7 +263,7 @@ def _refused_kept(
     with refused_file(path) as refused:
         yield lambda outcomes: refused.keep_refused(source.header, outcomes)
         refused.keep_rest(source.file)
-    say(f"refused and written to {path}: {refused.records:,}")
+    say(f"refused and written to {path}{', as a CSV' * bool(source.form)}: {refused.records:,}")
     if refused.too_long:
         say(f"too long to be written to {path}: line {', '.join(map(str, refused.too_long))}")
 
@@ -313,10 +315,10 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         records = read_sources(file, mapping.delimiter, mapping.encoding)
     if by_block and mapping.is_of_forecasts:
         blocks = RowBlocks(mapping, records, keep=keep, unit=unit)
-        return _Source(blocks, file, blocks.header, size=size)
+        return _Source(blocks, file, blocks.header, size=size, form=form)
     rows = map_records(mapping, records, keep=keep, recorded_at=received, strict=strict)
     placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
-    return _Source(placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit))
+    return _Source(placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit), form=form)
 
 
 def _is_part_of(path: Path, log: str) -> bool:

@@ -134,15 +134,15 @@ class CommandReader:
         if self._long is not None:
             self.columns |= {*self._long.columns}
             self.places[self._long.field] = [*dict.fromkeys(self._long.columns)]
-        self.wide = None if description.columns is None else self._wide(description, path)
+        self.wide = None if description.columns is None else self._wide(description.columns, description, path)
         self.reads_cell = self.wide is not None and CELL in self.columns
         self._skips_empty = self.reads_cell and CELL not in self._where
         self._is_of_every_row = not (self._where or self._present or self._above or self._skips_empty)
         self.columns -= self.wide.parts if self.wide is not None else set()
 
-    def _wide(self, description: CommandMap, path: str) -> WideColumns:
+    def _wide(self, columns: str | list[str] | CellCondition, description: CommandMap, path: str) -> WideColumns:
         """Return the columns that each give a command. Refuses: bad_map."""
-        wide = WideColumns(description.columns or "", f"{path}.columns", self.columns)
+        wide = WideColumns(columns, f"{path}.columns", self.columns)
         if not any(map(is_part, [*self._values["id"].columns, *description.group])):
             detail = "all columns of a row would have one id; use {#column} or, of a pattern with a group, {#1}"
             raise Refused("bad_map", f"{path}.id", description.id, detail)
@@ -281,6 +281,8 @@ class CsvMapping:
                 fault = "appears twice" if column in header else f"is missing; the columns are: {', '.join(header)}"
                 if column not in header and is_part(column):
                     fault = "is missing; only a command that has `columns` in the map can use it without such a column"
+                if not column and column in header:
+                    fault = "has no name, as others; name it, or leave such columns out by `empty = false` in `columns`"
                 raise Refused("bad_csv", "column", column, f"the column {fault}")
 
 

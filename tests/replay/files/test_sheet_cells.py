@@ -187,6 +187,16 @@ def test_the_only_sheet_that_is_shown_is_read() -> None:
     assert texts(saved(book), "Notes") == [(1, ["b"]), (2, ["2"])]
 
 
+def test_a_workbook_with_prefixes_in_its_xml_is_read() -> None:
+    """Some programs write `x:row` for `row`, with the same namespace."""
+    file = rows_xml("")
+    rows = '<x:row r="1"><x:c r="A1" t="inlineStr"><x:is><x:t>a</x:t></x:is></x:c></x:row>'
+    rows += "<x:row><x:c><x:v>7</x:v></x:c></x:row>"
+    before = f'<worksheet xmlns="{MAIN}"><sheetData></sheetData></worksheet>'
+    after = f'<x:worksheet xmlns:x="{MAIN}"><x:sheetData>{rows}</x:sheetData></x:worksheet>'
+    assert texts(changed(file, "xl/worksheets/sheet1.xml", (before, after))) == [(1, ["a"]), (2, ["7"])]
+
+
 def test_what_a_sheet_says_of_its_size_is_not_believed() -> None:
     """A wrong `dimension` hides no cell."""
     file = changed(workbook([["a", "b"], ["1", "2"]]), "xl/worksheets/sheet1.xml", ('ref="A1:B2"', 'ref="A1:A1"'))
@@ -327,6 +337,7 @@ def test_a_workbook_goes_in_by_a_map(folder: Path) -> None:
     """The good rows are recorded, the bad one is written to a CSV, mended there, and sent by the same map."""
     said = run("append", "a.db", "--map", "m.toml", "a.xlsx", "--refused", "rest.csv", "--format", "csv")
     assert (said.exit_code, said.stdout.splitlines()[1][:6]) == (FINDINGS, "2,0,1,")
+    assert "refused and written to rest.csv, as a CSV: 1\n" in said.stderr
     assert "row 3: bad_csv: C3 = '#DIV/0!': the cell has an error" in said.stderr
     rest = folder / "rest.csv"
     assert rest.read_text() == "When,Who,P\n2026-03-02 09:30:00,bo,#DIV/0!\n"

@@ -1,9 +1,11 @@
 """Wide tables: a command of each cell of the columns that a map chooses by name."""
 
 import io
+import random
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -194,6 +196,7 @@ def test_cells_of_which_no_command_is_made_are_counted_or_refused() -> None:
         ),
         (("{Email} {#1}", "{Email}"), FORM, "all columns of a row would have one id"),
         (('question = "{#1}"', 'question = "{#3}"'), FORM, "the command uses {#3}, and `matches` has 2 groups"),
+        (("{ matches = '(Q\\d\\d) - (.*)' }", "[]"), FORM, "uses {#1}, and `matches` has 0 groups"),
         (("", ""), FORM.replace("Team", "#cell"), "the header has a column '#cell'"),
         (("", ""), FORM.replace("Q02 - Snow?", "Q01 - Rain?"), "the column appears twice"),
         ((r"columns = { matches = '(Q\d\d) - (.*)' }", ""), FORM, "only a command that has `columns`"),
@@ -206,6 +209,37 @@ def test_a_choice_that_cannot_be_meant_is_refused(change: tuple[str, str], table
     with pytest.raises(Refused) as refused:
         list(mapped(MAP.replace(*change), table).commands)
     assert said in str(refused.value)
+
+
+def test_columns_without_a_name_are_told_from_others() -> None:
+    """Spreadsheets save empty columns at the end: they are left out by `empty`, and refused with this remedy."""
+    table = "Question,ada,,\nrain,0.6,,\n"
+    map_ = MAP.replace(r"{ matches = '(Q\d\d) - (.*)' }", '{ not = "Question" }').replace("{Email}", "{Question}")
+    map_ = map_.replace("{#1}", "{#column}").replace("{Timestamp}", "2026-03-01T00:00:00Z")
+    with pytest.raises(Refused, match="leave such columns out by `empty = false` in `columns`"):
+        forecasts(map_, table)
+    assert forecasts(map_.replace('{ not = "Question" }', '{ not = "Question", empty = false }'), table) == [
+        ("ada", "rain", "0.6e-2")
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_wide_table_is_a_long_one(seed: int) -> None:
+    """The forecasts of a random wide table are those of the long table that pandas makes of it."""
+    rng = random.Random(seed)
+    names = [f"Q{n} - {rng.choice(['Rain?', 'Snow, or rain?', 'a [b]'])}" for n in range(rng.randint(1, 6))]
+    wide = pandas.DataFrame(
+        [
+            {"who": f"p{n}", **{name: rng.choice(["", "10", "55%", "7"]) for name in names}, "other": "x"}
+            for n in range(rng.randint(1, 8))
+        ]
+    )
+    long = wide.melt(["who"], names, "column", "p")
+    long = long[long["p"] != ""]
+    expected = {(each.column.split(" ")[0], each.who, each.p.rstrip("%") + "e-2") for each in long.itertuples()}
+    map_ = MAP.replace(r"(Q\d\d)", r"(Q\d)").replace("{Email}", "{who}").replace("{Timestamp}", "2026-03-01T00:00:00Z")
+    found = forecasts(map_, wide[rng.sample(list(wide), len(list(wide)))].to_csv(index=False))
+    assert (len(found), {*found}) == (len(long), expected)
 
 
 def test_a_wide_sheet_goes_in_by_one_command(tmp_path: Path) -> None:
