@@ -13,7 +13,6 @@ from forecast_ledger.ledger.model import commands, events
 
 _Chance = TypeVar("_Chance")
 TOLERANCE = values.PROBABILITY // 10**6  # the largest difference between a sum of probabilities and 1
-NOT_COUNTABLE = f"it is more than {values.LARGEST_MEASURE:,} units of the question's last decimal"
 
 
 def distribution_form(question: QuestionState) -> str:
@@ -139,8 +138,19 @@ def _check_measures(field: str, given: Sequence[Any], units: list[int], span: ev
         if (value < lower and not span.open_lower) or (value > upper and not span.open_upper):
             raise Refused("open_end_needed", field, str(value))
         if not is_countable(value, span.decimals):
-            raise Refused("open_end_needed", field, str(value), NOT_COUNTABLE)
+            raise not_countable(field, value)
     return tuple(ordered)
+
+
+def not_countable(field: str, value: Decimal) -> Refused:
+    """Return the refusal of a number that is too large for the decimals of a question.
+
+    >>> not_countable("value", Decimal("1e14")).remedy
+    'give a number nearer to 0, or open the question with fewer `decimals` in its range'
+    """
+    detail = f"it is more than {values.LARGEST_MEASURE:,} units of the question's last decimal"
+    remedy = "give a number nearer to 0, or open the question with fewer `decimals` in its range"
+    return Refused("open_end_needed", field, str(value), detail, remedy=remedy)
 
 
 @lru_cache(maxsize=4_096)

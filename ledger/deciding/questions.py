@@ -211,7 +211,7 @@ def _outcome_on_range(value: Decimal, question: QuestionState, span: events.Nume
             "unknown_outcome", "value", str(value), f"the possible values are {first} to {last} in steps of {step}"
         )
     if span.measures and not is_countable(value, span.decimals):
-        raise Refused("open_end_needed", "value", str(value), distributions.NOT_COUNTABLE)
+        raise distributions.not_countable("value", value)
     return outcome
 
 
