@@ -225,14 +225,14 @@ def _changing() -> Iterator[Batch]:
 
 
 def _samples() -> Iterator[Batch]:
-    """Samples by their CRPS, against nothing, the peers and the median score, and a mean by its squared error."""
+    """Samples by their CRPS, and a mean by its squared error, against nothing, the peers and the median score."""
     own = RuleSet(name="own", quantile_kernel="pinball", period="covered", total="mean", reference_rows=("uniform",))
     said: list[AnyCommand] = [given.ensemble(), given.ensemble("mean", samples=1, open_upper=True, decimals=6)]
     for name, reference in (("cup", "none"), ("peers", "peers"), ("median", "median_score")):
         rules = msgspec.structs.replace(own, reference=reference)
         said += [given.contest(name, rules=rules), given.entry(name, question="depths")]
-    squares = RuleSet(name="squares", quantile_kernel="squared", period="covered", total="mean")
-    said += [given.contest("squares", rules=squares), given.entry("squares", question="mean")]
+        squares = msgspec.structs.replace(rules, quantile_kernel="squared")
+        said += [given.contest(f"mean {name}", rules=squares), given.entry(f"mean {name}", question="mean")]
     for who, on, samples in (("ada", 11, (1, "2.5", 4)), ("bob", 12, (0, 0, "0.125")), ("ada", 14, (2, 2, 3))):
         said.append(given.forecast("depths", participant=who, at=given.day(on), samples=samples))
         said.append(given.forecast("mean", participant=who, at=given.day(on), samples=samples[1:2]))

@@ -65,6 +65,15 @@ def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     return half_even((_ln(k) - _ln(unit)) * quantum, _LN_2_SCALED)
 
 
+def log10_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
+    """Return log10(k / unit) in 1/quantum, rounded half-even once; k and unit are positive integers.
+
+    >>> log10_fixed(1, 1000)
+    -3000000000000
+    """
+    return half_even((_ln(k) - _ln(unit)) * quantum, _ln(10))
+
+
 class Magnitude(NamedTuple):
     """A number >= 0 of any size: mantissa x 10^exponent, 1 <= mantissa < 10. Magnitudes compare as numbers do."""
 

@@ -38,7 +38,7 @@ DayEdges = Literal["both", "opening", "none"]
 CoveragePeriod = Literal["scheduled", "actual"]
 Clock = Literal["claimed", "recorded"]
 ScaleName = Literal["plain", "peer", "peer_whole", "baseline"]
-TransformName = Literal["none", "log_shifted"]
+TransformName = Literal["none", "log_shifted", "log", "log2", "log10", "sqrt"]
 KindTotal = Literal["kind_means", "kind_means_third"]  # totals of one mean for each kind of question
 TotalName = Literal["sum", "mean", "per_coverage", "per_question", KindTotal]
 ReferenceRow = Literal["consensus", "always_half", "uniform", "market"]
@@ -228,7 +228,7 @@ def _broken_kernel_rules(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
         f"payouts scored needs the kernel {', '.join(BRIERS[:-1])} or {BRIERS[-1]}": rules.payouts == "scored"
         and rules.kernel not in BRIERS,
         "consensus_of others needs kernels that are logarithms": others and kernels != logarithms,
-        "transform log_shifted needs the quantile_kernel pinball, and no cdf_kernel": rules.transform != "none"
+        "a transform needs the quantile_kernel pinball, and no cdf_kernel": rules.transform != "none"
         and (rules.quantile_kernel, rules.cdf_kernel) != ("pinball", "none"),
     }
 

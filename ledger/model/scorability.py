@@ -1,12 +1,16 @@
 """The check that the rule set of a contest can score a question."""
 
-from decimal import Decimal
+from fractions import Fraction
 
+from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import ABSOLUTES, RuleSet
 
 _SQUEEZABLE = 1_000  # outcomes of 0.001 each
 _FURTHEST = 500_000_000  # of two values whose difference is squared: 64 bits hold the square
+_FURTHEST_ROOTED = 40_000_000_000  # of two values whose roots are taken: 64 bits hold twice its root in 1e-12
+_NARROWER = "close the range, or give more decimals"
+_FROM_ZERO, _ABOVE_ZERO = frozenset({"log_shifted", "sqrt"}), frozenset({"log", "log2", "log10"})  # transforms
 _POINT = (500_000_000,)  # 1e-9: the level of a point forecast
 
 
@@ -22,18 +26,27 @@ def why_unscorable(span: NumericRange | None, rules: RuleSet, outcomes: int = 0)
         return "its rule set has no kernel for named outcomes" * (rules.kernel == "none" and rules.trading is None)
     if not span.measures:
         return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
-    return _why_unscorable_quantiles(span, rules)
+    return _why_unscorable_measures(span, rules)
 
 
-def _why_unscorable_quantiles(span: NumericRange, rules: RuleSet) -> str:
-    if rules.quantile_kernel == "squared" and span.samples != 1:
-        return "the squared error needs a range of one sample"
-    if rules.quantile_kernel == "squared" and span.furthest > _FURTHEST:
-        return f"the squared error needs values at most {_FURTHEST:,} apart: close the range, or give more decimals"
-    if rules.quantile_kernel in ABSOLUTES and span.levels != _POINT:
-        return "the absolute error needs 0.5 as the only level"
-    if rules.quantile_kernel == "absolute" and (span.open_lower or span.open_upper):
-        return "the absolute error needs a range closed at both ends; absolute_clipped does not"
-    if rules.transform == "log_shifted" and (span.open_lower or Decimal(span.lower) < 0):
-        return "ln(x + 1) needs a range that is closed below, at 0 or above"
-    return "its rule set has no quantile_kernel" * (rules.quantile_kernel == "none")
+def _why_unscorable_measures(span: NumericRange, rules: RuleSet) -> str:
+    """Return the first reason, in this order, why quantiles or samples cannot be scored; empty if there is none."""
+    kernel, transform, is_open = rules.quantile_kernel, rules.transform, span.open_lower or span.open_upper
+    lower = None if span.open_lower else Fraction(span.lower)
+    one = format_fixed(1, 10**span.decimals)  # unit
+    broken = {
+        "the squared error needs a range of one sample": kernel == "squared" and span.samples != 1,
+        f"the squared error needs values at most {_FURTHEST:,} apart: {_NARROWER}": kernel == "squared"
+        and span.furthest > _FURTHEST,
+        "the absolute error needs 0.5 as the only level": kernel in ABSOLUTES and span.levels != _POINT,
+        "the absolute error needs a range closed at both ends; absolute_clipped does not": kernel == "absolute"
+        and is_open,
+        f"the transform {transform} needs a range that is closed below, at 0 or above": transform in _FROM_ZERO
+        and (lower is None or lower < 0),
+        f"the transform {transform} needs a range that is closed below, at {one} or above": transform in _ABOVE_ZERO
+        and (lower is None or lower < Fraction(one)),
+        f"the transform sqrt needs values at most {_FURTHEST_ROOTED:,} apart: {_NARROWER}": transform == "sqrt"
+        and span.furthest > _FURTHEST_ROOTED,
+        "its rule set has no quantile_kernel": kernel == "none",
+    }
+    return next((reason for reason, is_broken in broken.items() if is_broken), "")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast_ledger.ledger.core.exact import QUANTUM, ln_fixed, log2_fixed
+from forecast_ledger.ledger.core.exact import QUANTUM, ln_fixed, log2_fixed, log10_fixed
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.estimates import round_estimates
 
@@ -26,6 +26,15 @@ def log2_many(k: Int64Array, unit: int) -> Int64Array:
     [-3000000000000, -2000000000000]
     """
     return _guarded(k, unit, np.log2, log2_fixed)
+
+
+def log10_many(k: Int64Array, unit: int) -> Int64Array:
+    """Return `log10_fixed` of every k, 0 < k < 2^62, shape (n,), 1e-12.
+
+    >>> log10_many(np.array([1, 100]), 10).tolist()
+    [-1000000000000, 1000000000000]
+    """
+    return _guarded(k, unit, np.log10, log10_fixed)
 
 
 def _guarded(

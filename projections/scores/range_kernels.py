@@ -13,12 +13,11 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed
-from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY, format_fixed
+from forecast_ledger.ledger.core.exact import QUANTUM, half_even
+from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, round_half_even
 from forecast_ledger.projections.core.estimates import Floats, divide_wrapped, floats, subtract_and_round
-from forecast_ledger.projections.core.fixed_logs import ln_many
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 
 _FINE = Decimal("1e-30")  # unit to which a place on a logarithmic scale is rounded
@@ -237,42 +236,6 @@ def value_at(place: Fraction, span: NumericRange) -> Fraction:
     whole = precise.ln(precise.divide(ratio.numerator, ratio.denominator))
     power = precise.exp(precise.divide(precise.multiply(whole, place.numerator), place.denominator))
     return zero + (lower - zero) * Fraction(power)
-
-
-def log_shifted(numbers: Numbers) -> Numbers:
-    """Return forecasts by quantiles with ln(x + 1) for every quantile and answer x >= 0, in 1e-12 nat.
-
-    Each is rounded half-even once; a difference of two is a difference of growth rates, if x is large.
-
-    Source: Bosse et al. (2023), doi:10.1371/journal.pcbi.1011393.
-
-    >>> span = NumericRange(lower="0", upper="9", levels=(500_000_000,), decimals=0)
-    >>> shifted = log_shifted(Numbers(np.array([0, 1]), *(np.array([each]) for each in (1, 1, 1, 0)), [span], ["3"]))
-    >>> shifted.flat.tolist(), shifted.start.tolist(), shifted.values
-    ([693147180560], [0], ['1.386294361120'])
-    """
-    spans, values = [*numbers.spans], [*numbers.values]
-    units = np.ones(len(spans), np.int64)
-    for question, span in numbers.numeric_questions():
-        units[question] = 10**span.decimals
-        spans[question] = _in_quanta(span)
-        values[question] = _shifted(values[question])
-    flat, begins, _ = numbers.columns()
-    unit = np.repeat(units[numbers.question], numbers.width)
-    for each in np.unique(unit).tolist():
-        rows = np.flatnonzero(unit == each)
-        flat[rows] = ln_many(flat[rows] + each, each)
-    return numbers._replace(flat=flat, start=begins, spans=spans, values=values)
-
-
-@lru_cache(maxsize=65_536)
-def _in_quanta(span: NumericRange) -> NumericRange:
-    return structs.replace(span, decimals=12)
-
-
-@lru_cache(maxsize=65_536)
-def _shifted(value: str) -> str:
-    return format_fixed(ln_fixed(*(Fraction(value) + 1).as_integer_ratio()), QUANTUM, least=12)
 
 
 def units_around(value: str, span: NumericRange) -> tuple[int, int]:

@@ -12,9 +12,7 @@ from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet, kernels_of
 from forecast_ledger.projections.facts.columns import CHANCE
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
-from forecast_ledger.projections.scores.range_kernels import log_shifted
 
 _PPM = CHANCE // 10**6
 _MILLION = 10**6
@@ -200,26 +198,6 @@ def _baseline(rules: RuleSet, question: QuestionOpened) -> Fraction:
     return Fraction(100 * QUANTUM, -_uniform(rules.kernel, Uniform(outcomes, 0, (1, outcomes))))
 
 
-class Transform(NamedTuple):
-    """What quantiles and their answer are turned into before the kernel scores them.
-
-    words: as `explain` prints them, after the kernel. of: returns the forecasts with these quantiles and answers, in
-    1e-12; None if they stay as they are.
-    """
-
-    words: str
-    of: Callable[[Numbers], Numbers] | None
-    source: str
-
-
-TRANSFORMS: dict[str, Transform] = {
-    "none": Transform("", None, "the kernel itself"),
-    "log_shifted": Transform(
-        "of ln(x + 1) for each quantile and for the answer",
-        log_shifted,
-        "Bosse et al. (2023), doi:10.1371/journal.pcbi.1011393",
-    ),
-}
 SCALES: dict[str, Scale] = {
     "plain": Scale("", _plain, "the kernel itself"),
     "peer": Scale(

@@ -16,13 +16,13 @@ from forecast_ledger.projections.references.consensus import Changes, changes
 from forecast_ledger.projections.references.kinds import Compared, Scored, Steps, steps
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.score_policies import (
-    TRANSFORMS,
     Answer,
     per_point,
     uniform_term,
     unordered_kernel,
 )
 from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, UNORDERED, Questions
+from forecast_ledger.projections.scores.transforms import transformed
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +135,8 @@ def numbers(questions: Questions, flat: Int64Array, start: Int64Array, question:
 def quantile_numbers(
     rules: RuleSet, questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array
 ) -> Numbers:
-    """Return forecasts by quantiles as kernels read them, after the transform of the rule set; see `numbers`."""
-    made, transform = numbers(questions, flat, start, question), TRANSFORMS[rules.transform].of
-    return made if transform is None else transform(made)
+    """Return forecasts by quantiles or samples as kernels read them, after the rule set's transform; see `numbers`."""
+    return transformed(rules.transform, numbers(questions, flat, start, question))
 
 
 class Layout(NamedTuple):

@@ -20,8 +20,9 @@ from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.references.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.score_policies import SCALES, TRANSFORMS, Transform, unordered_kernel
+from forecast_ledger.projections.scores.score_policies import SCALES, unordered_kernel
 from forecast_ledger.projections.scores.score_terms import REFERENCES
+from forecast_ledger.projections.scores.transforms import TRANSFORMS, Transform
 
 _EDGES = {"both": "", "opening": ", without a last one that is cut short", "none": " that is not cut short"}
 _PERIODS = {
@@ -44,7 +45,7 @@ def describe_rules(rules: RuleSet, position: int, words: str, kernel: str = "non
     elif kernel != "none":
         source += f"; its kernel: {KERNELS[kernel].source}"
         transform = _transform_of(rules, kernel)
-        source += f"; its transform: {transform.source}" * (transform.of is not None)
+        source += f"; its transform: {transform.source}" * (transform.one is not None)
     return {
         "name": rules.name,
         "words": words,
@@ -100,7 +101,7 @@ def _each(names: Sequence[str]) -> str:
 
 
 def _transform_of(rules: RuleSet, kernel: str) -> Transform:
-    """Return what a kernel's forecasts are turned into: only quantiles are."""
+    """Return what a kernel's forecasts are turned into: only quantiles and samples are."""
     return TRANSFORMS[rules.transform if kernel == rules.quantile_kernel else "none"]
 
 

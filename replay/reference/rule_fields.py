@@ -233,6 +233,14 @@ VALUES: dict[str, str] = {
         "ln(x + 1), in 1e-12 nat, rounded half-even once, as in Bosse et al. (2023); on ranges that are closed below, "
         "at 0 or above. Scores then compare ratios: small places count as much as large ones"
     ),
+    "transform.log": (
+        "ln x, rounded like `log_shifted`; on ranges that are closed below, at one unit of their last decimal or above"
+    ),
+    "transform.log2": "log2 x, as `log`",
+    "transform.log10": "log10 x, as `log`",
+    "transform.sqrt": (
+        "√x, rounded like `log_shifted`, and on the same ranges. Counts then spread alike in small and in large places"
+    ),
     "payouts.unscored": "they are not: no outcome happened",
     "payouts.scored": (
         "they are, with the payout of each outcome for o, its 1 or 0; for a binary question that is (p - payout)², as "

@@ -204,7 +204,7 @@ SOURCES = (
         'N. I. Bosse et al., "Scoring epidemiological forecasts on transformed scales", PLOS Computational Biology '
         "19(8):e1011393",
         "doi:10.1371/journal.pcbi.1011393",
-        "the transform `log_shifted`",
+        "the transforms `log_shifted`, `log`, `log2`, `log10` and `sqrt`",
     ),
     Source(
         "Dawid (1984)",

@@ -123,16 +123,18 @@ def test_every_table_has_rows_in_a_history_that_is_kept() -> None:
 def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> None:
     """The score is not 0, which many formulas give."""
     pairs = [pair for name in DRAWN for pair in scored(name)]
-    assert {kernel(rules, kind) for rules, kind in pairs} == KERNELS.keys(), ADDITION
+    kernels = {kernel(rules, kind) for rules, kind in [*pairs, *scored("samples")]}
+    assert kernels == KERNELS.keys(), ADDITION
     clipped = RuleSet(name="clipped", kernel="ln", cdf_kernel="ln", quantile_kernel="absolute_clipped")
     pinball = structs.replace(clipped, quantile_kernel="pinball")
     assert {kind for _, kind in pairs} == {*seasons.kinds(clipped), *seasons.kinds(pinball)}
 
 
 def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes_with() -> None:
-    """Quantiles are compared with nothing, with peers or with the median score."""
-    combinations = {(kernel(rules, kind), rules.reference) for name in DRAWN for rules, kind in scored(name)}
-    quantiles = {"pinball", "absolute", "absolute_clipped"}
+    """Quantiles and samples are compared with nothing, with peers or with the median score."""
+    pairs = [pair for name in (*DRAWN, "samples") for pair in scored(name)]
+    combinations = {(kernel(rules, kind), rules.reference) for rules, kind in pairs}
+    quantiles = {"pinball", "squared", "absolute", "absolute_clipped"}
     assert combinations == {
         (name, reference)
         for name in KERNELS

@@ -226,10 +226,11 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         POINTS | {"reference": "peers", "reference_rows": ("uniform", "consensus")},
         {"reference_rows": ("uniform", "market")},
     ),
-    ("transform log_shifted needs", LOSS | {"transform": "log_shifted"}, {"quantile_kernel": "pinball"}),
-    ("transform log_shifted needs", POINTS | {"transform": "log_shifted"}, {"quantile_kernel": "pinball"}),
+    ("a transform needs", LOSS | {"transform": "log_shifted"}, {"quantile_kernel": "pinball"}),
+    ("a transform needs", LOSS | {"transform": "sqrt"}, {"quantile_kernel": "pinball"}),
+    ("a transform needs", POINTS | {"transform": "log_shifted"}, {"quantile_kernel": "pinball"}),
     (
-        "transform log_shifted needs",
+        "a transform needs",
         POINTS | {"quantile_kernel": "pinball", "cdf_kernel": "crps", "transform": "log_shifted"},
         {"cdf_kernel": "none"},
     ),
@@ -505,6 +506,10 @@ QUANTILES_ONLY = RuleSet(name="x", quantile_kernel="pinball")
 SHIFTED_ONLY = RuleSet(name="x", quantile_kernel="pinball", transform="log_shifted")
 POINTS_ONLY = RuleSet(name="x", quantile_kernel="absolute")
 CLIPPED_ONLY = RuleSet(name="x", quantile_kernel="absolute_clipped")
+LOGARITHMIC = [msgspec.structs.replace(SHIFTED_ONLY, transform=name) for name in ("log", "log2", "log10")]
+ROOTS = msgspec.structs.replace(SHIFTED_ONLY, transform="sqrt")
+POSITIVE = msgspec.structs.replace(QUARTILES, lower="1", open_upper=True)
+CENTS = msgspec.structs.replace(QUARTILES, lower="0.01", decimals=2)
 SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
     (NAMED_ONLY, None, ""),
     (NAMED_ONLY, BINS, "its rule set has no cdf_kernel"),
@@ -521,8 +526,36 @@ SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
     *[(QUANTILES_ONLY, span, "") for span in (POINT, TAILED, LEFT, QUARTILES, OTHER_LEVEL)],
     *[(SHIFTED_ONLY, span, "") for span in (POINT, TAILED, QUARTILES)],
     *[
-        (SHIFTED_ONLY, span, "ln(x + 1) needs a range that is closed below, at 0 or above")
+        (
+            msgspec.structs.replace(SHIFTED_ONLY, transform=name),
+            span,
+            f"the transform {name} needs a range that is closed below, at 0 or above",
+        )
         for span in (LEFT, msgspec.structs.replace(QUARTILES, lower="-0.000000000001"))
+        for name in ("log_shifted", "sqrt")
+    ],
+    *[(transformed, span, "") for transformed in LOGARITHMIC for span in (POSITIVE, CENTS)],
+    *[
+        (rules, span, f"the transform {rules.transform} needs a range that is closed below, at {least} or above")
+        for rules in LOGARITHMIC
+        for span, least in (
+            (QUARTILES, "1"),
+            (msgspec.structs.replace(POSITIVE, open_lower=True), "1"),
+            (msgspec.structs.replace(CENTS, lower="0.0099"), "0.01"),
+        )
+    ],
+    *[(ROOTS, span, "") for span in (POINT, QUARTILES, msgspec.structs.replace(TAILED, decimals=3))],
+    (ROOTS, msgspec.structs.replace(QUARTILES, upper="40000000000"), ""),
+    *[
+        (
+            ROOTS,
+            span,
+            "the transform sqrt needs values at most 40,000,000,000 apart: close the range, or give more decimals",
+        )
+        for span in (
+            msgspec.structs.replace(TAILED, decimals=2),
+            msgspec.structs.replace(QUARTILES, upper="40000000001"),
+        )
     ],
     (SHIFTED_ONLY, BINS, "its rule set has no cdf_kernel"),
     (POINTS_ONLY, POINT, ""),

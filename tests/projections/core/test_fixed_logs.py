@@ -11,16 +11,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed
+from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed, log10_fixed
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.fixed_logs import ln_many, log2_many
+from forecast_ledger.projections.core.fixed_logs import ln_many, log2_many, log10_many
 from tests.support.oracle import EXACT
 
 PPM = 10**6
 BITS = 128  # binary places of the recurrence
 Log = Callable[[Int64Array, int], Int64Array]
 Exactly = Callable[[int, int], int]
-BOTH = pytest.mark.parametrize(("many", "one"), [(ln_many, ln_fixed), (log2_many, log2_fixed)])
+EACH = pytest.mark.parametrize(
+    ("many", "one"), [(ln_many, ln_fixed), (log2_many, log2_fixed), (log10_many, log10_fixed)]
+)
+ESTIMATES: dict[Exactly, Callable[..., NDArray[Any]]] = {ln_fixed: np.log, log2_fixed: np.log2, log10_fixed: np.log10}
+NAMES: dict[Exactly, str] = {ln_fixed: "log", log2_fixed: "log2", log10_fixed: "log10"}
+BASES: dict[Exactly, int] = {log2_fixed: 2, log10_fixed: 10}
 
 
 @cache
@@ -92,7 +97,7 @@ def test_the_table_in_billionths_is_the_published_one() -> None:
     assert [ln_fixed(k, PPM, 10**9) for k in sample] == billionths[np.array(sample) - 1].tolist()
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("unit", [10**9, 10**10, 2 * 10**10])
 def test_many_logarithms_are_those_of_one(many: Log, one: Exactly, unit: int) -> None:
     """The array function equals the scalar one on random points of every size, the smallest and the largest."""
@@ -100,18 +105,18 @@ def test_many_logarithms_are_those_of_one(many: Log, one: Exactly, unit: int) ->
     assert many(k, unit).tolist() == [one(number, unit) for number in k.tolist()]
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("unit", [10**9, 10**10])
 def test_logarithms_near_a_rounding_tie_are_rounded_the_right_way(many: Log, one: Exactly, unit: int) -> None:
     """A float cannot decide these roundings; 60 digits can."""
-    k = nearest_to_ties(unit, 300, np.log if one is ln_fixed else np.log2).tolist()
-    scale = Decimal(QUANTUM) if one is ln_fixed else EXACT.divide(QUANTUM, EXACT.ln(Decimal(2)))
+    k = nearest_to_ties(unit, 300, ESTIMATES[one]).tolist()
+    scale = EXACT.divide(QUANTUM, EXACT.ln(Decimal(BASES[one])) if one in BASES else 1)
     logarithms = [EXACT.multiply(EXACT.ln(EXACT.divide(number, unit)), scale) for number in k]
     slow = [int(EXACT.quantize(number, Decimal(1))) for number in logarithms]
     assert many(int64_array(k), unit).tolist() == slow == [one(number, unit) for number in k]
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_less_exact_float_logarithm_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, many: Log, one: Exactly, seed: int
@@ -119,7 +124,7 @@ def test_a_less_exact_float_logarithm_changes_nothing(
     """A platform's logarithm may err by four units in the last place, the most that any vendor documents."""
     k = np.append(points(10**10, 20_000, seed), nearest_to_ties(10**10, 100, np.log))
     right = many(k, 10**10)
-    name = "log" if one is ln_fixed else "log2"
+    name = NAMES[one]
     monkeypatch.setattr(np, name, noisy(getattr(np, name), seed))
     assert np.array_equal(many(k, 10**10), right)
 

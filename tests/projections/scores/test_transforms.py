@@ -1,10 +1,13 @@
-"""Scores of ln(x + 1), compared with decimals of fifty digits and with what hubEvals publishes."""
+"""Scores on other scales, compared with decimals of fifty digits and with what hubEvals publishes."""
 
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
+from typing import get_args, get_type_hints
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
@@ -13,11 +16,12 @@ from forecast_ledger.ledger.model.commands import AddQuestion, AnyCommand, OpenC
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.range_kernels import log_shifted, pinball
+from forecast_ledger.projections.scores.range_kernels import pinball
+from forecast_ledger.projections.scores.transforms import TRANSFORMS, transformed
 from forecast_ledger.replay.reading.descriptions import describe_rules, describe_score
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import contest, entry, forecast, quartiles, resolution
+from tests.support.given import contest, ensemble, entry, forecast, quartiles, resolution
 from tests.support.paths import ROOT
 
 HUB = ROOT / "data" / "hub-scores"
@@ -25,12 +29,27 @@ SHIFTED = msgspec.json.decode((HUB / "log-shifted.json").read_bytes(), type=Rule
 QUANTUM = Decimal("1e-12")
 
 
-def shifted(units: int, decimals: int) -> Decimal:
-    """Return ln(x + 1) for x = units x 10^-decimals to fifty digits, then half-even to twelve decimals."""
+SCALES: dict[str, Callable[[Decimal], Decimal]] = {
+    "log_shifted": lambda x: (x + 1).ln(),
+    "log": Decimal.ln,
+    "log2": lambda x: x.ln() / Decimal(2).ln(),
+    "log10": Decimal.log10,
+    "sqrt": Decimal.sqrt,
+}
+
+
+def scaled(name: str, units: int, decimals: int) -> Decimal:
+    """Return f(x) for x = units x 10^-decimals to fifty digits, then half-even to twelve decimals."""
     with localcontext(prec=50):
-        return (Decimal(units).scaleb(-decimals) + 1).ln().quantize(QUANTUM, ROUND_HALF_EVEN)
+        return SCALES[name](Decimal(units).scaleb(-decimals)).quantize(QUANTUM, ROUND_HALF_EVEN)
 
 
+def test_every_transform_is_tested() -> None:
+    """By name."""
+    assert {"none", *SCALES} == TRANSFORMS.keys() == {*get_args(get_type_hints(RuleSet)["transform"])}
+
+
+@pytest.mark.parametrize("name", SCALES)
 @settings(max_examples=times(100), deadline=None)
 @given(
     drawn=st.lists(
@@ -43,9 +62,13 @@ def shifted(units: int, decimals: int) -> Decimal:
         max_size=5,
     )
 )
-def test_quantiles_and_answers_become_logarithms_rounded_once(drawn: list[tuple[int, list[int], int]]) -> None:
+def test_quantiles_and_answers_are_transformed_and_rounded_once(
+    name: str, drawn: list[tuple[int, list[int], int]]
+) -> None:
     """Questions of any number of decimals together, their forecasts with gaps and from the last to the first."""
     flat, start, spans, values = [-7], [], [], []
+    if name.startswith("log") and name != "log_shifted":
+        drawn = [(decimals, [each + 1 for each in made], answer + 1) for decimals, made, answer in drawn]
     for decimals, made, answer in drawn:
         start.append(len(flat))
         flat += [*made, -7]
@@ -57,20 +80,20 @@ def test_quantiles_and_answers_become_logarithms_rounded_once(drawn: list[tuple[
         np.array(flat), np.array(start), np.full(count, 3), np.ones(count, np.int64), np.arange(count), [*spans], values
     )
     numbers = numbers.rows(np.arange(count)[::-1])
-    made_of = log_shifted(numbers)
+    made_of = transformed(name, numbers)
     for row, (decimals, made, answer) in enumerate(reversed(drawn)):
         begin = made_of.start[row]
         found = [Decimal(each).scaleb(-12) for each in made_of.flat[begin : begin + 3].tolist()]
-        assert found == [shifted(each, decimals) for each in made]
-        assert Decimal(made_of.values[count - 1 - row]) == shifted(answer, decimals)
+        assert found == [scaled(name, each, decimals) for each in made]
+        assert Decimal(made_of.values[count - 1 - row]) == scaled(name, answer, decimals)
         span = made_of.spans[count - 1 - row]
         assert span is not None
         assert span.decimals == 12
-    # twice the mean loss of these logarithms, in 1e-12
+    # twice the mean loss of these numbers, in 1e-12
     expected = []
     for decimals, made, answer in reversed(drawn):
-        y, logs = Fraction(shifted(answer, decimals)), [Fraction(shifted(each, decimals)) for each in made]
-        losses = [((y < q) - Fraction(k, 4)) * (q - y) for k, q in enumerate(logs, 1)]
+        y, scale = Fraction(scaled(name, answer, decimals)), [Fraction(scaled(name, each, decimals)) for each in made]
+        losses = [((y < q) - Fraction(k, 4)) * (q - y) for k, q in enumerate(scale, 1)]
         expected.append(round(2 * sum(losses, Fraction(0)) / 3 * 10**12))
     assert pinball(made_of).tolist() == expected
 
@@ -110,10 +133,31 @@ def test_a_forecast_ten_times_too_high_scores_the_same_in_large_places_as_in_sma
     assert [row["score"] for row in rows] == [ten] * 3
 
 
+@pytest.mark.parametrize(
+    ("name", "made", "answer", "score"),
+    [("log10", 100_000, 10, "4"), ("log2", 32, 4, "3"), ("sqrt", 1_000_000, 16, "996"), ("log", 10, 10, "0")],
+)
+def test_a_distance_on_another_scale_by_hand(name: str, made: int, answer: int, score: str) -> None:
+    """log10 10^5 - log10 10 = 4, log2 32 - log2 4 = 3, √1000000 - √16 = 996; of a median and of a single sample."""
+    rules = structs.replace(SHIFTED, transform=name)
+    samples = ensemble(samples=1, decimals=0, lower=1, upper=10**6)
+    commands: list[AnyCommand] = [
+        quartiles(levels=("0.5",), decimals=0, lower=1, upper=10**6),
+        samples,
+        contest(rules=rules),
+        *[entry(question=question) for question in ("flow", "depths")],
+        forecast("flow", quantiles=(made,)),
+        forecast("depths", samples=(made,)),
+        *[resolution(question, value=answer) for question in ("flow", "depths")],
+    ]
+    rows = oracle.projected(*commands).table("scores").rows()
+    assert [row["score"] for row in rows] == [f"{score}.000000000"] * 2
+
+
 def test_the_words_for_a_score_name_the_transform() -> None:
     """They follow the kernel; rules without a transform have none."""
     words = describe_score(SHIFTED, "pinball")
-    assert "of ln(x + 1) for each quantile and for the answer, counted at single instants" in words
+    assert "of ln(x + 1) for each value and for the answer, counted at single instants" in words
     assert "ln(x + 1)" not in describe_score(structs.replace(SHIFTED, transform="none"), "pinball")
     assert describe_rules(SHIFTED, 1, words, "pinball")["source"].endswith("doi:10.1371/journal.pcbi.1011393")
     both = structs.replace(SHIFTED, kernel="brier")
