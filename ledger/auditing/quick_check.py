@@ -76,7 +76,7 @@ class ForecastCheck:
                 break
             at, name, who = event.at, event.question, event.participant
             known = taking[name] if name in taking else taking.setdefault(name, self._taking(name))
-            if known is None or event.attestation is not None or event.until is not None:
+            if known is None or event.attestation is not None or event.until is not None or event.points is not None:
                 break
             closed_at, standing, question_id, form = known
             is_normal = recorded.normal is True

@@ -141,11 +141,20 @@ def _forecast(event: events.ForecastMade, state: State) -> commands.SubmitForeca
         participant=event.participant,
         probability=in_units(numbers[0], PROBABILITY) if binary and numbers else None,
         probabilities=None if binary else by_outcome(numbers, current_outcomes_of(event.question, state)) or None,
-        cdf=tuple(in_units(height, CUMULATIVE) for height in event.cdf) or None,
+        cdf=None if event.points else tuple(in_units(height, CUMULATIVE) for height in event.cdf) or None,
         quantiles=_measures(event.quantiles, question.range if question else None) or None,
         samples=_measures(event.samples, question.range if question else None) or None,
         attestation=event.attestation,
         until=optional_instant(event.until),
+        points=None if event.points is None else _points(event.points),
+    )
+
+
+def _points(stated: events.StatedPoints) -> commands.Points:
+    return commands.Points(
+        levels=tuple(in_units(level, PROBABILITY) for level in stated.levels),
+        quantiles=tuple(decimal_or_text(text) for text in stated.quantiles),
+        method=stated.method,
     )
 
 

@@ -31,6 +31,7 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     attestation: None = None
     until: None = None
     samples: None = None
+    points: None = None
 
 
 _decode = msgspec.json.Decoder(_Line, float_hook=Decimal).decode

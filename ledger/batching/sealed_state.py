@@ -17,8 +17,10 @@ from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, inte
 UNREAD = frozenset(
     {"form", "numbers", "attestation", "imported", "normal", "command"}
 )  # columns that a writer does not need
-# Events that read or move what stands on their question: the forecasts before them are to be there.
+# Events that read or change what stands on their question: the forecasts before them are to be there.
 _READ_STANDING = (
+    events.ForecastMade,
+    events.ForecastWithdrawn,
     events.ForecastsRetracted,
     events.OutcomesChanged,
     events.QuestionResolved,
@@ -55,6 +57,7 @@ class _Forecasts:
         self._made = np.asarray(table["made"].to_numpy(zero_copy_only=False), bool)
         self._ends = np.where(self._made, integers(table["until"], NEVER), self._at)
         self._order = np.lexsort((self._position, question))
+        self._ordered = self._position[self._order]
         ends = np.cumsum(np.bincount(question, minlength=len(labels)))
         begins = ends - np.bincount(question, minlength=len(labels))
         self.waiting = {
@@ -75,13 +78,12 @@ class _Forecasts:
         stood that could be withdrawn.
         """
         begin, end = self.waiting.pop(question, (0, 0))
-        rows = self._order[begin:end]
-        count = int(np.searchsorted(self._position[rows], until, "right"))
-        if count < len(rows):
+        count = int(np.searchsorted(self._ordered[begin:end], until, "right"))
+        if begin + count < end:
             self.waiting[question] = begin + count, end
         if not count:
             return
-        rows = rows[:count]
+        rows = self._order[begin : begin + count]
         if question not in known.state.standing:
             raise Corrupt(int(self._position[rows[0]]), f"the forecast names {question!r}, which was never opened")
         people = [self._people[code] for code in self._participant[rows].tolist()]

@@ -90,7 +90,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "wrong_distribution": (
         "the question takes another kind of forecast, or more than one was given",
-        "give probability for binary, probabilities for multiple_choice, cdf, quantiles or samples for a range",
+        "give probability for binary, probabilities for multiple_choice, cdf, points, quantiles or samples for a range",
     ),
     "wrong_resolution": (
         "the question takes another kind of answer, or more than one was given",

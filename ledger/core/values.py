@@ -37,6 +37,7 @@ LONGEST_PERIOD = 36_525 * DAY  # a question's period is a century at most
 MOST_TAGS = 100  # of a question
 MOST_BINS = 10_000
 MOST_DECIMALS = 12
+MOST_POINTS = 1_000  # of a forecast that is given as quantiles and a method
 LARGEST_MEASURE = 10**13  # the largest quantile, in the unit of its question
 LARGEST_POOL = 10**12 * MONEY
 LARGEST_WEIGHT = 10**6 * WEIGHT

@@ -9,34 +9,35 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.numeric_ranges import is_countable
 from forecast_ledger.ledger.deciding.state import QuestionState
+from forecast_ledger.ledger.deciding.stated_points import cdf_of_points, read_points
 from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.forms import StatedPoints
 
 _Chance = TypeVar("_Chance")
+_Numbers = int | dict[str, int] | list[int] | StatedPoints
 TOLERANCE = values.PROBABILITY // 10**6  # the largest difference between a sum of probabilities and 1
 
 
-def distribution_form(question: QuestionState) -> str:
-    """Return the form of distribution that a question takes: the name of the command's field."""
+def distribution_forms(question: QuestionState) -> tuple[str, ...]:
+    """Return the forms of distribution that a question takes: names of the command's fields."""
     if question.range is None:
-        return "probability" if question.kind == "binary" else "probabilities"
+        return ("probability",) if question.kind == "binary" else ("probabilities",)
     if question.range.samples:
-        return "samples"
-    return "quantiles" if question.range.levels else "cdf"
+        return ("samples",)
+    return ("quantiles",) if question.range.levels else ("cdf", "points")
 
 
-def read_distribution(
-    command: commands.SubmitForecast, question: QuestionState | None
-) -> tuple[str, int | dict[str, int] | list[int]]:
+def read_distribution(command: commands.SubmitForecast, question: QuestionState | None) -> tuple[str, _Numbers]:
     """Return the name of the field that has the distribution, and its numbers.
 
     The name is empty unless exactly one field is given. Units: 1e-9, a cdf 1e-10, quantiles and samples 10^-decimals
-    of the question, or 1 if there is no such question.
+    of the question, or 1 if there is no such question; points are as the event records them.
     """
-    probability, probabilities, cdf, quantiles, samples = (
-        command.probability, command.probabilities, command.cdf, command.quantiles, command.samples
+    probability, probabilities, cdf, quantiles, samples, points = (
+        command.probability, command.probabilities, command.cdf, command.quantiles, command.samples, command.points
     )  # fmt: skip
     given = (probability is not None) + (probabilities is not None) + (cdf is not None)
-    if given + (quantiles is not None) + (samples is not None) != 1:
+    if given + (quantiles is not None) + (samples is not None) + (points is not None) != 1:
         return "", []
     if probability is not None:
         return "probability", values.read_probability(probability, "probability")
@@ -44,10 +45,11 @@ def read_distribution(
         return "probabilities", outcome_probabilities(probabilities)
     if cdf is not None:
         return "cdf", values.read_each_fixed(cdf, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE)
+    if points is not None:
+        return "points", read_points(points, question)
     decimals = 0 if question is None or question.range is None else question.range.decimals
-    if quantiles is not None:
-        return "quantiles", values.read_measures(quantiles, 10**decimals, "quantiles")
-    return "samples", values.read_measures(samples or (), 10**decimals, "samples")
+    field, measures = ("quantiles", quantiles) if samples is None else ("samples", samples)
+    return field, values.read_measures(measures or (), 10**decimals, field)
 
 
 def outcome_probabilities(given: dict[str, Any]) -> dict[str, int]:
@@ -88,10 +90,8 @@ def normalized(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[int,
     return tuple(row)
 
 
-def check_distribution(
-    command: commands.SubmitForecast, numbers: int | dict[str, int] | list[int], question: QuestionState
-) -> dict[str, tuple[int, ...]]:
-    """Return the field of the event that records the distribution, with its numbers; samples in increasing order.
+def check_distribution(command: commands.SubmitForecast, numbers: _Numbers, question: QuestionState) -> dict[str, Any]:
+    """Return the fields of the event that record the distribution; samples in increasing order.
 
     numbers: the command's, from `read_distribution`.
 
@@ -101,6 +101,8 @@ def check_distribution(
         return {"probabilities": (numbers, values.PROBABILITY - numbers)}
     if isinstance(numbers, dict):
         return {"probabilities": normalized(numbers, question.current)}
+    if isinstance(numbers, StatedPoints):
+        return {"cdf": cdf_of_points(numbers, question), "points": numbers}
     if question.range is None or not question.range.measures:
         return {"cdf": _check_cdf(numbers, question.range)}
     if question.range.samples:

@@ -55,7 +55,7 @@ def as_recorded(command: AnyCommand, state: State) -> AnyCommand:
 def needs_question(command: AnyCommand) -> bool:
     """Return whether the normal form of a command depends on its question."""
     if type(command) is commands.SubmitForecast:
-        return (command.probabilities, command.quantiles, command.samples) != (None, None, None)
+        return (command.probabilities, command.quantiles, command.samples, command.points) != (None,) * 4
     return type(command) in {commands.ResolveQuestion, commands.RestateForecasts}
 
 
@@ -82,6 +82,9 @@ def _forecast(command: commands.SubmitForecast, question: QuestionState | None) 
             units = values.read_measures(given, 10**decimals, name)
             ordered = sorted(units) if name == "samples" else units
             return {name: tuple(Decimal(each).scaleb(-decimals, WIDE) for each in ordered)}
+    if command.points is not None and question.kind == "date":
+        dates = tuple(values.read_seconds(each, "points.quantiles") for each in command.points.quantiles)
+        return {"points": structs.replace(command.points, quantiles=dates)}
     return {}
 
 

@@ -86,7 +86,7 @@ def forecast_event(
     until = None if command.until is None else values.read_instant(command.until, "until")
     form, numbers = distributions.read_distribution(command, state.questions.get(command.question))
     question = state.question(command.question)
-    if form != distributions.distribution_form(question):
+    if form not in distributions.distribution_forms(question):
         raise Refused("wrong_distribution", "question", command.question)
     distribution = distributions.check_distribution(command, numbers, question)
     at = _open_at(command, question._replace(settled=False) if restated else question)

@@ -11,7 +11,7 @@ from msgspec import json, structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
-from forecast_ledger.ledger.core.exact import WRITTEN, half_even, shortest_text
+from forecast_ledger.ledger.core.exact import WRITTEN, shortest_text
 from forecast_ledger.ledger.model.commands import (
     DEFAULT_BINS,
     DEFAULT_DECIMALS,
@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.commands import (
     Bet,
     Command,
     ModelCall,
+    Points,
     Prices,
     QuotePrices,
     Range,
@@ -30,7 +31,8 @@ from forecast_ledger.ledger.model.commands import (
     read_rule_set,
 )
 from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind
-from forecast_ledger.ledger.model.given_prices import or_as_given
+from forecast_ledger.ledger.model.given_points import checks_of_points, normal_points, points_content
+from forecast_ledger.ledger.model.given_prices import mean_price, or_as_given
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.replies import settings_texts
 from forecast_ledger.ledger.model.rules import Level, RuleSet
@@ -120,11 +122,9 @@ def _parts(value: Any, convert: _Convert) -> list[tuple[_Convert, Any]]:
         levels: Any = value.levels if type(value.levels) in {tuple, list} else ()
         bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
         return [*((_quantity, bound) for bound in bounds), *((_number, level) for level in levels)]
-    if type(value) is Attestation:
-        return [(convert, Attestation(**{name: getattr(value, name)})) for name in value.__struct_fields__]
-    if type(value) is ModelCall:
-        return [(convert, ModelCall(**{name: getattr(value, name)})) for name in value.__struct_fields__]
-    return []
+    if type(value) in {Attestation, ModelCall}:
+        return [(convert, type(value)(**{name: getattr(value, name)})) for name in value.__struct_fields__]
+    return checks_of_points(value) if type(value) is Points else []
 
 
 def _parts_of_item(item: Any) -> list[tuple[_Convert, Any]]:
@@ -414,6 +414,7 @@ _ADDED: dict[str, _Convert] = {
     "ordered": _checked(bool),
     "skip_bad": lambda value, name: _checked(bool)(value, name) or None,
     "samples": _numbers,
+    "points": points_content,
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))
@@ -534,17 +535,13 @@ def _normal_prices(value: Any, name: str) -> list[Any]:
         if (given := getattr(value, side))
     }
     prices, bids, asks = (sides.pop(side, {}) if side == "prices" else sides.get(side, {}) for side in _MEANS_OF)
-    prices = {key: price for key, price in prices.items() if price != _mean(bids.get(key), asks.get(key))}
+    prices = {key: price for key, price in prices.items() if price != mean_price(bids.get(key), asks.get(key))}
     return [value.question, prices, sides]
 
 
 _NORMAL_QUOTES = _array(_normal_prices)
 _SKIPPING = {_QUOTES: _array(or_as_given(_prices)), _NORMAL_QUOTES: _array(or_as_given(_normal_prices))}
 _MEANS_OF = ("prices", "bids", "asks")
-
-
-def _mean(bid: Any, ask: Any) -> int | None:
-    return half_even(bid + ask, 2) if type(bid) is int and type(ask) is int else None
 
 
 def _normal_bet(value: Any, name: str) -> list[Any]:
@@ -577,6 +574,7 @@ _NORMAL_BY_NAME: dict[str, _Convert] = {
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _units(values.WEIGHT)),
     "value": _measure,
     "range": _normal_range,
+    "points": normal_points,
     "forecasts": _or_none(_array(lambda value, name: _restated(value, name, _NORMAL_FIELDS))),
     "quotes": _NORMAL_QUOTES,
     "bets": _or_none(_array(_normal_bet)),

@@ -29,6 +29,7 @@ from forecast_ledger.ledger.model.forms import (
     Instant,
     LongText,
     Measure,
+    Method,
     PayableUnit,
     Payout,
     Pool,
@@ -119,9 +120,22 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
     ordered: bool | None = None
 
 
+class Points(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Points of a distribution on bins, for whoever has a few quantiles and no cdf; the method gives the cdf.
+
+    Levels increase, and quantiles do not decrease; equal ones have the probability between them on that value. At a
+    closed end the cdf is 0 or 1. At an open end, half of the probability that is left beyond the outermost point lies
+    beyond the end, unless that point is on the end or beyond it.
+    """
+
+    levels: tuple[QuantileLevel, ...]
+    quantiles: tuple[Quantity, ...]
+    method: Method
+
+
 class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
     """Makes a participant's forecast, or replaces it. Give one of probability, probabilities, cdf, quantiles,
-    samples.
+    samples, points.
 
     The forecast stands from `at`, or from the opening if `at` is earlier, until it is replaced or withdrawn, the
     question closes, or the instant `until`, whichever is first. If the sum of the probabilities differs from 1 by at
@@ -137,6 +151,7 @@ class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
     attestation: Attestation | None = None
     until: Instant | None = None
     samples: tuple[Measure, ...] | None = None
+    points: Points | None = None
 
 
 class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecast"):
@@ -157,6 +172,7 @@ class RestatedForecast(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     attestation: Attestation | None = None
     until: Instant | None = None
     samples: tuple[Measure, ...] | None = None
+    points: Points | None = None
 
     def made(self, question: str, participant: str) -> SubmitForecast:
         """Return the command that makes this forecast."""

@@ -17,6 +17,7 @@ from forecast_ledger.ledger.model.rules import Level, RuleSet
 
 Attestation = forms.Attestation
 NumericRange = forms.NumericRange
+StatedPoints = forms.StatedPoints
 QuestionKind = Literal["binary", "multiple_choice", "numeric", "date", "discrete"]
 RANGED = frozenset({"numeric", "date", "discrete"})  # the kinds of questions with a range
 CancelPolicy = Literal["refund_cost", "void_trades"]
@@ -51,7 +52,7 @@ class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1")
 class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
     """Replaces the participant's standing forecast: one distribution, in the order of the question's outcomes.
 
-    It ends by itself at `until`, unless it was replaced or withdrawn before.
+    It ends by itself at `until`, unless it was replaced or withdrawn before. `points` are what its cdf was made from.
     """
 
     question: str
@@ -62,6 +63,7 @@ class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
     attestation: Attestation | None = None
     until: int | None = None
     samples: tuple[int, ...] = ()
+    points: StatedPoints | None = None
 
 
 class ForecastWithdrawn(Event, frozen=True, kw_only=True, tag="forecast_withdrawn.v1"):

@@ -7,7 +7,7 @@ beyond those of the description. A pattern cannot check the bounds of a number t
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -19,6 +19,8 @@ from forecast_ledger.ledger.model.trading_rules import CURRENCY
 _DECIMAL: dict[str, Any] = {"type": ["number", "string"], "pattern": f"^{values.WRITTEN_NUMBER}$"}
 _VISIBLE = r"[^\u0000-\u0020\u007f-\u00a0\u00ad]"
 _WITHIN = r"[^\u0000-\u001f\u007f-\u00a0\u00ad]"
+
+Method = Literal["linear", "monotone_cubic", "metaculus-2026-04"]  # from points to a cdf
 
 # name -> schema. `help commands` prints the description.
 FORMS: dict[str, dict[str, Any]] = {}
@@ -278,6 +280,14 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     asks: dict[Id, Probability] | None = None
     bid_sizes: dict[Id, Shares] | None = None
     ask_sizes: dict[Id, Shares] | None = None
+
+
+class StatedPoints(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The points that a cdf was made from: the quantile at each level, and the method between them."""
+
+    levels: tuple[int, ...]
+    quantiles: tuple[str, ...]
+    method: Method
 
 
 class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

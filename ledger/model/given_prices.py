@@ -7,7 +7,7 @@ from msgspec import json
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.exact import shortest_text
+from forecast_ledger.ledger.core.exact import half_even, shortest_text
 from forecast_ledger.ledger.model.forms import Prices
 
 _encode = json.Encoder(order="deterministic").encode
@@ -57,3 +57,12 @@ def or_as_given(convert: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]
             return [values.check_id(value.question, f"{name}.question"), given]
 
     return convert_row
+
+
+def mean_price(bid: Any, ask: Any) -> int | None:
+    """Return the mean of a bid and an ask in units, rounded half-even; None if one of them is none.
+
+    >>> mean_price(4, 7), mean_price(4, None)
+    (6, None)
+    """
+    return half_even(bid + ask, 2) if type(bid) is int and type(ask) is int else None

@@ -100,14 +100,14 @@ def schemas() -> tuple[Any, Any, Any]:
 def to_columns(rows: Sequence[bytes], records: Sequence[Recorded]) -> SegmentColumns:
     """Return consecutive rows of a log as columns; records: the same rows, unsealed.
 
-    A forecast or quotes whose JSON is not the canonical one are kept as JSON, as other events are. Raises Unavailable
-    (no pyarrow).
+    A forecast with points, and a forecast or quotes whose JSON is not the canonical one, are kept as JSON, as other
+    events are. Raises Unavailable (no pyarrow).
     """
     of_forecasts, of_others, of_quotes = schemas()
     made, quoted, other = [], [], []
     for row, recorded in zip(rows, records, strict=True):
         kind = type(recorded.event)
-        if kind in _FORECASTS and row.endswith(_canonical_end(recorded)):
+        if kind in _FORECASTS and _has_columns(recorded.event) and row.endswith(_canonical_end(recorded)):
             made.append(recorded)
         elif kind in _QUOTES and _within_64_bits(recorded.event) and row.endswith(_canonical_end(recorded)):
             quoted.append(recorded)
@@ -196,6 +196,11 @@ def _forecasts(records: Sequence[Recorded], schema: Any) -> Any:
         pa.array([None if each is None else _encode(each).decode() for each in attested], pa.string()),
     ]
     return _by_question(pa.Table.from_arrays(columns, schema=schema))
+
+
+def _has_columns(event: Any) -> bool:
+    """Return whether a forecast or a withdrawal has only what the columns of forecasts have."""
+    return getattr(event, "points", None) is None
 
 
 def _within_64_bits(event: Any) -> bool:

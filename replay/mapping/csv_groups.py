@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WRITTEN_NUMBER
+from forecast_ledger.ledger.model.commands import Points
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER, CellFormat, CsvRow, FieldValue, field_value
 from forecast_ledger.replay.mapping.csv_columns import ChosenColumn
 
@@ -23,11 +24,13 @@ class LongFormat(Struct, frozen=True, forbid_unknown_fields=True):
     """A field that takes one item of each row. level, value: made like fields. levels: all levels, in their order.
 
     Samples need no levels: each row has a sample of its own.
+    method: of points, which are those that the rows have, in the order of their levels.
     """
 
     level: Any
     value: Any
     levels: list[Any] | None = None
+    method: str = ""
 
 
 class LongItem(NamedTuple):
@@ -57,13 +60,15 @@ class LongField:
         except msgspec.ValidationError as error:
             raise Refused("bad_map", field, None, str(error)) from None
         origins = {get_origin(each) for each in (kind, *get_args(kind))}
-        self.field, self._is_list = field, tuple in origins
+        self.field, self._is_list, self._method = field, tuple in origins, written.method
         self._level = field_value(written.level, f"{field}.level", usual)
         self._value = field_value(written.value, f"{field}.value", usual)
         self.columns = self._level.columns + self._value.columns
         self._levels = None if written.levels is None else {_key(str(each)): str(each) for each in written.levels}
-        fault = ""
-        if not origins & {tuple, dict}:
+        fault, are_points = "", Points in get_args(kind)
+        if are_points != bool(written.method):
+            fault = "give `method`, which makes the cdf" if are_points else "only `points` have a `method`"
+        elif not are_points and not origins & {tuple, dict}:
             fault = "the field takes neither a list nor values by name; only such fields are put together from rows"
         elif self._levels is None and self._is_list and field not in _UNORDERED:
             fault = "give `levels`, the levels of the list in their order"
@@ -96,11 +101,20 @@ class LongField:
         missing = [label for key, label in (self._levels or {}).items() if key not in found]
         if missing:
             raise self._fault(f"{lines_text([item.line for item in items])}: no level {', '.join(missing)}")
+        if self._method:
+            ordered = [found[key] for key in sorted(found, key=self._number)]
+            levels, quantiles = [item.level for item in ordered], [item.value for item in ordered]
+            return {"levels": levels, "quantiles": quantiles, "method": self._method}
         if self._levels is None:
             by_level = {str(item.level): item.value for item in items}
             return [*by_level.values()] if self._is_list else by_level
         values = {label: found[key].value for key, label in self._levels.items()}
         return [*values.values()] if self._is_list else values
+
+    def _number(self, key: Any) -> Decimal:
+        if not isinstance(key, Decimal):
+            raise self._fault(f"the level {key!r} is not a number")
+        return key
 
     def _fault(self, detail: str) -> Refused:
         return Refused(

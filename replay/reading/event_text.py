@@ -134,6 +134,8 @@ def _question_opened(event: events.QuestionOpened) -> str:
 def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:
     if event.cdf:
         forecast = f"a cdf of {len(event.cdf)} values"
+        if event.points is not None:
+            forecast += f", {points_text(event.points)}"
     elif event.quantiles:
         forecast = f"{len(event.quantiles)} quantiles"
     elif event.samples:
@@ -142,6 +144,17 @@ def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:
         forecast = shorten(_chances(event.probabilities, outcomes(event.question)), _LONGEST_CHANCES)
     until = "" if event.until is None else f", until {instant_text(event.until)}"
     return f"{event.participant} on {event.question}: {forecast}{until}"
+
+
+def points_text(points: events.StatedPoints) -> str:
+    """Return the points that a cdf was made from, and the method.
+
+    >>> points_text(events.StatedPoints(levels=(10**8, 5 * 10**8), quantiles=("14", "20.5"), method="linear"))
+    'linear from 14 at 0.1, 20.5 at 0.5'
+    """
+    each = zip(points.quantiles, map(probability_text, points.levels), strict=True)
+    said = ", ".join(f"{quantile} at {level}" for quantile, level in each)
+    return f"{points.method} from {shorten(said, _LONGEST_CHANCES)}"
 
 
 def answer_text(outcome: int, value: str, payouts: Sequence[Fraction], names: Sequence[str]) -> str:

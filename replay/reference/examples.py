@@ -18,6 +18,8 @@ _TEXT = f"""
 "probabilities": {{"blue": 0.3, "grey": 0.7}}}}
 {{"type": "submit_forecast", {_NINE}, "question": "heat", "participant": "ada", \
 "cdf": [0, 0.2, 0.5, 0.8, 0.95, 0.99]}}
+{{"type": "submit_forecast", {_NINE}, "question": "heat", "participant": "bo", \
+"points": {{"levels": [0.1, 0.5, 0.9], "quantiles": [8, 14.5, 22], "method": "linear"}}}}
 {{"type": "submit_forecast", {_NINE}, "question": "rainfall", "participant": "ada", "quantiles": [1, 4, 11.5], \
 "attestation": {{"training_cutoff": "2025-06", "restricted_sources": false}}}}
 {{"type": "open_question", {_AT}, "question": "snowfall", "kind": "numeric", "range": {{"lower": 0, "upper": 50, \

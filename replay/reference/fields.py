@@ -83,6 +83,10 @@ FIELDS: dict[str, str] = {
     "submit_forecast.samples": (
         "equally likely values, in any order, for a numeric question with samples; recorded in increasing order"
     ),
+    "submit_forecast.points": "for a question with bins, a few quantiles and the method that makes the cdf of them",
+    "Points.levels": "the levels of the quantiles, increasing, at most 1,000",
+    "Points.quantiles": "the value at each level; the answer is at most the quantile of level 0.1 with probability 0.1",
+    "Points.method": "how the cdf goes between the points",
     "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
     "amend_question.title": "the new title; left out if it stays",
     "amend_question.tags": "the new tags, in place of all; left out if they stay",
@@ -102,7 +106,7 @@ FIELDS: dict[str, str] = {
     "RestatedForecast.at": "the instant from which the forecast counts, after that of the one before it",
     **{
         f"RestatedForecast.{name}": "as in `submit_forecast`"
-        for name in ("probability", "probabilities", "cdf", "quantiles", "samples", "until")
+        for name in ("probability", "probabilities", "cdf", "quantiles", "samples", "points", "until")
     },
     "change_outcomes.add": "names of new outcomes, none of which the question has or had",
     "change_outcomes.remove": "names of outcomes to remove; not the last one that the question was opened with",
@@ -247,6 +251,10 @@ FIELDS: dict[str, str] = {
     "forecast_made.cdf": "1e-10 each, at the bins + 1 edges",
     "forecast_made.quantiles": "one for each level, in the question's unit 10^-decimals",
     "forecast_made.samples": "the samples, in increasing order, in the question's unit 10^-decimals",
+    "forecast_made.points": "the points that the cdf was made from; null if the cdf was given",
+    "StatedPoints.levels": "1e-9 each",
+    "StatedPoints.quantiles": "decimal text, of a date question an instant, one for each level",
+    "StatedPoints.method": "how the cdf goes between the points",
     "forecasts_retracted.restated": "how many forecasts count instead; their events follow",
     "forecast_made.until": "when the forecast ends by itself; null if it stands until it is replaced or withdrawn",
     "question_resolved.outcome": "the index of the outcome that came true; -1 if there are payouts",

@@ -281,21 +281,21 @@ QUESTION_KINDS: tuple[tuple[str, str, str, str, str], ...] = (
     (
         "`numeric` with bins",
         "the bins and the open ends",
-        "`cdf`, at the bins + 1 edges",
+        "`cdf`, at the bins + 1 edges, or `points`",
         "`value`",
         "`cdf_kernel`",
     ),
     (
         "`date`",
         "the bins and the open ends",
-        "`cdf`, at the bins + 1 edges",
+        "`cdf`, at the bins + 1 edges, or `points`",
         "`value`, a date or an instant",
         "`cdf_kernel`",
     ),
     (
         "`discrete`",
         "the values and the open ends",
-        "`cdf`, at the values + 1 edges",
+        "`cdf`, at the values + 1 edges, or `points`",
         "`value`, one of the values",
         "`cdf_kernel`",
     ),
@@ -315,6 +315,21 @@ QUESTION_KINDS: tuple[tuple[str, str, str, str, str], ...] = (
     ),
 )
 KERNELS = "A kernel is the formula that scores one forecast once the outcome is known:"
+POINTS = _paragraphs("""
+A forecaster who has a few quantiles and no cdf gives `points`: `levels`, `quantiles` and a `method`. The ledger
+computes the cdf in exact fractions, rounded half-even once to 1e-10, and records the points beside it, so that `log`,
+`show` and `explain` show what it was made from and `verify` computes it again. Levels increase, and quantiles do not
+decrease; anything else is refused. A question with levels takes `quantiles` at these levels, and no points.
+
+At a closed end, the cdf is 0 or 1, and a quantile beyond it is refused. At an open end, half of the probability below
+the first point, or above the last, lies beyond the end: with 0.1 at 14 and a lower bound of 0, the cdf begins at 0.05.
+To say how much lies beyond it, give a point on the end. A point beyond the end is joined to the next one across it.
+
+Equal quantiles have all the probability between their levels at that value; on an edge of bins, it belongs to the bin
+below, as an answer there does. On a log scale, methods work in the logarithm, in which bins are equal; a quantile at or
+beyond the zero point is refused. Each value of a discrete question has the stretch of its bin, so that a point on a
+value divides the probability of that value; two equal quantiles put the probability between them on the value alone.
+""")
 NUMBERS = _paragraphs("""
 Floats change their last bits with the processor, the library and the order of summation, and last bits decide ties
 and prizes. So nothing that is stored, summed, compared or paid is a float.

@@ -32,6 +32,7 @@ Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _EVENT_PARTS = (
     events.NumericRange,
+    events.StatedPoints,
     events.Attestation,
     events.Spot,
     events.Quote,

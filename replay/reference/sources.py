@@ -34,6 +34,13 @@ SOURCES = (
         "`import-from metaculus`; `calibration_time_weighted`: bins, weights and band",
     ),
     Source(
+        "Metaculus, forecasting-tools",
+        "Metaculus, forecasting-tools, source code, `forecasting_tools/data_models/numeric_report.py`, commit "
+        "f262cffc of 2 April 2026",
+        "https://github.com/Metaculus/forecasting-tools",
+        "the cdf of a few points: the method `metaculus-2026-04`",
+    ),
+    Source(
         "Good Judgment Open, FAQ",
         'Good Judgment Open, "Frequently Asked Questions (FAQ)", last updated on 3 June 2024, "How are my forecasts '
         'scored for accuracy?"',
@@ -132,6 +139,26 @@ SOURCES = (
         "15(1):72-101",
         "doi:10.2307/1412159",
         "the correlation of ranks in `what-if`",
+    ),
+    Source(
+        "Hyndman and Fan (1996)",
+        'R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50(4):361-365',
+        "doi:10.1080/00031305.1996.10473566",
+        "linear interpolation of a cdf: the method `linear`",
+    ),
+    Source(
+        "Fritsch and Carlson (1980)",
+        'F. N. Fritsch and R. E. Carlson, "Monotone piecewise cubic interpolation", SIAM Journal on Numerical Analysis '
+        "17(2):238-246",
+        "doi:10.1137/0717021",
+        "when a cubic polynomial does not fall: the method `monotone_cubic`",
+    ),
+    Source(
+        "Fritsch and Butland (1984)",
+        'F. N. Fritsch and J. Butland, "A method for constructing local monotone piecewise cubic interpolants", SIAM '
+        "Journal on Scientific and Statistical Computing 5(2):300-304",
+        "doi:10.1137/0905021",
+        "the slopes of the method `monotone_cubic`",
     ),
     Source(
         "Kendall (1945)",

@@ -11,6 +11,7 @@ from msgspec import Struct
 from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS
 from forecast_ledger.ledger.core.errors import KEYS, REFUSALS
 from forecast_ledger.ledger.core.hints import nearest
+from forecast_ledger.ledger.deciding.interpolation import METHODS
 from forecast_ledger.ledger.model import commands as command_types
 from forecast_ledger.ledger.model import events as event_types
 from forecast_ledger.ledger.model.forms import FORMS
@@ -36,6 +37,7 @@ def commands() -> tuple[Block, ...]:
     """The commands and their parts."""
     parts = (
         command_types.Range,
+        command_types.Points,
         event_types.Attestation,
         command_types.Spot,
         command_types.RestatedForecast,
@@ -62,6 +64,7 @@ def events() -> tuple[Block, ...]:
     """The row of the log, the events and their parts."""
     parts = (
         event_types.NumericRange,
+        event_types.StatedPoints,
         event_types.Attestation,
         event_types.Quote,
         event_types.RefusedQuote,
@@ -146,13 +149,22 @@ _KERNEL = ("kernel", "scores", "better", "worst", "unit", "meaning", "source")
 
 
 def kinds() -> tuple[Block, ...]:
-    """The kinds of questions, and the kernels."""
+    """The kinds of questions, the kernels, and the methods from points to a cdf."""
     kernels = tuple(
         (f"`{name}`", ", ".join(kernel.takes), *_ends(kernel), kernel.unit.words, kernel.words, kernel.source)
         for name, kernel in KERNELS.items()
     )
     header = ("kind", "outcomes", "field of a forecast", "field of the answer", "kernel")
-    return *notes.KINDS, Table(header, notes.QUESTION_KINDS), notes.KERNELS, Table(_KERNEL, kernels)
+    methods = tuple((f"`{name}`", row.words, row.source) for name, row in METHODS.items())
+    return (
+        *notes.KINDS,
+        Table(header, notes.QUESTION_KINDS),
+        notes.KERNELS,
+        Table(_KERNEL, kernels),
+        Heading("Points to a cdf"),
+        *notes.POINTS,
+        Table(("method", "meaning", "source"), methods),
+    )
 
 
 def numbers() -> tuple[Block, ...]:

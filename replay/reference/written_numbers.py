@@ -12,6 +12,7 @@ from forecast_ledger.replay.reference.fields import name
 # What commands have within them, apart from attestations.
 PARTS = (
     commands.Range,
+    commands.Points,
     commands.Spot,
     commands.RestatedForecast,
     commands.Prices,

@@ -26,6 +26,7 @@ from forecast_ledger.ledger.model.commands import (
     OpenContest,
     OpenQuestion,
     PayPrizes,
+    Points,
     QuotePrices,
     Range,
     RecordDecision,
@@ -100,9 +101,14 @@ def ensemble(question: str = "depths", **span: Any) -> OpenQuestion:
 def forecast(question: str = "rain", participant: str = "ada", **fields: Any) -> SubmitForecast:
     """Seven in ten for yes on a binary question, unless another distribution is given."""
     given: dict[str, Any] = {"at": day(11)}
-    if not {"probability", "probabilities", "cdf", "quantiles", "samples"} & fields.keys():
+    if not {"probability", "probabilities", "cdf", "quantiles", "samples", "points"} & fields.keys():
         given["probability"] = "0.7"
     return SubmitForecast(question=question, participant=participant, **(given | fields))
+
+
+def points(*quantiles: Any, levels: tuple[Any, ...] = ("0.25", "0.5", "0.75"), method: Any = "linear") -> Points:
+    """Quantiles at three levels, from which a cdf is made."""
+    return Points(levels=levels, quantiles=quantiles, method=method)
 
 
 def withdrawal(question: str = "rain", participant: str = "ada", at: str | None = day(13)) -> WithdrawForecast:

@@ -78,6 +78,7 @@ PARTS_OF_COMMANDS = [
     command_types.Range,
     Attestation,
     command_types.Spot,
+    command_types.Points,
     command_types.Prices,
     command_types.Bet,
     command_types.Sale,
@@ -106,6 +107,7 @@ def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -
         ("enrol_participant", "bot", False),
         ("submit_forecast", "quantiles", None),
         ("submit_forecast", "attestation", None),
+        ("submit_forecast", "points", None),
         ("resolve_question", "known_at", None),
         ("resolve_question", "payouts", None),
         ("cancel_market", "policy", "refund_cost"),
@@ -436,6 +438,9 @@ def test_a_text_that_is_not_a_plain_decimal_is_refused(number: str) -> None:
 OPEN_FLOW = line("open_question", id="q", question="flow", kind="numeric", range="@").replace(
     b'"@"', b'{"lower": 0, "upper": 4, "levels": [0.25, 0.5, 0.75], "open_upper": true}'
 )
+OPEN_DEPTH = line("open_question", id="q", question="depth", kind="numeric", range="@").replace(
+    b'"@"', b'{"lower": 0, "upper": 4, "bins": 4, "open_upper": true}'
+)
 OPEN_CUP = line("open_contest", id="k", pool=10)
 WON_CUP = [line("open_question", id="q"), OPEN_CUP, line("add_question", id="e"), line("submit_forecast", id="s")]
 WON_CUP += [line("resolve_question", id="r", at=day(25)), line("finalize_contest", id="f")]
@@ -467,6 +472,22 @@ PLACES: dict[str, tuple[bytes, list[bytes]]] = {
     "quantile": (
         line("submit_forecast", question="flow", probability=None, quantiles="@").replace(b'"@"', b"[1, 2, @]"),
         [OPEN_FLOW],
+    ),
+    "points": (
+        line("submit_forecast", question="depth", probability=None, points="@").replace(b'"@"', b"@"),
+        [OPEN_DEPTH],
+    ),
+    "point": (
+        line("submit_forecast", question="depth", probability=None, points="@").replace(
+            b'"@"', b'{"levels": [0.1, 0.5], "quantiles": [1, @], "method": "linear"}'
+        ),
+        [OPEN_DEPTH],
+    ),
+    "level of a point": (
+        line("submit_forecast", question="depth", probability=None, points="@").replace(
+            b'"@"', b'{"levels": [0.1, @], "quantiles": [1, 2], "method": "linear"}'
+        ),
+        [OPEN_DEPTH],
     ),
     "answer": (
         line("resolve_question", question="flow", outcome=None, value="@", known_at=day(12)).replace(b'"@"', b"@"),
@@ -516,6 +537,9 @@ GOOD: dict[str, bytes] = {
     "decimals": b"12",
     "quantiles": b"[1, 2, 3]",
     "quantile": b"10000000",
+    "points": b'{"levels": [0.1, 0.9], "quantiles": [1, 2], "method": "linear"}',
+    "point": b"10000000",
+    "level of a point": b"0.75",
     "answer": b"10000000",
     "attestation": b"{}",
     **dict.fromkeys(["newest_source", "model_released", "training_cutoff"], b'"2022-03-22 12:00:00"'),
@@ -592,6 +616,11 @@ LONG_ROWS: list[tuple[str, bytes, set[str]]] = [
     ("levels", b"[" + b"0.5," * MANY + b"null]", {"bad_number"}),
     ("quantiles", b"[" + b"1," * MANY + b"1]", {"wrong_length"}),
     ("quantiles", b"[" + b"1," * MANY + b'"x"]', {"bad_number"}),
+    (
+        "points",
+        b'{"levels": [' + b"0.5," * MANY + b'0.5], "quantiles": [' + b"1," * MANY + b'1], "method": "linear"}',
+        {"out_of_range"},
+    ),
     ("rules.scored_only_levels", b"[" + b'"hidden",' * MANY + b'"x"]', {"malformed"}),
     ("note", b'"' + b"x" * MANY + b'"', {"text_too_long"}),
     ("newest_source", b'"2022-03-22T' + b"1" * MANY + b'"', {"bad_instant"}),
@@ -828,6 +857,7 @@ WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
     (paying, "contest", [None, 7, b"done", ["done"], {"done": 10}, ("done",), Odd(), LOOP, "", "d\n", "\ud800"]),
     (paying, "at", [7, 1.5, b"2026", ["2026"], Odd(), True, datetime(2026, 3, 1).date()]),
 ]
+POINTS: Callable[..., Any] = command_types.Points
 WRONG_FORECASTS = [
     ("colour", {"probabilities": value})
     for value in [
@@ -849,6 +879,16 @@ WRONG_FORECASTS = [
 WRONG_FORECASTS += [
     ("flow", {"quantiles": value})
     for value in ["123", b"123", 1, 0.5, {"0.5": 1}, {1, 2, 3}, Odd(), LOOP, iter([1, 2, 3]), (1, 2, None), (1, 2, [3])]
+]
+WRONG_FORECASTS += [
+    ("depth", {"points": value})
+    for value in [(1, 2), {"levels": ("0.5",), "quantiles": (1,), "method": "linear"}, Odd(), 1, "linear"]
+    + [given.points(value) for value in (None, True, "x", "nan", Decimal("sNaN"), "1e31", (1,), Odd())]
+    + [
+        POINTS(levels=levels, quantiles=(1,), method="linear")
+        for levels in ("0.5", 0.5, ((0.5,),), (None,), ("1.5",), ("nan",), (), Odd())
+    ]
+    + [given.points(1, levels=("0.5",), method=method) for method in (None, "spline", 1, ["linear"], Odd())]
 ]
 WRONG_FORECASTS += [
     ("flow", {"quantiles": (1, 2, value)})
@@ -913,6 +953,9 @@ def test_a_field_of_the_wrong_python_type_is_refused(make: Callable[..., AnyComm
         (given.enrolment(entrant="a\n"), "entrant"),
         (given.entry(spot_at="noon"), "spot_at"),
         (given.forecast(quantiles=(1, "x")), "quantiles"),
+        (given.forecast("depth", points=given.points(1, "x", 3)), "points"),
+        (given.forecast("depth", points=given.points(1, 2, 3, levels=("0.1", "half", "0.9"))), "points"),
+        (given.forecast("depth", points=given.points(1, 2, 3, method="spline")), "points"),
         (given.contest("new", rules=ruled(name="x", kernel="lg")), "rules"),
         (given.choices("new", outcomes=("a", "b\n")), "outcomes"),
         (given.quote(prices={"yes": "half"}), "prices"),

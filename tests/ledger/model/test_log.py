@@ -49,6 +49,12 @@ ATTESTATIONS = st.builds(
     restricted_list=IDS,
     note=IDS,
 )
+POINTS = st.builds(
+    events.StatedPoints,
+    levels=ROWS,
+    quantiles=st.lists(IDS, max_size=4).map(tuple),
+    method=st.sampled_from(["linear", "monotone_cubic", "metaculus-2026-04"]),
+)
 _SIDES = st.lists(st.none() | st.integers(0, 10**9), max_size=4).map(tuple)
 QUOTES = st.builds(events.Quote, question=IDS, prices=_SIDES, bids=_SIDES, asks=_SIDES)
 REFUSED_QUOTES = st.builds(events.RefusedQuote, place=UNITS, question=IDS, code=IDS, field=IDS, given=IDS)
@@ -86,6 +92,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "policy": st.sampled_from(["refund_cost", "void_trades"]),
     **dict.fromkeys(["quantiles", "samples"], st.lists(st.integers(-(10**13), 10**13), max_size=5).map(tuple)),
     "attestation": st.none() | ATTESTATIONS,
+    "points": st.none() | POINTS,
     "call": st.none() | CALLS,
     "error": IDS,
     "bot": st.booleans(),
@@ -371,7 +378,16 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
 
 def test_an_event_does_not_change_once_it_has_happened() -> None:
     """The row and the event in it are frozen."""
-    held = [events.NumericRange, events.Attestation, events.Quote, events.Bet, events.Sale, RuleSet, Trading]
+    held = [
+        events.NumericRange,
+        events.Attestation,
+        events.StatedPoints,
+        events.Quote,
+        events.Bet,
+        events.Sale,
+        RuleSet,
+        Trading,
+    ]
     for kind in [*TYPES, *held, Recorded]:
         assert kind.__struct_config__.frozen
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.commands import SubmitForecast
+from forecast_ledger.ledger.model.commands import Points, SubmitForecast
 from forecast_ledger.replay.cli.main import FINDINGS, FINE
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.command_lines import InputPlace
@@ -70,6 +70,41 @@ def test_samples_of_a_group_need_no_levels() -> None:
     assert [str(each) for each in north.samples or ()] == ["14", "12.5"]
     assert isinstance(south, Refused)
     assert "lines 3 and 5 both have the level s1" in str(south)
+
+
+def test_rows_of_a_group_are_points_in_the_order_of_their_levels() -> None:
+    """Each forecast has the levels that its rows have; the map names the method."""
+    fields = b'points = { level = "{id}", value = "{value}", method = "linear" }'
+    by_points = MAP.replace(b'quantiles = { level = "{id}", value = "{value}", levels = [0.1, 0.5, 0.9] }', fields)
+    rows = [quantile("north", "0.9", "31"), quantile("south", "0.50", "20"), quantile("north", "1e-1", "14")]
+    found = [said for _, said in read_rows(parse_map(by_points), io.BytesIO(HEADER + b"".join(rows))).commands]
+    assert all(isinstance(said, SubmitForecast) for said in found)
+    assert [said.points for said in found if isinstance(said, SubmitForecast)] == [
+        Points(levels=("1e-1", "0.9"), quantiles=("14", "31"), method="linear"),
+        Points(levels=("0.50",), quantiles=("20",), method="linear"),
+    ]
+    [(place, refused)] = read_rows(
+        parse_map(by_points), io.BytesIO(HEADER + quantile("north", "0.1", "14") + quantile("north", "mean", "20"))
+    ).commands
+    assert isinstance(refused, Refused)
+    assert (refused.code, refused.field) == ("bad_csv", "points")
+    assert "the level 'mean' is not a number" in place.describe(refused)
+
+
+@pytest.mark.parametrize(
+    ("long", "says"),
+    [
+        (b'points = { level = "{id}", value = "{value}" }', "give `method`"),
+        (b'quantiles = { level = "{id}", value = "{value}", levels = [0.5], method = "linear" }', "only `points` have"),
+        (b'points = { level = "{id}", value = "{value}", levels = [0.5, 0.50], method = "linear" }', "there twice"),
+    ],
+)
+def test_only_points_have_a_method_in_a_map(long: bytes, says: str) -> None:
+    """The map is refused before a row is read."""
+    fields = b'quantiles = { level = "{id}", value = "{value}", levels = [0.1, 0.5, 0.9] }'
+    with pytest.raises(Refused, match=says) as refused:
+        parse_map(MAP.replace(fields, long))
+    assert refused.value.code == "bad_map"
 
 
 def test_rows_of_a_group_are_one_command_in_the_order_of_its_levels() -> None:

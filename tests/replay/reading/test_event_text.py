@@ -25,6 +25,16 @@ WORDS: dict[str, tuple[events.AnyEvent, str]] = {
         events.ForecastMade(at=0, question="mm", participant="ada", cdf=(0, 10**10)),
         "ada on mm: a cdf of 2 values",
     ),
+    "a cdf that was made from points": (
+        events.ForecastMade(
+            at=0,
+            question="mm",
+            participant="ada",
+            cdf=(0, 10**10),
+            points=events.StatedPoints(levels=(10**8, 9 * 10**8), quantiles=("4", "12.5"), method="linear"),
+        ),
+        "ada on mm: a cdf of 2 values, linear from 4 at 0.1, 12.5 at 0.9",
+    ),
     "a question without an order": (
         events.QuestionOpened(
             at=0, question="q", kind="multiple_choice", outcomes=("a", "b"), opens_at=0, closes_at=10**6, ordered=False

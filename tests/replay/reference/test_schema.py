@@ -49,12 +49,14 @@ LINES = [line for path in sorted(DATA.glob("*/*.jsonl")) for line in path.read_t
 STORIES = sorted(path.parent.name for path in DATA.glob("*/commands.jsonl"))
 PARTS = (
     commands.Range,
+    commands.Points,
     commands.Spot,
     commands.RestatedForecast,
     commands.Prices,
     commands.Bet,
     commands.Sale,
     events.NumericRange,
+    events.StatedPoints,
     events.Attestation,
 )
 KINDS = (
