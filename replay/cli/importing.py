@@ -23,7 +23,7 @@ from forecast_ledger.replay.console.shell import (
 from forecast_ledger.replay.console.view import View, table_options
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
-_KINDS = ["forecastbench", "hubverse", "metaculus", "polymarket"]
+_KINDS = ["forecastbench", "hubverse", "manifold", "metaculus", "polymarket"]
 
 
 @click.command("import-from", epilog="Example: forecast-ledger import-from hubverse season.db FluSight-forecast-hub")
@@ -32,6 +32,7 @@ _KINDS = ["forecastbench", "hubverse", "metaculus", "polymarket"]
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--rules", metavar="PRESET", help="Open contests under this preset instead of the usual rules.")
 @click.option("--keep-missing", is_flag=True, help="Keep what PATH does not have any more, and only count it.")
+@click.option("--prices-only", is_flag=True, help="manifold: record the prices, and no forecasts of those who bet.")
 @click.option("--dry-run", is_flag=True, help="Print the counts only, and record nothing.")
 @name_option
 @table_options
@@ -43,6 +44,7 @@ def import_from(
     path: Path,
     rules: str | None,
     keep_missing: bool,
+    prices_only: bool,
     dry_run: bool,
     name: str,
     view: View,
@@ -51,15 +53,16 @@ def import_from(
     """Append the contents of PATH, in a published format.
 
     metaculus: the folder of a data download. hubverse: the folder of a hub, with hub-config and model-output.
-    forecastbench: a folder of question, forecast and resolution sets. polymarket: a folder, or one file, of saved
-    answers of the platform's API, as JSON or JSON lines. PATH may also be a zip of it. Nothing is downloaded, and the
-    files are only read. A newer copy brings the ledger to what it says: what is the same counts as a duplicate, what is
-    new or corrected is recorded, and what is gone is taken back, unless --keep-missing. Refusals and items that are not
-    carried over are counted by reason on stderr; if a command is refused, the exit code is 1.
+    forecastbench: a folder of question, forecast and resolution sets. polymarket, manifold: a folder, or one file, of
+    saved answers of the platform's API, as JSON or JSON lines. PATH may also be a zip of it. Nothing is downloaded, and
+    the files are only read. A newer copy brings the ledger to what it says: what is the same counts as a duplicate,
+    what is new or corrected is recorded, and what is gone is taken back, unless --keep-missing. Refusals and items that
+    are not carried over are counted by reason on stderr; if a command is refused, the exit code is 1.
     """
     from forecast_ledger.ledger.model.rules import PRESETS
     from forecast_ledger.replay.importing.follow_copy import Following
     from forecast_ledger.replay.importing.kinds import KINDS
+    from forecast_ledger.replay.importing.market_items import prices_alone
     from forecast_ledger.replay.importing.record_copy import record_copy
     from forecast_ledger.replay.importing.source_files import SourceFiles
     from forecast_ledger.replay.importing.source_items import LeftOut
@@ -67,9 +70,13 @@ def import_from(
     require_columns(view, COUNT_COLUMNS)
     if rules is not None:
         require_name("preset", rules, list(PRESETS))
+    if prices_only and not KINDS[kind].bettors_of:
+        raise click.UsageError(f"--prices-only is for manifold; {kind} has no bets of people")
     files, left_out = SourceFiles(path), LeftOut()
     try:
         source = KINDS[kind].read(files, rules)
+        if prices_only:
+            source = source._replace(items=prices_alone(source.items, KINDS[kind].bettors_of))
         following = Following(time.time_ns() // 1_000, keep_missing=keep_missing)
         with (
             summed_refusals(errors) as tell,

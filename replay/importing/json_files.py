@@ -4,7 +4,7 @@ A list is read item by item, and a file of lines line by line, so that memory is
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -42,6 +42,29 @@ def json_values(files: SourceFiles, name: str) -> Iterator[tuple[InputPlace, Any
     else:
         for number, item in enumerate(items, 1):
             yield InputPlace(number, file=name, unit="item") if is_list else whole, _value(bytes(item), name)
+
+
+def records(files: SourceFiles, name: str, pages: Sequence[str]) -> Iterator[tuple[InputPlace, Any]]:
+    """Return each value of a file that is no list; an object that has a list under one of `pages` is that list."""
+    for place, value in json_values(files, name):
+        yield from _unwrapped(place, value, pages)
+
+
+def _unwrapped(place: InputPlace, value: Any, pages: Sequence[str]) -> Iterator[tuple[InputPlace, Any]]:
+    noun, values = "item", value
+    if isinstance(value, dict):
+        noun = next((page for page in pages if isinstance(value.get(page), list)), "")
+        values = value[noun] if noun else None
+    if not isinstance(values, list):
+        yield place, value
+        return
+    for number, each in enumerate(values, 1):
+        yield from _unwrapped(inside(place, noun)._replace(line=number), each, pages)
+
+
+def inside(place: InputPlace, noun: str) -> InputPlace:
+    """Return the place of what is inside a value: `item 2, market`, and then its number."""
+    return place._replace(unit=f"{place.unit} {place.line}, {noun}" if place.line else noun)
 
 
 def _line_values(files: SourceFiles, name: str) -> Iterator[tuple[InputPlace, Any]]:

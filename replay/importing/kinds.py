@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from forecast_ledger.replay.importing.forecastbench import read_forecastbench
 from forecast_ledger.replay.importing.hubverse import read_hub
+from forecast_ledger.replay.importing.manifold import read_manifold
 from forecast_ledger.replay.importing.metaculus import read_download
 from forecast_ledger.replay.importing.polymarket import read_polymarket
 from forecast_ledger.replay.importing.source_files import SourceFiles
@@ -12,10 +13,14 @@ from forecast_ledger.replay.importing.source_items import Source
 
 
 class SourceKind(NamedTuple):
-    """A format. read: returns what a source has, given the preset of its contests or None. path: what PATH is."""
+    """A format. read: returns what a source has, given the preset of its contests or None. path: what PATH is.
+
+    bettors_of: the platform whose own forecasts are its prices, if the format has those of people, too.
+    """
 
     read: Callable[[SourceFiles, str | None], Source]
     path: str
+    bettors_of: str = ""
 
 
 KINDS: dict[str, SourceKind] = {
@@ -23,6 +28,11 @@ KINDS: dict[str, SourceKind] = {
         read_forecastbench, "a folder of question, forecast and resolution sets, a zip of it, or one set"
     ),
     "hubverse": SourceKind(read_hub, "a hub: the folder that has hub-config and model-output, or a zip of it"),
+    "manifold": SourceKind(
+        read_manifold,
+        "saved answers of Manifold's API, or its data dump: a folder, a zip or a file of JSON or JSON lines",
+        bettors_of="Manifold",
+    ),
     "metaculus": SourceKind(read_download, "a data download: a zip, or the folder that it was unpacked to"),
     "polymarket": SourceKind(
         read_polymarket, "saved answers of the Gamma and CLOB APIs: a folder, a zip or a file of JSON or JSON lines"

@@ -25,6 +25,15 @@ class Columns(NamedTuple):
     noun: str = "column"
 
 
+def ignored_fields(*groups: Mapping[str, str]) -> dict[str, str]:
+    """Return why each name is ignored, from names with spaces between them by their reason.
+
+    >>> ignored_fields({"words": "title text"})
+    {'title': 'words', 'text': 'words'}
+    """
+    return {name: reason for group in groups for reason, names in group.items() for name in names.split()}
+
+
 class Unread:
     """What one file has that is not read.
 

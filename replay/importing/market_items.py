@@ -110,6 +110,11 @@ def checked_market(market: Market) -> Market:
     return market
 
 
+def prices_alone(items: Iterable[SourceItem], platform: str) -> Iterator[SourceItem]:
+    """Return the items without forecasts of anybody but the platform."""
+    return (item for item in items if not isinstance(item[1], SubmitForecast) or item[1].participant == platform)
+
+
 def contest_item(platform: Platform, at: int, rules: str | None) -> SourceItem:
     """Return the command that opens the contest of a platform. rules: its preset; None: RULES."""
     command = OpenContest(

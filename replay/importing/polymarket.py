@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.replay.importing.json_files import ENDINGS, Record, epoch_in, json_values, number_in
+from forecast_ledger.replay.importing.json_files import ENDINGS, Record, epoch_in, inside, json_values, number_in
 from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.market_items import Market, Platform, Price, contest_item, market_items
 from forecast_ledger.replay.importing.polymarket_fields import COLUMNS
@@ -169,7 +169,7 @@ class _Copy:
 
     def _each(self, place: InputPlace, values: Sequence[Any], noun: str, event: Record) -> Iterator[SourceItem]:
         for number, value in enumerate(values, 1):
-            yield from self._value(_inside(place, noun)._replace(line=number), value, event)
+            yield from self._value(inside(place, noun)._replace(line=number), value, event)
 
     def _market(self, place: InputPlace, value: Record, event: Record) -> Iterator[SourceItem]:
         yield from self._unread["market"].of(place, value)
@@ -193,7 +193,7 @@ class _Copy:
         given = value["history"]
         name = next((str(value[key]) for key in _NAMED if value.get(key)), _stem(place.file))
         for token, points in given.items() if isinstance(given, dict) else [(name, given)]:
-            own = _inside(place, "price")
+            own = inside(place, "price")
             if not isinstance(points, list):
                 yield place, Refused("bad_source", "history", None, "not a list of prices")
                 continue
@@ -220,11 +220,6 @@ class _Copy:
             history.times.append(at)
             history.prices.append(price)
             history.numbers.append(place.line)
-
-
-def _inside(place: InputPlace, noun: str) -> InputPlace:
-    """Return the place of what is inside a value: `item 2, market`, and then its number."""
-    return place._replace(unit=f"{place.unit} {place.line}, {noun}" if place.line else noun)
 
 
 def _stem(name: str) -> str:

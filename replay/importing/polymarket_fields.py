@@ -1,8 +1,6 @@
 """The fields of Polymarket's Gamma and CLOB APIs: each is used, or ignored for a reason."""
 
-from collections.abc import Mapping
-
-from forecast_ledger.replay.importing.known_columns import Columns
+from forecast_ledger.replay.importing.known_columns import Columns, ignored_fields
 
 _WORDS = "words about the market"
 _LOOKS = "how the market is shown, and found, on the site"
@@ -62,10 +60,6 @@ _OF_EVENT = {
 }
 
 
-def _ignored(*groups: Mapping[str, str]) -> dict[str, str]:
-    return {name: reason for group in groups for reason, names in group.items() for name in names.split()}
-
-
 COLUMNS = {
     "market": Columns(
         used=(
@@ -74,12 +68,12 @@ COLUMNS = {
             *("umaResolutionStatus", "acceptingOrders", "bestBid", "bestAsk", "updatedAt", "category", "tags"),
             *("events", "negRisk"),
         ),
-        ignored=_ignored(_OF_BOTH, _OF_MARKET),
+        ignored=ignored_fields(_OF_BOTH, _OF_MARKET),
         noun="field",
     ),
     "event": Columns(
         used=("title", "slug", "category", "tags", "markets", "negRisk"),
-        ignored=_ignored(_OF_BOTH, _OF_EVENT, {_OTHER_ID: "id"}),
+        ignored=ignored_fields(_OF_BOTH, _OF_EVENT, {_OTHER_ID: "id"}),
         noun="field",
     ),
     "prices": Columns(

@@ -214,6 +214,13 @@ SOURCES = (
         "`import-from forecastbench`",
     ),
     Source(
+        "Manifold, API documentation",
+        'Manifold, API documentation: "GET /v0/market", "GET /v0/bets"; published code, `common/src/bet.ts`, '
+        "`contract.ts`, `answer.ts`, `api/market-types.ts`",
+        "https://docs.manifold.markets/api",
+        "`import-from manifold`",
+    ),
+    Source(
         "Polymarket, API documentation",
         'Polymarket, documentation: "Gamma Structure", "Get prices history", "Negative Risk Markets", "Resolution"',
         "https://docs.polymarket.com",

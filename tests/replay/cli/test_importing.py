@@ -64,3 +64,20 @@ def test_a_contest_that_is_there_keeps_its_rules(tmp_path: Path) -> None:
     assert json.loads(run("table", log, "contests", "--format", "json").stdout)[0]["rules"] == "brier-daily"
     assert "open_contest" not in found.stderr
     assert json.loads(found.stdout)[0]["duplicate"] > 0
+
+
+def test_prices_only_leaves_out_what_people_forecast(tmp_path: Path) -> None:
+    """Of Manifold; a later import without the option has their forecasts, too, and other formats refuse it."""
+    log, markets = str(tmp_path / "markets.db"), str(DATA / "manifold-import")
+
+    def who() -> set[str]:
+        return {row["participant"] for row in json.loads(run("table", log, "scores", "--format", "json").stdout)}
+
+    assert run("import-from", "manifold", log, markets, "--prices-only").exit_code == FINE
+    assert who() == {"Manifold"}
+    assert run("import-from", "manifold", log, markets).exit_code == FINE
+    assert who() == {"Manifold", "ada", "bo"}
+    assert run("import-from", "manifold", log, markets, "--prices-only").exit_code == FINE
+    assert who() == {"Manifold"}
+    found = run("import-from", "hubverse", log, str(HUB), "--prices-only")
+    assert (found.exit_code, "--prices-only is for manifold" in found.stderr) == (USAGE, True)

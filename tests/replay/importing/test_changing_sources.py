@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -302,7 +303,99 @@ class Markets:
         }
 
 
-SOURCES: list[Callable[[Random], Any]] = [Download, Hub, Sets, Markets]
+class Bets:
+    """Manifold: a market of yes and no, one of two answers of which one is right, and one of two that may both be.
+
+    Two people bet, one of whom changes the name; the bets of a market are in one file, the newest first.
+    """
+
+    kind = "manifold"
+    names = ("1", "2", "3")
+    answers = ("a", "b")
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.content: Content = {
+            name: {"closes": 11, "resolved": None, "as": "YES", "bets": self.bets()} for name in self.names
+        }
+        self.content["who"] = "ada"
+
+    def bets(self) -> list[list[Any]]:
+        """Days, users, the chance after each, and what kind of bet it is."""
+        kinds = ["", "", "", "redemption", "rested", "empty"]
+        draw = self.random.choice
+        return [
+            [number, draw("xy"), chance(self.random), draw(kinds)]
+            for number in sorted(self.random.choices(range(1, 14), k=self.random.randint(0, 4)))
+        ]
+
+    def change(self) -> None:
+        """Change what the source says in one place."""
+        random, market = self.random, self.content[self.random.choice(self.names)]
+        drawn: dict[str, Callable[[], Any]] = {
+            "bets": self.bets,
+            "closes": lambda: random.choice([9, 11, 13]),
+            "resolved": lambda: random.choice([None, 5, 8, 14]),
+            "as": lambda: random.choice(["YES", "NO", "MKT", "CANCEL"]),
+        }
+        what = random.choice(["bets", "bets", *drawn, "who"])
+        if what == "who":
+            self.content["who"] = random.choice(["ada", "adele"])
+        else:
+            market[what] = drawn[what]()
+
+    def write(self, folder: Path) -> Path:
+        """Write the markets, the bets of each, of which one only opens the market, and the users."""
+        folder.mkdir()
+        markets = [self.market(name) for name in self.names]
+        (folder / "markets.json").write_text(json.dumps({"data": markets}))
+        (folder / "users.jsonl").write_text(json.dumps({"id": "x", "username": self.content["who"]}))
+        for name in self.names:
+            self.write_bets(folder / f"bets {name}.json", name)
+        return folder
+
+    def write_bets(self, path: Path, name: str) -> None:
+        """Write the bets of a market, the newest first."""
+        last, texts = {"a": "0.5", "b": "0.5"}, [self.bet(name, 1, "z", "0.5", "0.5", isAnte=True)]
+        for number, (at, user, after, kind) in enumerate(self.content[name]["bets"]):
+            amounts: dict[str, Content] = {"redemption": {"isRedemption": True}, "empty": {"amount": 0}, "": {}}
+            extra = amounts.get(kind, {"limitProb": 0.5, "fills": [{"timestamp": 1000 * seconds(at + 1)}]})
+            if name == "1":
+                texts.append(self.bet(name, at, user, last["a"], after, **extra))
+                last["a"] = after
+                continue
+            for answer, then in (("a", after), ("b", str(1 - Decimal(after)))):
+                group = {"answerId": answer, "betGroupId": str(number)}
+                texts.append(self.bet(name, at, user, last[answer], then, **group, **extra))
+                last[answer] = then
+        path.write_text(f"[{', '.join(reversed(texts))}]")
+
+    def bet(self, market: str, at: int, user: str, before: str, after: str, **extra: Any) -> str:
+        """A bet; chances stay as they are written."""
+        said = {"contractId": market, "userId": user, "createdTime": 1000 * seconds(at), "amount": 5} | extra
+        return f'{json.dumps(said)[:-1]}, "probBefore": {before}, "probAfter": {after}}}'
+
+    def market(self, name: str) -> Content:
+        """A market as the API answers it."""
+        said = self.content[name]
+        ended = {"isResolved": bool(said["resolved"]), "closeTime": 1000 * seconds(said["closes"])}
+        share = {"resolution": said["as"], "resolutionProbability": 0.25}
+        if said["resolved"]:
+            ended |= share | {"resolutionTime": 1000 * seconds(said["resolved"])}
+        common = {"id": name, "question": "Rain?", "createdTime": 1000 * seconds(1), **ended}
+        if name == "1":
+            return common | {"outcomeType": "BINARY", "mechanism": "cpmm-1"}
+        other = {"YES": "NO", "NO": "YES"}.get(said["as"], said["as"])
+        answers = [
+            {"id": "a", "text": "Owls"} | (share if said["resolved"] else {}),
+            {"id": "b", "text": "Foxes"}
+            | ({"resolution": other, "resolutionProbability": "0.75"} if said["resolved"] else {}),
+        ]
+        kind = {"outcomeType": "MULTIPLE_CHOICE", "mechanism": "cpmm-multi-1", "shouldAnswersSumToOne": name == "2"}
+        return common | kind | {"answers": answers}
+
+
+SOURCES: list[Callable[[Random], Any]] = [Download, Hub, Sets, Markets, Bets]
 
 
 def boards(ledger: Ledger) -> list[list[tuple[str, ...]]]:

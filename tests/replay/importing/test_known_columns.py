@@ -16,6 +16,7 @@ from forecast_ledger.replay.importing.forecastbench import COLUMNS
 from forecast_ledger.replay.importing.hub_config import FIELDS
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.known_columns import Columns
+from forecast_ledger.replay.importing.manifold_fields import COLUMNS as MANIFOLD
 from forecast_ledger.replay.importing.metaculus import BOTS_DIFFER, COLUMNS_OF_FORECASTS, SAME_NAME
 from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS
 from forecast_ledger.replay.importing.polymarket_fields import COLUMNS as POLYMARKET
@@ -28,6 +29,7 @@ from tests.support.sources import edit, ticking
 # What each format has, as published: used, and ignored. Metaculus: `utils/csv_utils.py`, the headers that it writes
 # now, and wrote (`MC Options`); words are in its API. ForecastBench: the sets of 2024-07-21 to 2026-09-27. The
 # hubverse: the schemas of the configuration, 2.0.0 to 6.0.0. Polymarket: the answers of its API from 2020 to 2026.
+# Manifold: `common/src` of its published code, `contract.ts`, `answer.ts`, `bet.ts` and `api/market-types.ts`.
 USED = {
     "question_data.csv": """Question ID,Question URL,Question Title,Post ID,Default Project,Default Project ID,
         Categories,Leaderboard Tags,Label,Question Type,MC Options,MC Options (Current),MC Options (All),
@@ -56,6 +58,12 @@ USED = {
         updatedAt,category,tags,events,negRisk""",
     "polymarket event": "title,slug,category,tags,markets,negRisk",
     "polymarket prices": "history,market,token_id,tokenId,asset_id,t,p",
+    "manifold market": """id,creatorUsername,createdTime,closeTime,question,slug,url,outcomeType,mechanism,probability,
+        prob,isResolved,resolution,resolutionTime,resolutionProbability,resolutions,lastUpdatedTime,answers,
+        shouldAnswersSumToOne,addAnswersMode,groupSlugs""",
+    "manifold answer": "id,text,createdTime,probability,prob,resolution,resolutionTime,resolutionProbability",
+    "manifold bet": """contractId,answerId,userId,userUsername,createdTime,probBefore,probAfter,amount,isAnte,
+        isRedemption,limitProb,fills,betGroupId""",
 }
 IGNORED = {
     "question_data.csv": "Post Curation Status,Post Published Time,Description,Resolution Criteria,Fine Print,Unit",
@@ -104,6 +112,18 @@ IGNORED = {
         estimatedValue,templates,spreadsMainLine,totalsMainLine,carouselMap,pendingDeployment,deploying,
         deployingTimestamp,scheduledDeploymentTimestamp,gameStatus,negRiskAugmented,cumulativeMarkets,eventMetadata,
         requiresTranslation,gameId,teams,sport,homeTeamName,awayTeamName,countryName,electionType,color,creator""",
+    "manifold market": """creatorId,creatorName,creatorAvatarUrl,creatorCreatedTime,description,textDescription,
+        visibility,lastBetTime,lastCommentTime,deleted,resolverId,isSpicePayout,closeEmailsSent,volume,volume24Hours,
+        elasticity,collectedFees,uniqueBettorCount,uniqueBettorCountDay,unlistedById,featuredLabel,isTwitchContract,
+        coverImageUrl,isRanked,gptCommentSummary,marketTier,loverUserId1,loverUserId2,matchCreatorId,isLove,isSubsidized,
+        isPolitics,popularityScore,importanceScore,dailyScore,freshnessScore,conversionScore,viewCount,likedByUserCount,
+        pool,p,totalLiquidity,subsidyPool,probChanges,specialLiquidityPerAnswer,sort,initialProbability,tags,token,
+        siblingContractId,takerAPIOrdersDisabled,boosted""",
+    "manifold answer": """contractId,userId,poolYes,poolNo,pool,totalLiquidity,subsidyPool,probChanges,volume,index,
+        isOther,shortText,imageUrl,color,textFts,resolverId,midpoint""",
+    "manifold bet": """id,betId,userAvatarUrl,userName,loanAmount,outcome,shares,sharesByOutcome,fees,isApi,isChallenge,
+        visibility,challengeSlug,isSold,sale,replyToCommentId,orderAmount,isFilled,isCancelled,expiresAt,silent,
+        updatedTime,comment,deps,clientVersion""",
 }
 TABLES: dict[str, Columns] = {
     "question_data.csv": COLUMNS_OF_QUESTIONS,
@@ -111,6 +131,7 @@ TABLES: dict[str, Columns] = {
     **COLUMNS,
     **FIELDS,
     **{f"polymarket {kind}": columns for kind, columns in POLYMARKET.items()},
+    **{f"manifold {kind}": columns for kind, columns in MANIFOLD.items()},
 }
 
 
@@ -235,6 +256,18 @@ CHANGES: list[tuple[str, str, Change, str]] = [
         "prices-history/71001.json",
         lambda said: said["history"][1].update({"v": 7}),
         "a field that is not read: 'v' (prices-history/71001.json, price 2)",
+    ),
+    (
+        "manifold",
+        "markets.json",
+        lambda said: said[3]["answers"][1].update({"weight": 2}),
+        "a field that is not read: 'weight' (markets.json, item 4)",
+    ),
+    (
+        "manifold",
+        "bets.json",
+        lambda said: [each.update({"leverage": 2}) for each in said[1:]],
+        "a field that is not read: 'leverage' (bets.json, item 2)",
     ),
     ("hubverse", "hub-config/admin.json", lambda said: said.update(scores=["wis"]), "'scores' (hub-config/admin.json)"),
 ]

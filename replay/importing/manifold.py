@@ -1,0 +1,225 @@
+"""Read Manifold's markets and bets, as its API answers them or its data dump has them.
+
+The probability after a bet is a forecast of who made it, and of a participant that is named for the platform. Bets are
+not trades of the ledger: the market maker gives shares at prices that no quote has.
+
+Source: Manifold, API documentation, "GET /v0/market", "GET /v0/bets"; Manifold's published code, `common/src/bet.ts`,
+`contract.ts`, `answer.ts`, `api/market-types.ts`.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import LARGEST_CASH, MONEY, NEVER, PROBABILITY
+from forecast_ledger.replay.importing.json_files import (
+    ENDINGS,
+    Record,
+    epoch_in,
+    flag_in,
+    list_in,
+    number_in,
+    records,
+    text_in,
+)
+from forecast_ledger.replay.importing.known_columns import Unread
+from forecast_ledger.replay.importing.manifold_fields import COLUMNS
+from forecast_ledger.replay.importing.manifold_markets import PLATFORM as TITLE
+from forecast_ledger.replay.importing.manifold_markets import MarketRecord, read_market, whole_chances
+from forecast_ledger.replay.importing.market_items import Platform, Price, contest_item, market_items
+from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
+from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, label_of
+from forecast_ledger.replay.writing.command_lines import InputPlace
+
+PLATFORM = Platform("manifold", TITLE)
+PAGES = ("bets", "markets", "contracts", "data", "users")
+NO_MARKET = "a bet on a market that is not there, or is not carried over"
+NOT_WHOLE = "bets after which the chances of all answers are not known, or do not sum to 1"
+OTHER_JSON = "JSON that is no market, bet or user"
+_AT_ONCE = 2 * 10**6  # µs: an order that is filled later than that rested, and says nothing of its maker
+
+
+class _Bet(NamedTuple):
+    """A bet. user: the id of who made it, "" of nobody whose forecast it is. group: of bets that are made together."""
+
+    at: int
+    place: InputPlace
+    answer: str
+    before: int
+    after: int
+    user: str
+    group: str
+
+
+def read_manifold(files: SourceFiles, rules: str | None) -> Source:
+    """Return the commands of the markets in order of their openings.
+
+    rules: the preset of the contest; if None, the mean Brier score. Raises, before anything is returned, Refused
+    (bad_source): no JSON file is there.
+    """
+    if not any(name.lower().endswith(ENDINGS) for name in files.names):
+        remedy = "give a file, a folder or a zip of saved answers of Manifold's API, as .json or .jsonl"
+        raise Refused("bad_source", "path", str(files.path), "no JSON file is there", remedy=remedy)
+    copy = _Copy()
+    return Source(_items(files, copy, rules), Scope(forecasts=lambda opened: opened.question in copy.priced))
+
+
+def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
+    yield from ((InputPlace(0, file=name), NotCarried("a link, which is not followed")) for name in files.links)
+    for name in files.names:
+        if name.lower().endswith(ENDINGS):
+            yield from copy.read(files, name)
+        elif not is_readme(name):
+            yield InputPlace(0, file=name), NotCarried("a file that is not JSON")
+    newest = sorted(copy.newest.items(), key=lambda each: (each[1].markets[0].opens_at, each[0]))
+    if newest:
+        yield contest_item(PLATFORM, newest[0][1].markets[0].opens_at, rules)
+    else:
+        remedy = "give a file, a folder or a zip of saved answers of Manifold's API"
+        yield InputPlace(0), Refused("bad_source", "path", str(files.path), "no market is there", remedy=remedy)
+    for number, record in newest:
+        copy.priced |= {each.name for each in record.markets} if number in copy.has_bets else set()
+        by_answer: dict[str, list[_Bet]] = {}
+        for bet in in_order(copy.bets.pop(number, [])):
+            key = "" if record.is_whole and bet.answer in record.answers else bet.answer
+            by_answer.setdefault(key, []).append(bet._replace(user=copy.name_of(bet.user)))
+        for place, market in enumerate(record.markets):
+            answers = record.answers if record.is_whole else record.answers[place : place + 1]
+            prices = copy.prices.pop(market.name, [])
+            for item in _bet_prices(by_answer.pop("" if record.is_whole else answers[0], []), answers, market.opens_at):
+                if isinstance(item, Price):
+                    prices.append(item)
+                else:
+                    yield item
+            yield from market_items(PLATFORM, market, prices)
+        yield from ((bet.place, NotCarried(NO_MARKET)) for bets in by_answer.values() for bet in bets)
+    for bets in copy.bets.values():
+        yield from ((each.place, NotCarried(NO_MARKET)) for each in bets)
+
+
+def in_order(bets: Sequence[_Bet]) -> list[_Bet]:
+    """Return bets in order of time; the newest first, as the API gives them, are turned around."""
+    turned = len(bets) > 1 and bets[0].at > bets[-1].at
+    return sorted(reversed(bets) if turned else bets, key=lambda bet: bet.at)
+
+
+def _bet_prices(bets: Sequence[_Bet], answers: Sequence[str], opens_at: int) -> Iterator[Price | SourceItem]:
+    """Return the chances before the first of some bets, as of the opening, and those after each.
+
+    answers: of the outcomes; of a question of yes and no, one. Bets of a group are made together.
+    """
+    state: dict[str, int | None] = dict.fromkeys(answers)
+    for bet in reversed(bets):
+        state[bet.answer] = bet.before
+    if bets and (chances := whole_chances([*state.values()])):
+        yield Price(opens_at, bets[0].place, chances, who=TITLE)
+    for _, group in groupby(enumerate(bets), key=lambda each: each[1].group or each[0]):
+        own = [bet for _, bet in group]
+        state |= {bet.answer: bet.after for bet in own}
+        last, chances = own[-1], whole_chances([*state.values()])
+        if not chances:
+            yield last.place, NotCarried(NOT_WHOLE)
+            continue
+        yield Price(last.at, last.place, chances, who=TITLE)
+        for user in dict.fromkeys(bet.user for bet in own if bet.user):
+            yield Price(last.at, last.place, chances, who=user, is_quote=False)
+
+
+class _Copy:
+    """What the files say: the newest record of each market, the prices of all, bets by market, names of users.
+
+    has_bets: markets of which bets are there, also if none moved the price. priced: their questions.
+    """
+
+    def __init__(self) -> None:
+        self.newest: dict[str, MarketRecord] = {}
+        self.prices: dict[str, list[Price]] = {}
+        self.bets: dict[str, list[_Bet]] = {}
+        self.has_bets: set[str] = set()
+        self.priced: set[str] = set()
+        self._names: dict[str, tuple[int, str]] = {}  # of a user, and when it was said, µs
+
+    def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
+        """Take a file in; return what of it is not read."""
+        unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
+        for place, value in records(files, name, PAGES):
+            if isinstance(value, Refused):
+                yield place, value
+                continue
+            kind = _kind(value)
+            try:
+                if kind == "bet":
+                    yield from unread["bet"].of(place, value)
+                    self._bet(place, value)
+                elif kind == "market":
+                    yield from unread["market"].of(place, value)
+                    for answer in list_in(value, "answers"):
+                        yield from unread["answer"].of(place, answer) if isinstance(answer, dict) else ()
+                    yield from self._market(place, value)
+                elif kind == "user":
+                    self._names[text_in(value, "id")] = (NEVER, text_in(value, "username"))
+                else:
+                    yield place, NotCarried(kind)
+            except Refused as refused:
+                named = value.get("question") or value.get("id")
+                yield place, refused.about(f"the {kind} {str(named)[:80]!r}")
+
+    def name_of(self, user: str) -> str:
+        """Return the participant that a user is: its name, or its id if that is all; "" if there is no user."""
+        name = label_of(self._names.get(user, (0, ""))[1]) or label_of(user) or ""
+        return f"user {user}" if name == TITLE else name
+
+    def _market(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        record = read_market(place, value)
+        if isinstance(record, NotCarried):
+            yield place, record
+            return
+        yield from ((place, note) for note in record.notes)
+        number = text_in(value, "id")
+        if number not in self.newest or record.made_at >= self.newest[number].made_at:
+            self.newest[number] = record
+        for market, price in zip(record.markets, record.prices, strict=True):
+            if price is not None:
+                self.prices.setdefault(market.name, []).append(price)
+
+    def _bet(self, place: InputPlace, value: Record) -> None:
+        """Take in a bet."""
+        at = epoch_in(value, "createdTime", milliseconds=True)
+        before, after = (number_in(value, field, PROBABILITY, 0, PROBABILITY) for field in ("probBefore", "probAfter"))
+        amount = number_in(value, "amount", MONEY, -LARGEST_CASH, LARGEST_CASH)
+        for field, found in (("createdTime", at), ("probBefore", before), ("probAfter", after), ("amount", amount)):
+            if found is None:
+                raise Refused("bad_source", field, None, "it is missing")
+        self.has_bets.add(text_in(value, "contractId"))
+        if flag_in(value, "isAnte"):
+            return  # it opens the market, and moves no price
+        user, name = text_in(value, "userId"), text_in(value, "userUsername")
+        if name and (at or 0) >= self._names.get(user, (0, ""))[0]:
+            self._names[user] = (at or 0, name)
+        if not amount or flag_in(value, "isRedemption") or not _filled_at_once(value, at or 0):
+            user = ""
+        group = text_in(value, "betGroupId")
+        bet = _Bet(at or 0, place, text_in(value, "answerId"), before or 0, after or 0, user, group)
+        self.bets.setdefault(text_in(value, "contractId"), []).append(bet)
+
+
+def _filled_at_once(bet: Record, at: int) -> bool:
+    """Return whether an order was filled when it was made, at least in part; of one without a limit it is taken so."""
+    if bet.get("limitProb") is None:
+        return True
+    times = [epoch_in(each, "timestamp", milliseconds=True) for each in list_in(bet, "fills") if isinstance(each, dict)]
+    return any(each is not None and each <= at + _AT_ONCE for each in times)
+
+
+def _kind(value: Any) -> str:
+    """Return what an object is; if it is nothing that is read, why not."""
+    if not isinstance(value, dict):
+        return OTHER_JSON
+    if "contractId" in value and "createdTime" in value and ("probAfter" in value or "amount" in value):
+        return "bet"
+    if "outcomeType" in value:
+        return "market"
+    if "username" in value and "id" in value:
+        return "user"
+    return "a comment" if "contractId" in value else OTHER_JSON

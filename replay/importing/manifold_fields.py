@@ -1,0 +1,79 @@
+"""The fields of markets, answers and bets of Manifold's API and data dump: each is used, or ignored for a reason."""
+
+from forecast_ledger.replay.importing.known_columns import Columns, ignored_fields
+
+_WORDS = "words and pictures"
+_PEOPLE = "who made or resolved the market, and who is interested in it"
+_VOLUME = "how much was bet, and the pools of the market maker"
+_ON_SITE = "how the market is shown, and found, on the site"
+_ORDER = "parts of an order; what it did to the probability is read"
+_MONEY = "cash and shares of an account: bets are not carried over as trades"
+
+COLUMNS = {
+    "market": Columns(
+        used=(
+            *("id", "creatorUsername", "createdTime", "closeTime", "question", "slug", "url", "outcomeType"),
+            *(
+                "mechanism",
+                "probability",
+                "prob",
+                "isResolved",
+                "resolution",
+                "resolutionTime",
+                "resolutionProbability",
+            ),
+            *("resolutions", "lastUpdatedTime", "answers", "shouldAnswersSumToOne", "addAnswersMode", "groupSlugs"),
+        ),
+        ignored=ignored_fields(
+            {
+                _WORDS: """description textDescription coverImageUrl creatorAvatarUrl featuredLabel tags
+                    gptCommentSummary""",
+                _PEOPLE: """creatorId creatorName creatorCreatedTime resolverId uniqueBettorCount uniqueBettorCountDay
+                    likedByUserCount viewCount loverUserId1 loverUserId2 matchCreatorId isLove""",
+                _VOLUME: """pool p volume volume24Hours totalLiquidity subsidyPool specialLiquidityPerAnswer elasticity
+                    collectedFees probChanges isSubsidized initialProbability isSpicePayout token siblingContractId
+                    takerAPIOrdersDisabled""",
+                _ON_SITE: """visibility unlistedById deleted isRanked isPolitics isTwitchContract marketTier
+                    popularityScore importanceScore dailyScore freshnessScore conversionScore closeEmailsSent sort
+                    lastBetTime lastCommentTime boosted""",
+            }
+        ),
+        noun="field",
+    ),
+    "answer": Columns(
+        used=(
+            "id",
+            "text",
+            "createdTime",
+            "probability",
+            "prob",
+            "resolution",
+            "resolutionTime",
+            "resolutionProbability",
+        ),
+        ignored=ignored_fields(
+            {
+                _WORDS: "shortText imageUrl color textFts",
+                _PEOPLE: "userId resolverId contractId",
+                _VOLUME: "pool poolYes poolNo totalLiquidity subsidyPool probChanges volume",
+                _ON_SITE: "index isOther midpoint",
+            }
+        ),
+        noun="field",
+    ),
+    "bet": Columns(
+        used=(
+            *("contractId", "answerId", "userId", "userUsername", "createdTime", "probBefore", "probAfter", "amount"),
+            *("isAnte", "isRedemption", "limitProb", "fills", "betGroupId"),
+        ),
+        ignored=ignored_fields(
+            {
+                _ORDER: "orderAmount isFilled isCancelled expiresAt silent outcome isApi isChallenge challengeSlug",
+                _MONEY: "shares sharesByOutcome loanAmount fees isSold sale",
+                _ON_SITE: """id betId updatedTime visibility userName userAvatarUrl replyToCommentId comment
+                    deps clientVersion""",
+            }
+        ),
+        noun="field",
+    ),
+}
