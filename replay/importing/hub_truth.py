@@ -4,7 +4,7 @@ Source: hubverse, Documentation, "Target (observed) data" (docs.hubverse.io): an
 given had it known the answer; for a pmf 1 at the category that happened, for a cdf 1 from the answer on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple
@@ -21,9 +21,11 @@ from forecast_ledger.replay.writing.command_lines import InputPlace
 
 AS_OF = "as_of"
 ORACLE, SERIES = "target-data/oracle-output", "target-data/time-series"
+_FOLDER, _LATEST = "target-data/", "latest-"
 _VALUE = {ORACLE: "oracle_value", SERIES: "observation"}
 _LABELS = ("output_type", "output_type_id")
 _DATES = ("target_end_date", "target_date", "time_idx", "date")  # of target data, if the configuration does not say it
+_SYNONYMS = {"truth_date": _DATES[:2], "value": ("observation",)}  # of columns in files of the latest values
 
 
 class Observed(NamedTuple):
@@ -69,10 +71,8 @@ class HubTruth:
         keys = {
             key for each in config.rounds for task in each.model_tasks for key in _target_keys(task.target_metadata)
         }
-        for kind in (SERIES, ORACLE):
-            for name in files.names:
-                if name.startswith((f"{kind}.", f"{kind}/")) and name.endswith(TABLE_ENDINGS):
-                    self._read(files, name, kind, keys)
+        for name, kind in target_files(files.names).items():
+            self._read(files, name, kind, keys)
 
     def commands(self, question: HubQuestion) -> Iterator[tuple[str, InputPlace, AnyCommand | Refused]]:
         """Return each version of the answer to a question with its instant; one that replaces another revokes it."""
@@ -118,8 +118,17 @@ class HubTruth:
         return [*(row for row in series if row.as_of), *oracle] if oracle else series
 
     def _read(self, files: SourceFiles, name: str, kind: str, target_keys: set[str]) -> None:
-        value = _VALUE[kind]
-        columns, rows = read_table(files, name, [value])
+        value, is_latest = _VALUE[kind], _is_latest(name)
+        columns, rows = read_table(files, name, [] if is_latest else [value])
+        if is_latest:
+            columns = self._renamed(columns)
+            if lacking := self._lacking(columns, target_keys):
+                said = f"files of the latest values without a column {lacking}, which a question is told by"
+                remedy = (
+                    "give the values as target-data/time-series.csv, with a column for each task id, and observation"
+                )
+                self.faults.append((place_in(name, 1), NotCarried(f"{said}; {remedy}")))
+                return
         keys = tuple(column for column in self._config.task_ids() if column in columns)
         labelled = kind == ORACLE and all(label in columns for label in _LABELS)
         if kind == SERIES and (not target_keys <= {*columns} and self._several_targets()):
@@ -157,6 +166,24 @@ class HubTruth:
             kept = table.rows.setdefault(tuple([plain[place] for place in places]), [])
             if labelled or not kept or (kept[-1].value, kept[-1].as_of) != (row.value, row.as_of):
                 kept.append(row)
+
+    def _renamed(self, columns: Sequence[str]) -> list[str]:
+        """Return the columns of a file of the latest values under the names that a time series has for them."""
+        known = {*self._config.task_ids(), *_VALUE.values()}
+        renamed = []
+        for column in columns:
+            names = [name for name in _SYNONYMS.get(column, ()) if name in known and name not in columns]
+            renamed.append(next(iter(names), _DATES[-1] if column == "truth_date" else column))
+        return renamed
+
+    def _lacking(self, columns: Sequence[str], target_keys: set[str]) -> str:
+        """Return the first column that a file lacks, and without which rows do not say what they are about, if any."""
+        rounds = {each.round_id for each in self._config.rounds}
+        told = {*rounds, HORIZON, *_DATES, self._config.date_column, *(() if self._several_targets() else target_keys)}
+        needed = [*(task_id for task_id in self._config.task_ids() if task_id not in told), _VALUE[SERIES]]
+        if not {*columns} & {self._config.date_column, *_DATES}:
+            needed.append(self._config.date_column or _DATES[0])
+        return next((column for column in needed if column not in columns), "")
 
     def _asked(self, key: str) -> set[str]:
         """Return the values of a task id in all tasks; empty if one of them takes any value."""
@@ -238,6 +265,23 @@ def _day_after(day: str) -> str | None:
         return None
 
 
-def is_target_data(name: str) -> bool:
-    """Return whether a file of a hub is read as target data."""
-    return name.startswith((f"{ORACLE}.", f"{ORACLE}/", f"{SERIES}.", f"{SERIES}/")) and name.endswith(TABLE_ENDINGS)
+def target_files(names: Collection[str]) -> dict[str, str]:
+    """Return the files of a hub that are read as target data, and the kind of each.
+
+    A hub without a time series and oracle output may have its latest values in files such as `latest-cases.csv`.
+
+    >>> target_files(["target-data/time-series.csv", "target-data/latest-cases.csv"])
+    {'target-data/time-series.csv': 'target-data/time-series'}
+    >>> target_files(["target-data/latest-cases.csv", "target-data/notes.csv"])
+    {'target-data/latest-cases.csv': 'target-data/time-series'}
+    """
+    usual = {name: kind for kind in (SERIES, ORACLE) for name in names if _is_of(kind, name)}
+    return usual or {name: SERIES for name in names if _is_latest(name)}
+
+
+def _is_of(kind: str, name: str) -> bool:
+    return name.startswith((f"{kind}.", f"{kind}/")) and name.endswith(TABLE_ENDINGS)
+
+
+def _is_latest(name: str) -> bool:
+    return name.startswith(_FOLDER) and name.rpartition("/")[2].startswith(_LATEST) and name.endswith(TABLE_ENDINGS)

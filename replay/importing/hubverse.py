@@ -32,7 +32,7 @@ from forecast_ledger.replay.importing.hub_config import (
     unread_fields,
 )
 from forecast_ledger.replay.importing.hub_questions import SOURCE, HubQuestion, hub_question, target_names
-from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
+from forecast_ledger.replay.importing.hub_truth import HubTruth, target_files
 from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, fitting_id, label_of
 from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
@@ -132,12 +132,12 @@ def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile],
     """Return the files of model output by round and model, and why the others are left out."""
     found: list[_HubFile] = []
     others = [(name, NotCarried("a link, which is not followed")) for name in files.links]
-    prefix = f"{config.model_output}/"
+    prefix, targets = f"{config.model_output}/", target_files(files.names)
     for name in files.names:
         if not name.startswith(prefix):
             if name.startswith("hub-config/") and name not in CONFIG_FILES and not is_readme(name):
                 others.append((name, NotCarried("a file of hub-config that is not read")))
-            if name.startswith("target-data/") and not is_target_data(name) and name.endswith(TABLE_ENDINGS):
+            if name.startswith("target-data/") and name not in targets and name.endswith(TABLE_ENDINGS):
                 others.append((name, NotCarried("target data other than time-series and oracle-output")))
             continue
         model, _, file = name.removeprefix(prefix).partition("/")

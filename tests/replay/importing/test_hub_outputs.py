@@ -173,3 +173,52 @@ def test_levels_and_samples_come_out_of_an_export_as_they_went_in(tmp_path: Path
         {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()} for name in "ab"
     )
     assert first == second
+
+
+LATEST = "target-data/source/latest-rain.csv"
+
+
+@pytest.mark.parametrize(
+    "header", ["place,truth_date,value", "place,target_end_date,observation", "truth_date,year_week,value,place"]
+)
+def test_the_latest_values_of_a_hub_without_a_time_series_are_its_answers(tmp_path: Path, header: str) -> None:
+    """In the columns of the European respiratory hubs, or of a time series; a day that no task has is left out."""
+    days = {"place": ("oslo", "oslo", "bergen"), "year_week": ("w", "w", "w")}
+    days |= dict.fromkeys(["truth_date", "target_end_date"], ("2026-03-01", "2026-03-08", "2026-03-08"))
+    days |= dict.fromkeys(["value", "observation"], ("99", "25", "NA"))
+    lines = [",".join(days[column][row] for column in header.split(",")) for row in range(3)]
+    rows = {"t-a": "oslo,2026-03-08,median,NA,20 bergen,2026-03-08,median,NA,20"}
+    folder = dated(hub(tmp_path, MEDIAN, rows, {LATEST: "\n".join([header, *lines]) + "\n"}))
+    assert board(folder) == [("rain median", "t-a", "5.000000000")], "bergen is not known"
+    edit(folder / LATEST, lambda text: text.replace("25", "26"))
+    (folder / ORACLE).write_text("place,target_end_date,oracle_value\noslo,2026-03-08,40\n", encoding="utf-8")
+    assert board(folder) == [("rain median", "t-a", "20.000000000")], "a hub with oracle output needs no other file"
+
+
+def dated(folder: Path) -> Path:
+    """The hub with a further task id, the day that a question is about."""
+    days = '"target_end_date": {"required": null, "optional": ["2026-03-08"]}'
+    edit(folder / "hub-config/tasks.json", lambda text: text.replace('"place":', f'{days}, "place":'))
+    for file in folder.glob("model-output/*/*.csv"):
+        edit(file, lambda text: text.replace("date,place,", "date,place,target_end_date,"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("header", "lacking"),
+    [
+        ("truth_date,value", "place"),
+        ("place,value", "target_end_date"),
+        ("place,truth_date,number", "observation"),
+    ],
+)
+def test_latest_values_whose_columns_do_not_say_enough_are_named(tmp_path: Path, header: str, lacking: str) -> None:
+    """With the column that is missing, and what to do; nothing is answered."""
+    line = ",".join("2026-03-08" if column.endswith("date") else "oslo" for column in header.split(","))
+    rows = {"t-a": "oslo,2026-03-08,median,NA,20"}
+    folder = dated(hub(tmp_path, MEDIAN, rows, {LATEST: f"{header}\n{line}\n"}))
+    with ticking() as ledger:
+        [reason] = import_into(ledger, "hubverse", folder).left_out
+        assert reason.startswith(f"files of the latest values without a column {lacking}, which")
+        assert "give the values as target-data/time-series.csv" in reason
+        assert table(ledger, "scores", "question") == []
