@@ -23,7 +23,7 @@ from forecast_ledger.replay.console.shell import (
 from forecast_ledger.replay.console.view import View, table_options
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
-_KINDS = ["forecastbench", "hubverse", "manifold", "metaculus", "polymarket"]
+_KINDS = ["forecastbench", "hubverse", "kalshi", "manifold", "metaculus", "polymarket"]
 
 
 @click.command("import-from", epilog="Example: forecast-ledger import-from hubverse season.db FluSight-forecast-hub")
@@ -53,11 +53,11 @@ def import_from(
     """Append the contents of PATH, in a published format.
 
     metaculus: the folder of a data download. hubverse: the folder of a hub, with hub-config and model-output.
-    forecastbench: a folder of question, forecast and resolution sets. polymarket, manifold: a folder, or one file, of
-    saved answers of the platform's API, as JSON or JSON lines. PATH may also be a zip of it. Nothing is downloaded, and
-    the files are only read. A newer copy brings the ledger to what it says: what is the same counts as a duplicate,
-    what is new or corrected is recorded, and what is gone is taken back, unless --keep-missing. Refusals and items that
-    are not carried over are counted by reason on stderr; if a command is refused, the exit code is 1.
+    forecastbench: a folder of question, forecast and resolution sets. polymarket, manifold, kalshi: a folder, or one
+    file, of saved answers of the platform's API, as JSON or JSON lines. PATH may also be a zip of it. Nothing is
+    downloaded, and the files are only read. A newer copy brings the ledger to what it says: what is the same counts as
+    a duplicate, what is new or corrected is recorded, and what is gone is taken back, unless --keep-missing. Refusals
+    and items that are not carried over are counted by reason on stderr; if a command is refused, the exit code is 1.
     """
     from forecast_ledger.ledger.model.rules import PRESETS
     from forecast_ledger.replay.importing.follow_copy import Following

@@ -4,7 +4,7 @@ A list is read item by item, and a file of lines line by line, so that memory is
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,8 +12,8 @@ import msgspec
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import Number, read_fixed, read_instant
-from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import instant_of
+from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
+from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, instant_of
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 FILE_BYTES = 2**28  # of a file that is one JSON text
@@ -23,6 +23,23 @@ Record = dict[str, Any]
 _LINES = (".jsonl", ".ndjson")
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
 _SECONDS, _MILLISECONDS = 10**6, 10**3  # µs
+
+
+def check_json_is_there(files: SourceFiles, service: str) -> None:
+    """Refuse (bad_source) a source without a JSON file. service: whose answers it should have."""
+    if not any(name.lower().endswith(ENDINGS) for name in files.names):
+        remedy = f"give a file, a folder or a zip of saved answers of {service}'s API, as .json or .jsonl"
+        raise Refused("bad_source", "path", str(files.path), "no JSON file is there", remedy=remedy)
+
+
+def json_items(files: SourceFiles, read: Callable[[SourceFiles, str], Iterator[SourceItem]]) -> Iterator[SourceItem]:
+    """Return what `read` returns of each JSON file, and the files that are none, and links."""
+    yield from ((InputPlace(0, file=name), NotCarried("a link, which is not followed")) for name in files.links)
+    for name in files.names:
+        if name.lower().endswith(ENDINGS):
+            yield from read(files, name)
+        elif not is_readme(name):
+            yield InputPlace(0, file=name), NotCarried("a file that is not JSON")
 
 
 def json_values(files: SourceFiles, name: str) -> Iterator[tuple[InputPlace, Any]]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from forecast_ledger.replay.importing.forecastbench import read_forecastbench
 from forecast_ledger.replay.importing.hubverse import read_hub
+from forecast_ledger.replay.importing.kalshi import read_kalshi
 from forecast_ledger.replay.importing.manifold import read_manifold
 from forecast_ledger.replay.importing.metaculus import read_download
 from forecast_ledger.replay.importing.polymarket import read_polymarket
@@ -28,6 +29,7 @@ KINDS: dict[str, SourceKind] = {
         read_forecastbench, "a folder of question, forecast and resolution sets, a zip of it, or one set"
     ),
     "hubverse": SourceKind(read_hub, "a hub: the folder that has hub-config and model-output, or a zip of it"),
+    "kalshi": SourceKind(read_kalshi, "saved answers of Kalshi's API: a folder, a zip or a file of JSON or JSON lines"),
     "manifold": SourceKind(
         read_manifold,
         "saved answers of Manifold's API, or its data dump: a folder, a zip or a file of JSON or JSON lines",

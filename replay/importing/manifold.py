@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import LARGEST_CASH, MONEY, NEVER, PROBABILITY
 from forecast_ledger.replay.importing.json_files import (
-    ENDINGS,
     Record,
+    check_json_is_there,
     epoch_in,
     flag_in,
+    json_items,
     list_in,
     number_in,
     records,
@@ -27,8 +28,8 @@ from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.manifold_fields import COLUMNS
 from forecast_ledger.replay.importing.manifold_markets import PLATFORM as TITLE
 from forecast_ledger.replay.importing.manifold_markets import MarketRecord, read_market, whole_chances
-from forecast_ledger.replay.importing.market_items import Platform, Price, contest_item, market_items
-from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
+from forecast_ledger.replay.importing.market_items import Platform, Price, contest_item, in_order, market_items
+from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, label_of
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
@@ -58,26 +59,15 @@ def read_manifold(files: SourceFiles, rules: str | None) -> Source:
     rules: the preset of the contest; if None, the mean Brier score. Raises, before anything is returned, Refused
     (bad_source): no JSON file is there.
     """
-    if not any(name.lower().endswith(ENDINGS) for name in files.names):
-        remedy = "give a file, a folder or a zip of saved answers of Manifold's API, as .json or .jsonl"
-        raise Refused("bad_source", "path", str(files.path), "no JSON file is there", remedy=remedy)
+    check_json_is_there(files, PLATFORM.title)
     copy = _Copy()
     return Source(_items(files, copy, rules), Scope(forecasts=lambda opened: opened.question in copy.priced))
 
 
 def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
-    yield from ((InputPlace(0, file=name), NotCarried("a link, which is not followed")) for name in files.links)
-    for name in files.names:
-        if name.lower().endswith(ENDINGS):
-            yield from copy.read(files, name)
-        elif not is_readme(name):
-            yield InputPlace(0, file=name), NotCarried("a file that is not JSON")
+    yield from json_items(files, copy.read)
     newest = sorted(copy.newest.items(), key=lambda each: (each[1].markets[0].opens_at, each[0]))
-    if newest:
-        yield contest_item(PLATFORM, newest[0][1].markets[0].opens_at, rules)
-    else:
-        remedy = "give a file, a folder or a zip of saved answers of Manifold's API"
-        yield InputPlace(0), Refused("bad_source", "path", str(files.path), "no market is there", remedy=remedy)
+    yield contest_item(PLATFORM, [each.markets[0] for _, each in newest], rules)
     for number, record in newest:
         copy.priced |= {each.name for each in record.markets} if number in copy.has_bets else set()
         by_answer: dict[str, list[_Bet]] = {}
@@ -96,12 +86,6 @@ def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[Sou
         yield from ((bet.place, NotCarried(NO_MARKET)) for bets in by_answer.values() for bet in bets)
     for bets in copy.bets.values():
         yield from ((each.place, NotCarried(NO_MARKET)) for each in bets)
-
-
-def in_order(bets: Sequence[_Bet]) -> list[_Bet]:
-    """Return bets in order of time; the newest first, as the API gives them, are turned around."""
-    turned = len(bets) > 1 and bets[0].at > bets[-1].at
-    return sorted(reversed(bets) if turned else bets, key=lambda bet: bet.at)
 
 
 def _bet_prices(bets: Sequence[_Bet], answers: Sequence[str], opens_at: int) -> Iterator[Price | SourceItem]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import (
@@ -110,20 +110,38 @@ def checked_market(market: Market) -> Market:
     return market
 
 
+class _Timed(Protocol):
+    """What happened at an instant, µs."""
+
+    @property
+    def at(self) -> int: ...
+
+
+_Item = TypeVar("_Item", bound=_Timed)
+
+
+def in_order(items: Sequence[_Item]) -> list[_Item]:
+    """Return items in order of time; a list that has the newest first, as services give it, is turned around."""
+    turned = len(items) > 1 and items[0].at > items[-1].at
+    return sorted(reversed(items) if turned else items, key=lambda item: item.at)
+
+
 def prices_alone(items: Iterable[SourceItem], platform: str) -> Iterator[SourceItem]:
     """Return the items without forecasts of anybody but the platform."""
     return (item for item in items if not isinstance(item[1], SubmitForecast) or item[1].participant == platform)
 
 
-def contest_item(platform: Platform, at: int, rules: str | None) -> SourceItem:
-    """Return the command that opens the contest of a platform. rules: its preset; None: RULES."""
-    command = OpenContest(
-        id=f"{platform.kind} contest {platform.title}",
-        at=format_instant(at),
-        contest=platform.title,
-        rules=rules or RULES,
-    )
-    return InputPlace(0, "open_contest", file=platform.title), command
+def contest_item(platform: Platform, markets: Sequence[Market], rules: str | None) -> SourceItem:
+    """Return the command that opens the contest of a platform, or, without markets, why there is none (bad_source).
+
+    markets: the one that opens first is the first. rules: its preset; None: RULES.
+    """
+    place = InputPlace(0, "open_contest", file=platform.title)
+    if not markets:
+        remedy = f"give a file, a folder or a zip of saved answers of {platform.title}'s API"
+        return place, Refused("bad_source", "path", None, "no market that can be read is there", remedy=remedy)
+    name, at = f"{platform.kind} contest {platform.title}", format_instant(markets[0].opens_at)
+    return place, OpenContest(id=name, at=at, contest=platform.title, rules=rules or RULES)
 
 
 def market_items(platform: Platform, market: Market, prices: Iterable[Price]) -> Iterator[SourceItem]:

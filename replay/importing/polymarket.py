@@ -14,12 +14,20 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.replay.importing.json_files import ENDINGS, Record, epoch_in, inside, json_values, number_in
+from forecast_ledger.replay.importing.json_files import (
+    Record,
+    check_json_is_there,
+    epoch_in,
+    inside,
+    json_items,
+    json_values,
+    number_in,
+)
 from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.market_items import Market, Platform, Price, contest_item, market_items
 from forecast_ledger.replay.importing.polymarket_fields import COLUMNS
 from forecast_ledger.replay.importing.polymarket_markets import MarketRecord, read_market
-from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
+from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
@@ -47,26 +55,15 @@ def read_polymarket(files: SourceFiles, rules: str | None) -> Source:
     rules: the preset of the contest; if None, the mean Brier score. Raises, before anything is returned, Refused
     (bad_source): no JSON file is there.
     """
-    if not any(name.lower().endswith(ENDINGS) for name in files.names):
-        remedy = "give a file, a folder or a zip of saved answers of the Gamma API, as .json or .jsonl"
-        raise Refused("bad_source", "path", str(files.path), "no JSON file is there", remedy=remedy)
+    check_json_is_there(files, PLATFORM.title)
     copy = _Copy()
     return Source(_items(files, copy, rules), Scope(forecasts=lambda opened: opened.question in copy.priced))
 
 
 def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
-    yield from ((InputPlace(0, file=name), NotCarried("a link, which is not followed")) for name in files.links)
-    for name in files.names:
-        if name.lower().endswith(ENDINGS):
-            yield from copy.read(files, name)
-        elif not is_readme(name):
-            yield InputPlace(0, file=name), NotCarried("a file that is not JSON")
+    yield from json_items(files, copy.read)
     newest = sorted(copy.newest.values(), key=lambda each: (each.market.opens_at, each.market.name))
-    if newest:
-        yield contest_item(PLATFORM, newest[0].market.opens_at, rules)
-    else:
-        remedy = "give a file, a folder or a zip of saved answers of the Gamma API"
-        yield InputPlace(0), Refused("bad_source", "path", str(files.path), "no market is there", remedy=remedy)
+    yield contest_item(PLATFORM, [each.market for each in newest], rules)
     yield from copy.match()
     for record in newest:
         histories = copy.matched.pop(record.market.name, [])

@@ -77,6 +77,8 @@ COLUMNS = {
         noun="field",
     ),
     "prices": Columns(
-        used=("history", "market", "token_id", "tokenId", "asset_id", "t", "p"), ignored={}, noun="field"
+        used=("history", "market", "token_id", "tokenId", "asset_id", "t", "p"),
+        ignored={"fidelity": "how fine the history is, in minutes"},
+        noun="field",
     ),
 }

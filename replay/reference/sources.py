@@ -214,6 +214,13 @@ SOURCES = (
         "`import-from forecastbench`",
     ),
     Source(
+        "Kalshi, API documentation: markets",
+        'Kalshi, API documentation: "Get Markets", "Get Events", "Get Trades", "Get Market Candlesticks", '
+        '"Get Settlements"',
+        "https://docs.kalshi.com",
+        "`import-from kalshi`",
+    ),
+    Source(
         "Manifold, API documentation",
         'Manifold, API documentation: "GET /v0/market", "GET /v0/bets"; published code, `common/src/bet.ts`, '
         "`contract.ts`, `answer.ts`, `api/market-types.ts`",

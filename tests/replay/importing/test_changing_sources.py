@@ -395,7 +395,75 @@ class Bets:
         return common | kind | {"answers": answers}
 
 
-SOURCES: list[Callable[[Random], Any]] = [Download, Hub, Sets, Markets, Bets]
+class Candlesticks:
+    """Kalshi: two markets with trades and candlesticks, and results that the markets or settlements say."""
+
+    kind = "kalshi"
+    names = ("A", "B")
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.content: Content = {
+            name: {"closes": 11, "result": "", "settled": "", "trades": self.prices(), "sticks": self.prices()}
+            for name in self.names
+        }
+
+    def prices(self) -> list[list[Any]]:
+        """Days and prices, the newest first."""
+        days = sorted(self.random.choices(range(1, 14), k=self.random.randint(0, 3)), reverse=True)
+        return [[number, chance(self.random)] for number in days]
+
+    def change(self) -> None:
+        """Change what the source says in one place."""
+        random, market = self.random, self.content[self.random.choice(self.names)]
+        drawn: dict[str, Callable[[], Any]] = {
+            "trades": self.prices,
+            "sticks": self.prices,
+            "closes": lambda: random.choice([9, 11, 13]),
+            "result": lambda: random.choice(["", "yes", "no", "scalar", "void"]),
+            "settled": lambda: random.choice(["", "", "yes", "no", "void"]),
+        }
+        what = random.choice(["trades", "sticks", *drawn])
+        market[what] = drawn[what]()
+
+    def write(self, folder: Path) -> Path:
+        """Write the markets with their event, a file of trades, one of candlesticks and one of settlements."""
+        folder.mkdir()
+        said = self.content
+        markets = [self.market(name) for name in self.names]
+        trades = [
+            {"ticker": name, "created_time": day(number), "yes_price_dollars": text}
+            for name in self.names
+            for number, text in said[name]["trades"]
+        ]
+        sticks = [
+            {
+                "market_ticker": name,
+                "candlesticks": [
+                    {"end_period_ts": seconds(number), "price": {"close_dollars": text}}
+                    for number, text in said[name]["sticks"]
+                ],
+            }
+            for name in self.names
+        ]
+        settled = [
+            {"ticker": name, "market_result": said[name]["settled"]} for name in self.names if said[name]["settled"]
+        ]
+        event = {"event_ticker": "E", "title": "Weather", "markets": markets}
+        contents = {"events": [event], "trades": trades, "markets": sticks, "settlements": settled}
+        for part, content in contents.items():
+            (folder / f"{part}.json").write_text(json.dumps({part: content, "cursor": ""}))
+        return folder
+
+    def market(self, name: str) -> Content:
+        """A market as the API answers it."""
+        said = self.content[name]
+        times = {"open_time": day(1), "close_time": day(said["closes"])}
+        value = {"settlement_value_dollars": "0.3000"} if said["result"] == "scalar" else {}
+        return {"ticker": name, "event_ticker": "E", "title": "Rain?", "result": said["result"], **times, **value}
+
+
+SOURCES: list[Callable[[Random], Any]] = [Download, Hub, Sets, Markets, Bets, Candlesticks]
 
 
 def boards(ledger: Ledger) -> list[list[tuple[str, ...]]]:

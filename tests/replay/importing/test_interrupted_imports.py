@@ -25,6 +25,7 @@ from tests.support.sources import import_into, table, ticking, zipped
 SOURCES = {
     "forecastbench": "forecastbench-import",
     "hubverse": "hub-import",
+    "kalshi": "kalshi-import",
     "manifold": "manifold-import",
     "metaculus": "metaculus-import",
     "polymarket": "polymarket-import",

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.replay.importing.follow_copy import Following
 from forecast_ledger.replay.importing.forecastbench import COLUMNS
 from forecast_ledger.replay.importing.hub_config import FIELDS
+from forecast_ledger.replay.importing.kalshi_fields import COLUMNS as KALSHI
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.known_columns import Columns
 from forecast_ledger.replay.importing.manifold_fields import COLUMNS as MANIFOLD
@@ -30,6 +31,7 @@ from tests.support.sources import edit, ticking
 # now, and wrote (`MC Options`); words are in its API. ForecastBench: the sets of 2024-07-21 to 2026-09-27. The
 # hubverse: the schemas of the configuration, 2.0.0 to 6.0.0. Polymarket: the answers of its API from 2020 to 2026.
 # Manifold: `common/src` of its published code, `contract.ts`, `answer.ts`, `bet.ts` and `api/market-types.ts`.
+# Kalshi: the answers of its API of 2023 to 2026.
 USED = {
     "question_data.csv": """Question ID,Question URL,Question Title,Post ID,Default Project,Default Project ID,
         Categories,Leaderboard Tags,Label,Question Type,MC Options,MC Options (Current),MC Options (All),
@@ -64,6 +66,13 @@ USED = {
     "manifold answer": "id,text,createdTime,probability,prob,resolution,resolutionTime,resolutionProbability",
     "manifold bet": """contractId,answerId,userId,userUsername,createdTime,probBefore,probAfter,amount,isAnte,
         isRedemption,limitProb,fills,betGroupId""",
+    "kalshi market": """ticker,event_ticker,title,subtitle,yes_sub_title,category,open_time,created_time,close_time,
+        status,result,settlement_ts,settlement_value,settlement_value_dollars,notional_value,notional_value_dollars""",
+    "kalshi event": "event_ticker,title,category,mutually_exclusive,markets",
+    "kalshi trade": "ticker,created_time,yes_price,yes_price_dollars",
+    "kalshi candlestick": "end_period_ts,price,yes_bid,yes_ask",
+    "kalshi sides": "close,close_dollars",
+    "kalshi settlement": "ticker,market_result,settled_time,value",
 }
 IGNORED = {
     "question_data.csv": "Post Curation Status,Post Published Time,Description,Resolution Criteria,Fine Print,Unit",
@@ -124,6 +133,26 @@ IGNORED = {
     "manifold bet": """id,betId,userAvatarUrl,userName,loanAmount,outcome,shares,sharesByOutcome,fees,isApi,isChallenge,
         visibility,challengeSlug,isSold,sale,replyToCommentId,orderAmount,isFilled,isCancelled,expiresAt,silent,
         updatedTime,comment,deps,clientVersion""",
+    "kalshi market": """market_type,no_sub_title,expiration_time,expected_expiration_time,latest_expiration_time,
+        settlement_timer_seconds,response_price_units,yes_bid,yes_ask,no_bid,no_ask,last_price,previous_yes_bid,
+        previous_yes_ask,previous_price,yes_bid_dollars,yes_ask_dollars,no_bid_dollars,no_ask_dollars,last_price_dollars,
+        previous_yes_bid_dollars,previous_yes_ask_dollars,previous_price_dollars,yes_bid_size_fp,yes_ask_size_fp,volume,
+        volume_fp,volume_24h,volume_24h_fp,open_interest,open_interest_fp,liquidity,liquidity_dollars,dollar_volume,
+        dollar_open_interest,can_close_early,early_close_condition,expiration_value,risk_limit_cents,tick_size,
+        price_level_structure,price_ranges,fee_waiver_expiration_time,exchange_index,fractional_trading_enabled,
+        updated_time,occurrence_datetime,strike_type,floor_strike,cap_strike,functional_strike,custom_strike,
+        rules_primary,rules_secondary,primary_participant_key,mve_collection_ticker,mve_selected_legs,is_provisional,
+        series_ticker""",
+    "kalshi event": """series_ticker,sub_title,collateral_return_type,settlement_sources,strike_date,strike_period,
+        last_updated_ts,exchange_index,available_on_brokers,product_metadata""",
+    "kalshi trade": """trade_id,no_price,no_price_dollars,price,count,count_fp,taker_side,taker_outcome_side,
+        taker_book_side""",
+    "kalshi candlestick": "volume,volume_fp,open_interest,open_interest_fp",
+    "kalshi sides": """open,open_dollars,high,high_dollars,low,low_dollars,mean,mean_dollars,previous,previous_dollars,
+        min,min_dollars,max,max_dollars""",
+    "kalshi settlement": """event_ticker,yes_count,yes_count_fp,yes_total_cost,yes_total_cost_dollars,no_count,
+        no_count_fp,no_total_cost,no_total_cost_dollars,revenue,fee_cost""",
+    "polymarket prices": "fidelity",
 }
 TABLES: dict[str, Columns] = {
     "question_data.csv": COLUMNS_OF_QUESTIONS,
@@ -131,6 +160,7 @@ TABLES: dict[str, Columns] = {
     **COLUMNS,
     **FIELDS,
     **{f"polymarket {kind}": columns for kind, columns in POLYMARKET.items()},
+    **{f"kalshi {kind}": columns for kind, columns in KALSHI.items()},
     **{f"manifold {kind}": columns for kind, columns in MANIFOLD.items()},
 }
 
@@ -268,6 +298,18 @@ CHANGES: list[tuple[str, str, Change, str]] = [
         "bets.json",
         lambda said: [each.update({"leverage": 2}) for each in said[1:]],
         "a field that is not read: 'leverage' (bets.json, item 2)",
+    ),
+    (
+        "kalshi",
+        "candlesticks.json",
+        lambda said: said["markets"][0]["candlesticks"][1]["yes_bid"].update({"median_dollars": "0.2900"}),
+        "a field that is not read: 'median_dollars' (candlesticks.json, markets 1, candlestick 2)",
+    ),
+    (
+        "kalshi",
+        "events.json",
+        lambda said: said["events"][0].update({"exclusive": True}),
+        "a field that is not read: 'exclusive' (events.json, events 1)",
     ),
     ("hubverse", "hub-config/admin.json", lambda said: said.update(scores=["wis"]), "'scores' (hub-config/admin.json)"),
 ]

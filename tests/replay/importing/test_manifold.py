@@ -300,7 +300,10 @@ def test_what_else_files_have_is_named(tmp_path: Path) -> None:
     with ticking() as ledger:
         found = import_into(ledger, "manifold", saved(tmp_path / "a", m=[RAIN, *other]))
         assert found.left_out == {"a comment": 1, NO_ANSWERS: 1, OTHER_JSON: 2}
-        assert "no market is there" in import_into(ledger, "manifold", saved(tmp_path / "b", m=other)).refused[0]
+        assert (
+            "no market that can be read is there"
+            in import_into(ledger, "manifold", saved(tmp_path / "b", m=other)).refused[0]
+        )
         with pytest.raises(Refused, match="no JSON file"):
             import_into(ledger, "manifold", saved(tmp_path / "c"))
 

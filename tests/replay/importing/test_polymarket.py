@@ -372,7 +372,7 @@ def test_a_folder_without_a_market_is_refused(content: Any, tmp_path: Path) -> N
     folder = saved(tmp_path / "a", **content)
     with ticking() as ledger:
         if content:
-            assert "no market is there" in import_into(ledger, "polymarket", folder).refused[0]
+            assert "no market that can be read is there" in import_into(ledger, "polymarket", folder).refused[0]
         else:
             with pytest.raises(Refused, match="no JSON file"):
                 import_into(ledger, "polymarket", folder)

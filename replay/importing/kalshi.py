@@ -1,0 +1,207 @@
+"""Read Kalshi's markets, events, trades, candlesticks and settlements, saved as its API answers them.
+
+The price of yes in the last trade is a forecast of a participant that is named for the platform; trades and
+candlesticks are quotes. Trades of the API are anonymous, so nobody else forecasts.
+
+Source: Kalshi, API documentation, "Get Markets", "Get Events", "Get Trades", "Get Market Candlesticks", "Get
+Settlements".
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.replay.importing.json_files import (
+    Record,
+    check_json_is_there,
+    epoch_in,
+    inside,
+    instant_in,
+    json_items,
+    json_values,
+    list_in,
+    text_in,
+)
+from forecast_ledger.replay.importing.kalshi_fields import COLUMNS
+from forecast_ledger.replay.importing.kalshi_markets import (
+    Result,
+    answer_of,
+    dollars_in,
+    read_market,
+    result_in,
+    settlement_in,
+)
+from forecast_ledger.replay.importing.known_columns import Unread
+from forecast_ledger.replay.importing.market_items import Market, Platform, Price, contest_item, in_order, market_items
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem
+from forecast_ledger.replay.writing.command_lines import InputPlace
+
+PLATFORM = Platform("kalshi", "Kalshi")
+NO_MARKET = "prices or a settlement of a market that the files do not have"
+OTHER_JSON = "JSON that is no market, event, trade, candlestick or settlement"
+_PARTS = ("market", "event", "markets", "events", "trades", "settlements", "data")
+
+
+def read_kalshi(files: SourceFiles, rules: str | None) -> Source:
+    """Return the commands of the markets in order of their openings.
+
+    rules: the preset of the contest; if None, the mean Brier score. Raises, before anything is returned, Refused
+    (bad_source): no JSON file is there.
+    """
+    check_json_is_there(files, PLATFORM.title)
+    copy = _Copy()
+    return Source(
+        _items(files, copy, rules), Scope(forecasts=lambda opened: opened.question.partition(" ")[2] in copy.priced)
+    )
+
+
+def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
+    yield from json_items(files, copy.read)
+    markets: list[tuple[str, Market]] = []
+    for ticker, (place, record) in copy.markets.items():
+        try:
+            markets.append((ticker, read_market(place, record, copy.events.get(text_in(record, "event_ticker"), {}))))
+        except Refused as refused:
+            yield place, refused.about(f"the market {ticker[:80]!r}")
+    markets.sort(key=lambda each: (each[1].opens_at, each[0]))
+    yield contest_item(PLATFORM, [market for _, market in markets], rules)
+    for ticker, market in markets:
+        answered, notes = copy.answered(ticker, market)
+        yield from notes
+        prices = in_order(copy.trades.pop(ticker, [])) + copy.candlesticks.pop(ticker, [])
+        yield from market_items(PLATFORM, answered, prices)
+    known = copy.markets.keys()
+    for prices in (*copy.trades.values(), *copy.candlesticks.values()):
+        yield from ((price.place, NotCarried(NO_MARKET)) for price in prices)
+    yield from ((place, NotCarried(NO_MARKET)) for name, (place, _) in copy.settlements.items() if name not in known)
+
+
+class _Copy:
+    """What the files say: the last record of each market, events, and by ticker trades, candlesticks and settlements.
+
+    priced: tickers of which trades or candlesticks are there.
+    """
+
+    def __init__(self) -> None:
+        self.markets: dict[str, tuple[InputPlace, Record]] = {}
+        self.events: dict[str, Record] = {}
+        self.trades: dict[str, list[Price]] = {}
+        self.candlesticks: dict[str, list[Price]] = {}
+        self.settlements: dict[str, tuple[InputPlace, Result]] = {}
+        self.priced: set[str] = set()
+        self._unread: dict[str, Unread] = {}
+
+    def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
+        """Take a file in; return what of it is not read."""
+        self._unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
+        for place, value in json_values(files, name):
+            yield from self._value(place, value)
+
+    def answered(self, ticker: str, market: Market) -> tuple[Market, list[SourceItem]]:
+        """Return a market with its answer, which a settlement says if its record does not, and what is to be said."""
+        place, record = self.markets[ticker]
+        try:
+            said = result_in(record)
+        except Refused as refused:
+            return market, [(place, refused.about(f"the market {ticker[:80]!r}"))]
+        if ticker in self.settlements:
+            where, settled = self.settlements[ticker]
+            if said is not None and said.said != settled.said:
+                detail = f"{place.where()} says {said.said!r} for the same market; neither counts"
+                return market, [(where, Refused("bad_source", "market_result", settled.said, detail))]
+            said = settled if said is None else said._replace(at=settled.at if said.at is None else said.at)
+        if said is None:
+            return market, []
+        answer = answer_of(market, said, text_in(record, "status").lower())
+        return (market, [(place, answer)]) if isinstance(answer, NotCarried) else (market._replace(answer=answer), [])
+
+    def _value(self, place: InputPlace, value: Any) -> Iterator[SourceItem]:
+        """Take in an answer of the API, or a part of one."""
+        if isinstance(value, Refused):
+            yield place, value
+        elif isinstance(value, list):
+            yield from self._each(place, value, "item")
+        elif not isinstance(value, dict):
+            yield place, NotCarried(OTHER_JSON)
+        else:
+            try:
+                yield from self._object(place, value)
+            except Refused as refused:
+                yield place, refused
+
+    def _each(self, place: InputPlace, values: Sequence[Any], noun: str) -> Iterator[SourceItem]:
+        for number, value in enumerate(values, 1):
+            yield from self._value(inside(place, noun)._replace(line=number), value)
+
+    def _object(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        parts = [part for part in _PARTS if isinstance(value.get(part), list | dict)]
+        if "candlesticks" in value:
+            ticker = text_in(value, "ticker") or text_in(value, "market_ticker")
+            yield from self._candlesticks(place, ticker, list_in(value, "candlesticks"))
+        elif "market_candlesticks" in value:
+            tickers, rows = list_in(value, "market_tickers"), list_in(value, "market_candlesticks")
+            if len(tickers) != len(rows):
+                raise Refused("bad_source", "market_candlesticks", None, "not a list for each of market_tickers")
+            for ticker, row in zip(tickers, rows, strict=True):
+                yield from self._candlesticks(place, str(ticker), row if isinstance(row, list) else [row])
+        elif "event_ticker" in value and "ticker" not in value:
+            yield from self._unread["event"].of(place, value)
+            self.events[text_in(value, "event_ticker")] = {
+                name: value[name] for name in COLUMNS["event"].used if name in value and name != "markets"
+            }
+            yield from self._each(place, list_in(value, "markets"), "market")
+        elif parts:
+            for part in parts:
+                nested = value[part]
+                yield from self._each(place, nested, part) if isinstance(nested, list) else self._value(place, nested)
+        elif "market_result" in value:
+            yield from self._unread["settlement"].of(place, value)
+            self.settlements[text_in(value, "ticker")] = (place, settlement_in(value))
+        elif "ticker" in value and ("yes_price" in value or "yes_price_dollars" in value):
+            yield from self._trade(place, value)
+        elif "ticker" in value:
+            yield from self._unread["market"].of(place, value)
+            kept = {name: value[name] for name in COLUMNS["market"].used if name in value}
+            self.markets[text_in(value, "ticker")] = (place, kept)
+        else:
+            yield place, NotCarried(OTHER_JSON)
+
+    def _trade(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        yield from self._unread["trade"].of(place, value)
+        at, price, ticker = instant_in(value, "created_time"), dollars_in(value, "yes_price"), text_in(value, "ticker")
+        if at is None or price is None:
+            raise Refused("bad_source", "created_time" if at is None else "yes_price_dollars", None, "it is missing")
+        self.priced.add(ticker)
+        chances = (price, PROBABILITY - price)
+        self.trades.setdefault(ticker, []).append(Price(at, place, chances, who=PLATFORM.title))
+
+    def _candlesticks(self, place: InputPlace, ticker: str, values: Sequence[Any]) -> Iterator[SourceItem]:
+        """Take in candlesticks. A price of 0 for a bid, and of 1 for an ask, is none."""
+        self.priced.add(ticker)
+        found = self.candlesticks.setdefault(ticker, [])
+        for number, value in enumerate(values, 1):
+            own = inside(place, "candlestick")._replace(line=number)
+            try:
+                if not isinstance(value, dict):
+                    raise Refused("bad_source", "candlesticks", None, "not an object")
+                yield from self._unread["candlestick"].of(own, value)
+                at = epoch_in(value, "end_period_ts")
+                if at is None:
+                    raise Refused("bad_source", "end_period_ts", None, "it is missing")
+                sides = []
+                for side in ("price", "yes_bid", "yes_ask"):
+                    part = value.get(side) or {}
+                    if not isinstance(part, dict):
+                        raise Refused("bad_source", side, None, "not an object with a `close`")
+                    yield from self._unread["sides"].of(own, part)
+                    sides.append(dollars_in(part, "close"))
+            except Refused as refused:
+                yield own, refused
+                continue
+            price, bid, ask = sides
+            chances = () if price is None else (price, PROBABILITY - price)
+            bid, ask = bid or None, None if ask == PROBABILITY else ask
+            if (price, bid, ask) != (None, None, None):
+                found.append(Price(at, own, chances, bid, ask, who=PLATFORM.title if chances else ""))
