@@ -11,12 +11,15 @@ from xml.parsers import expat
 
 from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
 from forecast_ledger.replay.files.parquet_cells import csv_line
-from forecast_ledger.replay.mapping.csv_reader import SourceRecord
+from forecast_ledger.replay.mapping.csv_reader import LONGEST_RECORD, SourceRecord
 
-MOST_BYTES = 2**29  # of a workbook, unpacked
+MOST_BYTES = 2**28  # of a workbook, unpacked
 FREE_BYTES, MOST_RATIO = 2**26, 200  # it may unpack to this, or to this many times its size
 MOST_FILES = 10_000  # in a workbook
-MOST_CELLS = 5_000_000  # of a sheet, from A1 to the last row and column that have a value
+MOST_CELLS = 2_000_000  # of a sheet, from A1 to the last row and column that have a value
+MOST_ROWS = 2**20  # of a sheet, as spreadsheets have
+MOST_ELEMENTS = 250_000  # of one name in a part of a workbook, other than those of cells
+_OF_CELLS = {"row", "c", "v", "is", "f", "si", "t"}
 DIGITS = 15  # of a number, as spreadsheets show it
 MOST_MERGED = 100_000  # areas of merged cells
 _XML = (".xml", ".rels")
@@ -65,7 +68,7 @@ def read_sheet(
             _check_size(packed, file)
             for name in packed.namelist():
                 try:
-                    _parse(packed, name, _without_doctype())
+                    _check_part(packed, name)
                 except expat.ExpatError:
                     if name.endswith(_XML):
                         raise  # other parts are pictures
@@ -101,6 +104,24 @@ def _check_size(packed: zipfile.ZipFile, file: IO[bytes]) -> None:
     if len(packed.infolist()) > MOST_FILES or sum(entry.file_size for entry in packed.infolist()) > most:
         detail = f"the workbook has more than {most:,} bytes when unpacked, or more than {MOST_FILES:,} files"
         raise Refused("bad_csv", "", None, detail, remedy="save the sheet as a CSV, if you trust it")
+
+
+def _check_part(packed: zipfile.ZipFile, name: str) -> None:
+    """Raise ValueError if a part would become too many objects in memory, or has a document type."""
+    counts = dict[str, int]()
+
+    def count(tag: str, _: object) -> None:
+        counts[tag] = counts.get(tag, 0) + 1
+
+    parser = _without_doctype()
+    parser.StartElementHandler = count
+    _parse(packed, name, parser)
+    for tag, number in counts.items():
+        most = MOST_CELLS if tag.rpartition(":")[2] in _OF_CELLS else MOST_ELEMENTS
+        if number > most:
+            raise ValueError(f"{name} has more than {most:,} elements {tag}")
+    if len(counts) > MOST_ELEMENTS:
+        raise ValueError(f"{name} has more than {MOST_ELEMENTS:,} kinds of elements")
 
 
 def _without_doctype() -> expat.XMLParserType:
@@ -175,6 +196,8 @@ class _SheetParser:
         name = tag.rpartition(":")[2]
         if name == "row":
             row = int(attributes.get("r", self._row + 1))
+            if row > MOST_ROWS:
+                raise ValueError(f"it has a row {row}; sheets have {MOST_ROWS:,}")
             if row <= self._row:
                 raise ValueError(f"row {row} comes after row {self._row}")
             self._row, self._column = row, 0
@@ -221,6 +244,8 @@ def _row(number: int, row: Sequence[Any], formulas: set[tuple[int, int]]) -> She
             faults[place] = "the cell has an error"
         elif cell.value is None and (number, place + 1) in formulas:
             faults[place] = "the cell has a formula whose value is not stored; open the workbook and save it again"
+    if sum(map(len, texts)) > LONGEST_RECORD:
+        raise ValueError(f"row {number} has more than {LONGEST_RECORD:,} characters")
     return SheetRow(number, texts, faults)
 
 

@@ -51,7 +51,9 @@ class WideColumns:
         found = {name: self._parts_of(_BREAK.sub(" ", name)) for name in header if self.reads(name)}
         if not found:
             detail = f"no column is as `columns` in the map asks; the columns are: {', '.join(header)}"
-            raise Refused("bad_csv", COLUMN, None, detail, remedy="correct `columns`, or the header")
+            raise Refused(
+                "bad_csv", COLUMN, None, detail, remedy="correct `columns`, of which a pattern is of the whole name"
+            )
         if taken := sorted(self.parts.intersection(header)):
             detail = (
                 f"the header has a column {taken[0]!r}, which stands for something else beside `columns` in the map"
@@ -66,7 +68,7 @@ class WideColumns:
     def _parts_of(self, name: str) -> dict[str, str]:
         match = None if self._pattern is None else whole_match(self._pattern, name, COLUMN)
         groups = () if match is None else match.groups()
-        return {COLUMN: name} | {f"#{number}": text or "" for number, text in enumerate(groups, 1)}
+        return {COLUMN: name} | {f"#{number}": (text or "").strip() for number, text in enumerate(groups, 1)}
 
 
 def is_part(name: str) -> bool:

@@ -304,6 +304,25 @@ def test_areas_of_merged_cells_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         texts(rows_xml(rows, f"<mergeCells>{area * 3}</mergeCells>"))
 
 
+@pytest.mark.parametrize(
+    ("limit", "file"),
+    [
+        ("MOST_ROWS", rows_xml('<row r="5001"/>')),
+        ("MOST_ELEMENTS", rows_xml("", f"<cols>{'<col/>' * 5001}</cols>")),
+        ("MOST_CELLS", rows_xml(f"<row>{'<c/>' * 5001}</row>")),
+        ("LONGEST_RECORD", workbook([["a"], ["b" * 5001]])),
+    ],
+)
+def test_what_a_workbook_has_is_counted_before_it_is_read(
+    limit: str, file: io.BytesIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows, cells, other elements and long texts: a small file that becomes many objects is refused."""
+    texts(file)
+    monkeypatch.setattr(sheet_cells, limit, 5000)
+    with pytest.raises(Refused, match="not a workbook that can be read"):
+        texts(file)
+
+
 MAP = """
 offset = "Z"
 [[command]]

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas
+import pyarrow
 import pytest
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import OpenQuestion, SubmitForecast
@@ -14,6 +17,9 @@ from forecast_ledger.replay.cli.main import FINDINGS, FINE
 from forecast_ledger.replay.mapping.csv_mapping import MappedCommands, parse_map, read_rows
 from tests.replay.cli.test_main import run
 
+STRINGS = arrow_csv.ConvertOptions(
+    column_types={name: pyarrow.string() for name in ("Timestamp", "Q01 - Rain?", "Q02 - Snow?")}
+)
 FORM = """Timestamp,Email,Q01 - Rain?,Q02 - Snow?,Team
 2026-03-01T00:00:00Z,ada,60%,35,north
 2026-03-02T00:00:00Z,bo,,20%,south
@@ -186,6 +192,46 @@ def test_cells_of_which_no_command_is_made_are_counted_or_refused() -> None:
     assert refusals(taken, table, strict=True) == []
 
 
+def test_a_cell_that_is_refused_is_not_counted_too() -> None:
+    """A cell that is too long for the pattern of `where` is refused, with the name of its column."""
+    words = MAP.replace("columns =", "where = { '#cell' = { matches = '[0-9]+%?' } }\ncolumns =")
+    found = mapped(words, FORM.replace("35", "3" * 1001))
+    [said] = [place.describe(made) for place, made in found.commands if isinstance(made, Refused)]
+    assert said.startswith("line 2, submit_forecast, column 'Q02 - Snow?': bad_csv: #cell = '333")
+    assert found.left_out.words("line") == ""
+
+
+def test_a_command_that_does_not_use_the_cell_leaves_none_out() -> None:
+    """Questions opened from the header say nothing of the cells below it: the others are not lost by this command."""
+    other = """
+[[command]]
+type = "withdraw_forecast"
+id = "{Email}"
+[command.fields]
+at = "{Timestamp}"
+question = "Q01"
+participant = "{Email}"
+"""
+    found = mapped(OPENING + other, FORM)
+    assert len(list(found.commands)) == 4
+    assert found.left_out.words("line") == ""
+
+
+def test_a_group_of_the_pattern_may_be_empty() -> None:
+    """What a group did not match is an empty cell; spaces around what it took are dropped, as those of a cell are."""
+    optional = MAP.replace(r"(Q\d\d) - (.*)", r"(Q\d\d)( \(late\))? - .*").replace(
+        'probability = { from = "{#cell}", percent = true }',
+        'probability = "0.5"\nattestation = { note = "{#2}", restricted_sources = false }',
+    )
+    found = [made for _, made in mapped(optional, FORM.replace("Q02", "Q02 (late)")).commands]
+    assert [made.attestation and made.attestation.note for made in found if isinstance(made, SubmitForecast)] == [
+        None,
+        "(late)",
+        None,
+        "(late)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "table", "said"),
     [
@@ -240,6 +286,28 @@ def test_a_wide_table_is_a_long_one(seed: int) -> None:
     map_ = MAP.replace(r"(Q\d\d)", r"(Q\d)").replace("{Email}", "{who}").replace("{Timestamp}", "2026-03-01T00:00:00Z")
     found = forecasts(map_, wide[rng.sample(list(wide), len(list(wide)))].to_csv(index=False))
     assert (len(found), {*found}) == (len(long), expected)
+
+
+def test_a_wide_table_in_parquet_goes_in(tmp_path: Path) -> None:
+    """The chosen columns of Parquet are read, too, though the map does not name them."""
+    parquet.write_table(arrow_csv.read_csv(io.BytesIO(FORM.encode()), convert_options=STRINGS), tmp_path / "f.parquet")
+    (tmp_path / "form.toml").write_text(OPENING + MAP)
+    sent = run("append", str(tmp_path / "a.db"), "--map", str(tmp_path / "form.toml"), str(tmp_path / "f.parquet"))
+    assert (sent.exit_code, sent.stdout.split()[5:8]) == (FINE, ["5", "0", "0"]), sent.stderr
+
+
+def test_a_wide_command_of_no_cell_is_not_read_by_blocks(tmp_path: Path) -> None:
+    """A forecast of each column that is the same in all rows: one for each, however the file is read."""
+    same = MAP.replace('{ from = "{#cell}", percent = true }', '"0.5"')
+    for name, map_ in (("open", OPENING), ("same", same)):
+        (tmp_path / "form.csv").write_text(FORM)
+        (tmp_path / f"{name}.toml").write_text(map_)
+        sent = run(
+            "append", str(tmp_path / "a.db"), "--map", str(tmp_path / f"{name}.toml"), str(tmp_path / "form.csv")
+        )
+        assert sent.exit_code == FINE, sent.stderr
+    said = run("log", str(tmp_path / "a.db"), "--type", "forecast_made", "--columns", "says", "--format", "csv").stdout
+    assert said.count("yes 0.5") == 4
 
 
 def test_a_wide_sheet_goes_in_by_one_command(tmp_path: Path) -> None:

@@ -77,8 +77,15 @@ def test_a_sum_that_the_ledger_takes_for_one_stays() -> None:
 
 def test_a_share_that_is_no_number_is_left_to_its_own_refusal() -> None:
     """What is wrong with the number is said, not that the sum is not 1; a huge one takes no time."""
-    made = mapped("normalize = { within = 0.01 }", "0.33,x,0.33", "-0.2,0.6,0.6", "1e999999999,0,0")
+    made = mapped("normalize = { within = 0.01 }", "0.33,x,0.33", "-0.2,0.6,0.595", "1e999999999,0,0")
     assert all(isinstance(each, SubmitForecast) for each in made)
+    assert chances(made[1]) == [Fraction(-2, 10), Fraction(6, 10), Fraction(595, 1000)]
+
+
+def test_a_list_without_names_is_left_to_its_own_refusal() -> None:
+    """Probabilities are by name: a bare list is no forecast, normalized or not."""
+    [made] = mapped("normalize = { within = 0.01 }", "0.33,0.33,0.33", shares='{ from = "{r}/{b}/{g}", split = "/" }')
+    assert (made.code, made.field) == ("malformed", "probabilities")
 
 
 @pytest.mark.parametrize(

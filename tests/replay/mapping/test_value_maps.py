@@ -41,6 +41,14 @@ def test_values_are_read_from_a_csv_beside_the_map(tmp_path: Path) -> None:
     assert mapped(tmp_path) == [("oslo", "oslo"), ("bergen", "bergen")]
 
 
+def test_values_of_the_items_of_a_list_are_read_too(tmp_path: Path) -> None:
+    """Wherever in a field a `map` is, it may be a file."""
+    (tmp_path / "places.csv").write_text("text,value\nOslo (NO),oslo\nBergen,bergen\n")
+    listed = MAP.replace('probability = "0.5"', 'cdf = [{ from = "{place}", map = "places.csv" }]')
+    found = read_rows(parse_map(listed.encode(), tmp_path), io.BytesIO(TABLE)).commands
+    assert [made.cdf for _, made in found if isinstance(made, SubmitForecast)] == [("oslo",), ("bergen",)]
+
+
 def test_a_text_that_the_file_lacks_is_refused_and_few_are_named(tmp_path: Path) -> None:
     """Twenty of the texts are named, and the others counted: a message is for a person."""
     (tmp_path / "places.csv").write_text("text,value\n" + "".join(f"p{n},x\n" for n in range(3000)))
