@@ -69,7 +69,7 @@ def test_samples_of_a_group_need_no_levels() -> None:
     assert isinstance(north, SubmitForecast)
     assert [str(each) for each in north.samples or ()] == ["14", "12.5"]
     assert isinstance(south, Refused)
-    assert "lines 3 and 5 both have the level s1" in str(south)
+    assert "line 3 and line 5 both have the level s1" in str(south)
 
 
 def test_rows_of_a_group_are_points_in_the_order_of_their_levels() -> None:
