@@ -70,6 +70,7 @@ PAYOUTS = (4_005, 4_006, 4_017)  # seeds of seasons in which some answers are pa
 MEANS = (5_035, 5_038, 5_040)  # seeds of seasons under the kernel `brier_mean`
 MEDIANS = (6_001, 6_006, 6_007, 6_009, 6_010, 6_020, 6_034)  # seeds of seasons with the reference `median_score`
 CORRECTED = (8_001, 8_002)  # seeds of seasons with restated forecasts and amended questions
+RENAMED = (9_001, 9_002)  # seeds of seasons in which participants get other ids, or are one person
 IMPUTED = (7_005, 7_010, 7_014, 7_019, 7_047)  # seeds of seasons with an imputation
 MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
 STEPS = 40  # of each of these
@@ -288,6 +289,12 @@ def corrected(seed: int) -> Iterator[Batch]:
     return Tournament(random, "peer-2025-06", drawn_rules(random), restated=0.8).batches()
 
 
+def renamed(seed: int) -> Iterator[Batch]:
+    """A season in which participants are renamed and merged, and forecasts restated, under a preset and drawn rules."""
+    random = Random(seed)
+    return Tournament(random, "peer-2025-06", drawn_rules(random), changing=0.5, restated=0.5, renamed=0.8).batches()
+
+
 def trading(seed: int) -> Iterator[Batch]:
     """A season of trading, each command recorded a little after the instant that it claims."""
     for command, _ in Trading(seed, STEPS).attempts:
@@ -316,6 +323,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{f"medians {seed}": partial(medians, seed) for seed in MEDIANS},
     **{f"imputed {seed}": partial(imputed, seed) for seed in IMPUTED},
     **{f"corrected {seed}": partial(corrected, seed) for seed in CORRECTED},
+    **{f"renamed {seed}": partial(renamed, seed) for seed in RENAMED},
     **{f"trading {seed}": partial(trading, seed) for seed in MARKETS},
 }
 

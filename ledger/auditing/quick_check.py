@@ -68,7 +68,7 @@ class ForecastCheck:
         were applied.
         """
         taking: dict[str, _Taking | None] = {}  # only forecasts are applied: a question stays as it is
-        number = begin
+        number, several = begin, self._state.several_ids()
         for number in range(begin, len(rows) - 1):
             recorded = rows[number]
             event, command_id = recorded.event, recorded.command_id
@@ -76,7 +76,9 @@ class ForecastCheck:
                 break
             at, name, who = event.at, event.question, event.participant
             known = taking[name] if name in taking else taking.setdefault(name, self._taking(name))
-            if known is None or event.attestation is not None or event.until is not None or event.points is not None:
+            if known is None or who in several or event.attestation is not None:
+                break
+            if event.until is not None or event.points is not None:
                 break
             closed_at, standing, question_id, form = known
             is_normal = recorded.normal is True

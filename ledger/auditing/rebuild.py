@@ -194,6 +194,13 @@ def _reschedule_question(event: events.QuestionRescheduled, _: State, __: TextLo
     )
 
 
+def _rename_participant(event: events.ParticipantRenamed, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    at = instant_text(event.at)
+    yield from exact_reading(
+        commands.RenameParticipant(at=at, participant=event.participant, to=event.to, reason=event.reason)
+    )
+
+
 def _amend_question(event: events.QuestionAmended, _: State, __: TextLookup) -> Iterator[CommandReading]:
     yield from exact_reading(
         commands.AmendQuestion(
@@ -351,6 +358,7 @@ REBUILDERS: dict[type, Rebuilder] = {
     events.ForecastMade: _submit_forecast,
     events.ForecastWithdrawn: _withdraw_forecast,
     events.QuestionClosed: _close_question,
+    events.ParticipantRenamed: _rename_participant,
     events.QuestionAmended: _amend_question,
     events.QuestionRescheduled: _reschedule_question,
     events.OutcomesChanged: _change_outcomes,

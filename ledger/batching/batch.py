@@ -288,10 +288,10 @@ class Batch:
         """
         taking: dict[str, tuple[int, StandingOf]] = {}  # question -> when it closes, what stands on it
         lasts: list[Standing | None] = []  # what stood before each forecast
-        replaced = lasts.append
+        replaced, several = lasts.append, self.state.several_ids()
         self._undo.append(_replaced(quick, begin, lasts, taking))
         for at, question, participant in remaining:
-            if at is None:
+            if at is None or participant in several:
                 return begin + len(lasts)
             if question not in taking:
                 taking[question] = self._taking(question)

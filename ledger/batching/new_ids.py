@@ -18,6 +18,7 @@ _BRINGS: dict[type, tuple[str, ...]] = {
     commands.ChangeOutcomes: ("add",),
     commands.OpenContest: ("contest",),
     commands.SubmitForecast: ("participant",),
+    commands.RenameParticipant: ("to",),
     commands.EnrolParticipant: ("participant",),
     commands.ExcludeParticipant: ("participant",),
 }
@@ -27,7 +28,7 @@ def check_new_ids(command: commands.AnyCommand, state: State) -> None:
     """Refuses: id_not_visible, id_not_plain."""
     for field, text in _brought(command):
         what = unseen(text)
-        if (what or not is_known_plain(text)) and not (field == "participant" and _takes_part(text, state)):
+        if (what or not is_known_plain(text)) and not (field in {"participant", "to"} and state.takes_part(text)):
             if what:
                 raise Refused("id_not_visible", field, text, f"{what} cannot be seen")
             raise Refused("id_not_plain", field, text)
@@ -39,9 +40,3 @@ def _brought(command: Any) -> Iterator[tuple[str, str]]:
         for text in value if isinstance(value, tuple | list) else (value,):
             if text is not None:
                 yield field, text
-
-
-def _takes_part(participant: str, state: State) -> bool:
-    """Return whether a participant has made a forecast, has an account, or was excluded; this reads every question."""
-    entered = (who for table in (state.accounts, state.hidden) for _, who in table)
-    return participant in entered or any(participant in state.peek_standing(name) for name in state.standing)

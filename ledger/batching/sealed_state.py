@@ -8,7 +8,7 @@ from forecast_ledger.ledger.batching.command_index import HashedIds, RecordedCom
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import NEVER
-from forecast_ledger.ledger.deciding.state import StandingOf, to_standing
+from forecast_ledger.ledger.deciding.state import to_standing
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.rebuilt_rows import other_events
@@ -89,15 +89,16 @@ class _Forecasts:
         people = [self._people[code] for code in self._participant[rows].tolist()]
         standing = known.state.standing_on(question)
         if not self._made[rows].all():
-            self._check_withdrawals(rows, people, standing)
+            self._check_withdrawals(rows, people, {*standing}, known)
         made, ends = self._at[rows].tolist(), self._ends[rows]
         lasts = made if (ends == NEVER).all() else map(to_standing, made, ends.tolist())
         standing.update(zip(people, lasts, strict=True))
 
-    def _check_withdrawals(self, rows: Any, people: list[str], standing: StandingOf) -> None:
-        seen = {*standing}
+    def _check_withdrawals(self, rows: Any, people: list[str], seen: set[str], known: WriterState) -> None:
+        """Raise Corrupt at a withdrawal of somebody who is not among those seen, and has no forecast before it."""
+        former = known.state.former
         for row, who in zip(rows.tolist(), people, strict=True):
-            if not self._made[row] and who not in seen:
+            if not self._made[row] and seen.isdisjoint((who, *former.get(who, ()))):
                 raise Corrupt(int(self._position[row]), f"{who!r} withdraws a forecast and never made one")
             seen.add(who)
 

@@ -70,6 +70,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the command claims an instant that is further before its recording than this writer takes",
         "leave `at` out: the ledger stamps the instant of the recording",
     ),
+    "participant_renamed": (
+        "the participant has another id now",
+        "use the id that the message names",
+    ),
     "out_of_range": ("the number is out of range", "give a number in the range that the message names"),
     "unknown_contest": ("this ledger has no such contest", "open the contest first"),
     "unknown_question": ("this ledger has no such question", "open the question first"),
@@ -139,6 +143,15 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "round the pool, or choose a smaller payable_unit",
     ),
     "contest_not_finalized": ("the contest is not finalized", "finalize the contest first"),
+    "unknown_participant": (
+        "nothing is recorded of a participant with this id",
+        "give the id under which forecasts or enrolments are recorded",
+    ),
+    "same_participant": ("the participant has this id already", "no action is needed"),
+    "account_keeps_id": (
+        "the participant has an account, or is excluded, in a trading contest that is not finalized",
+        "rename the participant when that contest is finalized",
+    ),
     "not_trading": (
         "the contest's rule set has no trading",
         "open a contest with a trading rule set, or leave out starts_at and series",

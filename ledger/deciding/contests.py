@@ -231,9 +231,9 @@ def question_added(event: events.QuestionAdded, state: State, _: int) -> tuple[W
 
 
 def participant_enrolled(event: events.ParticipantEnrolled, state: State, _: int) -> tuple[Write, ...]:
-    """Check that the contest exists; the event does not change the state."""
+    """Note that the participant was enrolled."""
     state.contests[event.contest]
-    return ()
+    return ((state.enrolled, event.participant, True),)
 
 
 def participant_excluded(event: events.ParticipantExcluded, state: State, _: int) -> tuple[Write, ...]:
@@ -273,10 +273,15 @@ def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None
     questions = [question for contest_of, question in state.entries if contest_of == contest]
     strangers = {*prizes}
     for question in questions:
-        strangers = strangers and strangers - state.peek_standing(question).keys()
+        strangers = strangers and {who for who in strangers if not _forecast_on(question, who, state)}
     payable = all(type(amount) is int and amount > 0 and amount % unit == 0 for amount in prizes.values())
     if strangers or not payable or sum(prizes.values()) != pool:
         raise ValueError(f"contest {contest!r}: no leaderboard can give these prizes: {dict(prizes)!r}")
+
+
+def _forecast_on(question: str, participant: str, state: State) -> bool:
+    """Return whether a participant forecast on a question, under any id; a sealed board may have one that is former."""
+    return state.last_of(question, state.renamed.get(participant) or participant) is not None
 
 
 def _check_paid(prizes: Mapping[str, int], contest: str, state: State) -> None:

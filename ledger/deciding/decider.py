@@ -12,6 +12,7 @@ from forecast_ledger.ledger.deciding import (
     amendments,
     contests,
     decisions,
+    names,
     outcomes,
     questions,
     restatements,
@@ -22,7 +23,7 @@ from forecast_ledger.ledger.deciding.state import Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 
 _ROOMS = (  # each has a table DECIDE and a table EVOLVE
-    questions, amendments, restatements, schedules, outcomes, contests, accounts, decisions
+    questions, amendments, restatements, names, schedules, outcomes, contests, accounts, decisions
 )  # fmt: skip
 _DECIDE: dict[type, Decide] = {kind: decide for room in _ROOMS for kind, decide in room.DECIDE.items()}
 # The events that follow from an event for the positions on its question, in the same transaction.
@@ -37,10 +38,11 @@ _NEW = {events.QuestionOpened, events.ContestOpened, events.QuestionAdded, event
 
 
 def decide(command: commands.AnyCommand, state: State, recorded_at: int) -> tuple[events.AnyEvent, ...]:
-    """Return the events of a command, one or more. Raises Refused.
+    """Return the events of a command, one or more. Raises Refused: participant_renamed, or what its decider refuses.
 
     recorded_at: of its rows, µs; see `stamped`.
     """
+    names.check_present(command, state)
     command = stamped(command, state, recorded_at)
     decided = _DECIDE[type(command)](command, state)
     if isinstance(decided, tuple):

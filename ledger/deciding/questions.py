@@ -121,7 +121,7 @@ def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> event
     at = _open_at(command, question)
     if at < after_forecasts(command.question, command.participant, state):
         raise Refused("out_of_order", "at", command.at)
-    last = state.standing_on(command.question).get(command.participant)
+    last = state.last_of(command.question, command.participant)
     if last is None or at >= instants(last)[1]:
         raise Refused("nothing_standing", "participant", command.participant)
     return events.ForecastWithdrawn(at=at, question=command.question, participant=command.participant)
@@ -315,7 +315,8 @@ def forecast_made(event: events.ForecastMade, state: State, _: int) -> tuple[Wri
 def forecast_withdrawn(event: events.ForecastWithdrawn, state: State, _: int) -> tuple[Write, ...]:
     """Mark that no forecast stands."""
     standing = state.standing_on(event.question)
-    standing[event.participant]
+    if state.last_of(event.question, event.participant) is None:
+        raise KeyError(event.participant)
     return ((standing, event.participant, (event.at, event.at)),)
 
 

@@ -25,7 +25,7 @@ def restate_forecasts(command: commands.RestateForecasts, state: State) -> tuple
             raise refused.about(f"forecast {number}") from None
         earliest = made[-1].at + 1
     state.question(command.question)
-    if not made and state.peek_standing(command.question).get(command.participant, NOTHING) == NOTHING:
+    if not made and state.last_of(command.question, command.participant) in {None, NOTHING}:
         raise Refused("nothing_standing", "participant", command.participant, "nothing was forecast there before")
     retracted = events.ForecastsRetracted(
         at=values.read_instant(command.at),
@@ -39,7 +39,9 @@ def restate_forecasts(command: commands.RestateForecasts, state: State) -> tuple
 
 def forecasts_retracted(event: events.ForecastsRetracted, state: State, _: int) -> tuple[Write, ...]:
     """Mark that nothing stands, and that forecasts of any instant may follow."""
-    return ((state.standing_on(event.question), event.participant, NOTHING),)
+    standing = state.standing_on(event.question)
+    others = (name for name in state.former.get(event.participant, ()) if name in standing)
+    return tuple((standing, name, NOTHING) for name in (event.participant, *others))
 
 
 DECIDE: dict[type, Decide] = {

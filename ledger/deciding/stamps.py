@@ -33,7 +33,7 @@ def after_forecasts(question: str, participant: str, state: State) -> int:
     asked = state.questions.get(question)
     if asked is None:
         return FIRST_INSTANT
-    last = state.peek_standing(question).get(participant)
+    last = state.last_of(question, participant)
     return max(FIRST_INSTANT, asked.changed_at, FIRST_INSTANT if last is None else instants(last)[0])
 
 

@@ -218,6 +218,9 @@ class State:
         # contest, participant, question, outcome, whether asks -> log position of a quote, shares taken from it, 1e-6
         self.taken_shares: dict[tuple[str, str, str, int, bool], tuple[int, int]] = {}
         self.hidden: dict[tuple[str, str], bool] = {}  # (contest, participant) -> whether it is excluded as hidden
+        self.enrolled: dict[str, bool] = {}  # every participant who was ever enrolled, as a set
+        self.renamed: dict[str, str] = {}  # former id of a participant -> the present one; "" if it is one again
+        self.former: dict[str, tuple[str, ...]] = {}  # present id -> the others that the participant has had
         self.texts: dict[str, int] = {}  # digest -> log position, of each text in the log
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
         self.null_lists = True
@@ -241,6 +244,31 @@ class State:
         """Return what stands on a question, only to be looked at now. Raises KeyError: it was never opened."""
         standing = self.standing[question]
         return standing if isinstance(standing, dict) else standing.load()
+
+    def last_of(self, question: str, participant: str) -> Standing | None:
+        """Return what stands of a participant, under whichever id it was recorded; None if nothing was ever forecast.
+
+        It is the last in time; of a forecast and a withdrawal of one instant under two ids, the forecast. Raises
+        KeyError: the question was never opened.
+        """
+        standing = self.peek_standing(question)
+        if not (former := self.former.get(participant)):
+            return standing.get(participant)
+        found = [instants(standing[name]) for name in (participant, *former) if name in standing]
+        return to_standing(*max(found)) if found else None
+
+    def several_ids(self) -> set[str]:
+        """Return the present and the former ids of all participants who were renamed."""
+        return {*self.former, *self.renamed}
+
+    def takes_part(self, participant: str) -> bool:
+        """Return whether anything is recorded of a participant under this id; this may read every question."""
+        entered = (who for table in (self.accounts, self.hidden) for _, who in table)
+        return (
+            participant in self.enrolled
+            or participant in entered
+            or any(participant in self.peek_standing(name) for name in self.standing)
+        )
 
     def contest(self, name: str) -> ContestState:
         """Return the contest of this id, finalized or not. Refuses: unknown_contest."""

@@ -366,7 +366,7 @@ _CALL: dict[str, _Convert] = {
 }
 # The function that checks each field and returns its canonical form, in the order in which faults are reported.
 _BY_NAME: dict[str, _Convert] = {
-    **dict.fromkeys(["contest", "question", "participant", "entrant"], _id),
+    **dict.fromkeys(["contest", "question", "participant", "to", "entrant"], _id),
     "outcomes": _array(_id),
     **dict.fromkeys(["title", "reason", "currency"], values.check_text),
     **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.read_instant),

@@ -195,6 +195,23 @@ class RestateForecasts(Command, frozen=True, kw_only=True, tag="restate_forecast
     reason: Text
 
 
+class RenameParticipant(Command, frozen=True, kw_only=True, tag="rename_participant"):
+    """Gives a participant another id, or merges two ids of one person.
+
+    From this log position on, all that was recorded under the old id counts as recorded under the new one: forecasts,
+    withdrawals, restatements, enrolments (also as their entrant) and exclusions. If the new id has forecasts too, those
+    of both are in one order of time on each question. Of two at one instant, and of two enrolments or exclusions in a
+    contest, the one that was recorded later counts. A replay as of an earlier log position, and the board of a contest
+    that was finalized before, keep the old id. A command under the old id is refused. Renaming back is possible; ids
+    that were merged stay one participant. A participant with an account in a trading contest that is not finalized
+    keeps its id.
+    """
+
+    participant: Id
+    to: Id
+    reason: Text
+
+
 class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
     """Closes a question early, at `at`.
 
@@ -435,10 +452,10 @@ class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
 
 
 AnyCommand = (
-    OpenQuestion | SubmitForecast | WithdrawForecast | RestateForecasts | CloseQuestion | AmendQuestion
-    | RescheduleQuestion | ChangeOutcomes | ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution
-    | OpenContest | AddQuestion | EnrolParticipant | ExcludeParticipant | FinalizeContest | PayPrizes | QuotePrices
-    | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash
+    OpenQuestion | SubmitForecast | WithdrawForecast | RestateForecasts | RenameParticipant | CloseQuestion
+    | AmendQuestion | RescheduleQuestion | ChangeOutcomes | ResolveQuestion | AnnulQuestion | CancelMarket
+    | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant | ExcludeParticipant | FinalizeContest
+    | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash
 )  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _kinds = json.Decoder(_Kind)

@@ -85,6 +85,14 @@ class ForecastsRetracted(Event, frozen=True, kw_only=True, tag="forecasts_retrac
     reason: str
 
 
+class ParticipantRenamed(Event, frozen=True, kw_only=True, tag="participant_renamed.v1"):
+    """Lets all that is recorded of a participant count as recorded under another id, `to`, which may be in use."""
+
+    participant: str
+    to: str
+    reason: str
+
+
 class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1"):
     """Closes a question before its scheduled close; standing forecasts end."""
 
@@ -435,10 +443,10 @@ class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settleme
 
 
 AnyEvent = (
-    QuestionOpened | ForecastMade | ForecastWithdrawn | ForecastsRetracted | QuestionClosed | QuestionAmended
-    | QuestionRescheduled | OutcomesChanged | QuestionResolved | QuestionAnnulled | ResolutionRevoked | ContestOpened
-    | QuestionAdded | ParticipantEnrolled | ParticipantExcluded | ContestFinalized | PrizePaid | PricesQuoted
-    | CashGranted | CashDeposited | CashWithdrawn | TextKept
+    QuestionOpened | ForecastMade | ForecastWithdrawn | ForecastsRetracted | ParticipantRenamed | QuestionClosed
+    | QuestionAmended | QuestionRescheduled | OutcomesChanged | QuestionResolved | QuestionAnnulled | ResolutionRevoked
+    | ContestOpened | QuestionAdded | ParticipantEnrolled | ParticipantExcluded | ContestFinalized | PrizePaid
+    | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn | TextKept
     | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused
     | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed
 )  # fmt: skip

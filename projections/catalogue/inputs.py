@@ -26,7 +26,7 @@ class Input(NamedTuple):
 
     types: the events that change it. shared: the columns whose value must be the same in the event and in a row that
     it can change, if both have them. answered: if true, only events on a question that has an answer count. renaming:
-    if true, only forecasts of a participant with the name of a reference forecaster count. market: if true, only
+    if true, only events about a participant with the name of a reference forecaster count. market: if true, only
     contests that show the market count.
     """
 
@@ -38,20 +38,23 @@ class Input(NamedTuple):
 
     def has(self, event: events.Event, *, answered: bool) -> bool:
         """Return whether an event changes it. answered: whether the event's question has an answer at that time."""
-        if not isinstance(event, self.types) or (self.answered and not answered):
+        on_question = not isinstance(event, events.ParticipantRenamed)
+        if not isinstance(event, self.types) or (self.answered and on_question and not answered):
             return False
-        return not self.renaming or may_take_reference_label(getattr(event, "participant", ""))
+        names = (getattr(event, field, "") for field in ("participant", "to"))
+        return not self.renaming or any(map(may_take_reference_label, names))
 
 
+_FORECASTS = (*FORECASTS, events.ParticipantRenamed)
 INPUTS: dict[str, Input] = {
     "questions": Input(CHANGING, ("question",)),
     "resolutions": Input(SETTLING, ("question",)),
-    "forecasts": Input(FORECASTS, ("question",)),
-    "own_forecasts": Input(FORECASTS, ("question", "participant")),
+    "forecasts": Input(_FORECASTS, ("question",)),
+    "own_forecasts": Input(_FORECASTS, ("question", "participant")),
     # A forecast changes scores only if its question has an answer.
-    "scored_forecasts": Input(FORECASTS, ("question",), answered=True),
+    "scored_forecasts": Input(_FORECASTS, ("question",), answered=True),
     "scored_questions": Input((*CHANGING, events.QuestionAdded), ("contest", "question"), answered=True),
-    "reference_names": Input(FORECASTS, renaming=True),
+    "reference_names": Input(_FORECASTS, renaming=True),
     "scored_quotes": Input((events.PricesQuoted,), market=True),
     "entries": Input((events.QuestionAdded, events.QuestionAmended), ("contest", "question")),
     "contests": Input(
@@ -59,6 +62,7 @@ INPUTS: dict[str, Input] = {
             events.ContestOpened,
             events.ParticipantEnrolled,
             events.ParticipantExcluded,
+            events.ParticipantRenamed,
             events.ContestFinalized,
             events.PrizePaid,
         ),

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.accounts import Books
+from forecast_ledger.projections.facts.renames import Rename, present, time_order
 
 CHANCE = CUMULATIVE  # units in 1: every probability that is scored
 DOUBLED = 2 * CHANCE // PROBABILITY  # halves of 1e-10 in 1e-9
@@ -28,7 +29,8 @@ class Forecasts:
     which on the row counts as never made; NEVER if there is none. start: where the distribution begins in `chances`,
     which holds probabilities (1e-9), cumulative probabilities (1e-10), quantiles or samples (in the unit of the
     question), forecast after forecast. Where outcomes of a question changed, an outcome that a forecast does not give
-    has the number ~k, below 0: its probability is in that of outcome k, the catch-all.
+    has the number ~k, below 0: its probability is in that of outcome k, the catch-all. renames: of participants, whose
+    rows have the id under which they were recorded, until `named`.
     """
 
     position: Int64Array
@@ -41,6 +43,7 @@ class Forecasts:
     retracted: Int64Array
     start: Int64Array
     chances: Int64Array
+    renames: tuple[Rename, ...] = ()
 
     def counts(self, questions: Int64Array) -> Int64Array:
         """Return the number of rows of each of these questions."""
@@ -61,12 +64,25 @@ class Forecasts:
         last = np.broadcast_to(as_of, len(questions))[number]
         counting = (self.position[index] <= last) & (last < self.retracted[index])
         index, number = index[counting], number[counting]
-        return replace(self.rows(index), question=number)
+        return replace(self.rows(index), question=number).named(last[counting])
 
     def counting(self, as_of: int) -> "Forecasts":
         """Return the rows that are not retracted as of a log position."""
         kept = np.flatnonzero(as_of < self.retracted)
-        return self if len(kept) == len(self.retracted) else self.rows(kept)
+        return (self if len(kept) == len(self.retracted) else self.rows(kept)).named(as_of)
+
+    def named(self, as_of: Int64Array | int) -> "Forecasts":
+        """Return the rows with the participants as whose they count as of a log position: one, or one for each row."""
+        return replace(self, participant=present(self.renames, self.participant, as_of)) if self.renames else self
+
+    def in_time_order(self) -> "Forecasts":
+        """Return rows that are named, with those of each participant in the order of the instants that they claim.
+
+        Without other ids, that is the order of the log. Retracted rows must not be among them.
+        """
+        if not self.renames:
+            return self
+        return self.rows(time_order(self.renames, self.question, self.participant, self.at, self.position))
 
     def chance(self, rows: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
         """Return the probability that forecasts give to an outcome, 1e-10; see `Forecasts.chances`.
@@ -102,6 +118,7 @@ class Forecasts:
             self.retracted[index],
             self.start[index],
             self.chances,
+            self.renames,
         )
 
     def ranges(self, begins: Int64Array, ends: Int64Array) -> "Forecasts":
@@ -124,6 +141,7 @@ class Forecasts:
             taken(self.retracted),
             taken(self.start),
             self.chances,
+            self.renames,
         )
 
 
@@ -227,8 +245,8 @@ class Contest:
 
     opened: events.ContestOpened
     entries: dict[int, Entry] = field(default_factory=dict)  # by question
-    enrolments: dict[str, events.ParticipantEnrolled] = field(default_factory=dict)
-    levels: dict[str, Level] = field(default_factory=dict)  # by excluded participant
+    enrolments: dict[str, events.ParticipantEnrolled] = field(default_factory=dict)  # in the order of recording
+    levels: dict[str, Level] = field(default_factory=dict)  # by excluded participant, in the order of recording
     sealed: Checkpoint | None = None
     paid: dict[str, Payment] = field(default_factory=dict)  # by winner
     paid_total: int = 0  # 1e-6
@@ -274,6 +292,7 @@ class Facts:
     changed: dict[int, ChangedOutcomes] = field(default_factory=dict)  # question code -> changes of its outcomes
     # Question code -> log position of each retraction of forecasts, and participant code.
     retractions: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    renames: tuple[Rename, ...] = ()  # in log order
     statuses: dict[int, "Status"] = field(default_factory=dict)  # a cache, by log position
     forecasts: Forecasts = field(default_factory=lambda: join_pages([])[0])
     books: Books = field(default_factory=Books)
@@ -322,9 +341,10 @@ def joined(first: Forecasts, second: Forecasts) -> Forecasts:
     columns = {
         column.name: np.concatenate([getattr(first, column.name), getattr(second, column.name)])
         for column in fields(Forecasts)
+        if column.name != "renames"
     }
     start = np.concatenate([first.start, second.start + len(first.chances)])
-    return Forecasts(**(columns | {"start": start}))
+    return Forecasts(**(columns | {"start": start}), renames=first.renames)
 
 
 def join_pages(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:

@@ -36,6 +36,7 @@ from forecast_ledger.projections.facts.forecast_checks import (
     raise_at_first,
 )
 from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
+from forecast_ledger.projections.facts.renames import Rename, codes_of, enrolled_as, moved, put_last
 from forecast_ledger.projections.facts.schedules import amended, rescheduled
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
@@ -178,8 +179,10 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
         case events.QuestionClosed() | events.QuestionRescheduled() | events.QuestionAmended():
             _file_change(facts, position, event)
         case events.ForecastsRetracted():
-            who = facts.participant_codes.add(event.participant)
-            facts.retractions.setdefault(question[event.question], []).append((position, who))
+            codes = codes_of(facts.renames, facts.participant_codes.add(event.participant))
+            facts.retractions.setdefault(question[event.question], []).extend((position, who) for who in codes)
+        case events.ParticipantRenamed():
+            _file_rename(facts, position, event)
         case events.QuestionResolved() | events.QuestionAnnulled() | events.ResolutionRevoked():
             _file_settlement(facts, position, event)
         case events.PricesQuoted():
@@ -192,14 +195,24 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
             entry = Entry(position, code, event.weight, hidden, event.spot_at, spots)
             facts.contests[event.contest].entries[code] = entry
         case events.ParticipantEnrolled():
-            facts.contests[event.contest].enrolments[event.participant] = event
+            put_last(facts.contests[event.contest].enrolments, event.participant, event)
         case events.ParticipantExcluded():
-            facts.contests[event.contest].levels[event.participant] = event.level
+            put_last(facts.contests[event.contest].levels, event.participant, event.level)
         case events.ContestFinalized():
             facts.contests[event.contest].sealed = Checkpoint(position, recorded.digest)
         case events.PrizePaid():
             facts.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
             facts.contests[event.contest].paid_total += event.amount
+
+
+def _file_rename(facts: Facts, position: int, event: events.ParticipantRenamed) -> None:
+    """File another id of a participant; a contest that is sealed stays as it is."""
+    old, new = map(facts.participant_codes.add, (event.participant, event.to))
+    facts.renames = (*facts.renames, Rename(position, old, new))
+    for contest in facts.contests.values():
+        if contest.sealed is None:
+            contest.enrolments = enrolled_as(contest.enrolments, event.participant, event.to)
+            contest.levels = moved(contest.levels, event.participant, event.to)
 
 
 def _file_settlement(

@@ -78,9 +78,9 @@ def widths(facts: Facts, base: Int64Array, question: Int64Array, position: Int64
 
 def laid_out(facts: Facts, forecasts: Forecasts) -> Forecasts:
     """Return forecasts, question after question, with a number for every outcome that a changed question ever had, and
-    with the log position at which they were retracted.
+    with the log position at which they were retracted and the other ids of participants.
     """
-    forecasts = with_retractions(facts, forecasts)
+    forecasts = replace(with_retractions(facts, forecasts), renames=facts.renames)
     if not facts.changed:
         return forecasts
     starts, numbers, size = forecasts.start.copy(), [forecasts.chances], len(forecasts.chances)
@@ -118,7 +118,8 @@ def as_counted(
     ends with the grace period; one that is made in that period counts in two rows: until its end with their probability
     in the catch-all, then as it was made. A row that follows from a change has the log position of the change.
 
-    forecasts: laid out; of one participant on one question in log order. changed: by question, as they number them.
+    forecasts: laid out; of one participant on one question in log order, or in order of time, as `in_time_order`.
+    changed: by question, as they number them.
     never: rows that never stand, so that nothing follows from them.
     """
     if not changed:
@@ -209,7 +210,8 @@ class _Rows:
 def _counted(forecasts: Forecasts, question: int, outcomes: ChangedOutcomes, unused: set[int]) -> Forecasts:
     """Return the rows of one question; see `_Rows` for those with new numbers, which are in `chances`."""
     own = np.flatnonzero(forecasts.question == question)
-    own = own[stable_order(forecasts.position[own])]
+    since = np.searchsorted([change.position for change in outcomes.changes], forecasts.position[own])
+    own = own[stable_order(since if forecasts.renames else forecasts.position[own])]
     columns = (forecasts.position, forecasts.at, forecasts.recorded_at, forecasts.made, forecasts.start)
     rows, grace = _Rows(forecasts, outcomes), None
     waiting = [*zip(outcomes.changes, outcomes.counted_from(), strict=True)]

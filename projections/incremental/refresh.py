@@ -26,12 +26,13 @@ from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts,
 from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts, width
 from forecast_ledger.projections.facts.from_segments import file_segment
 from forecast_ledger.projections.facts.outcomes import laid_out, widths
+from forecast_ledger.projections.facts.renames import codes_of
 from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates, tables_with
 from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
 from forecast_ledger.projections.incremental.incremental_scores import IncrementalScores, TouchedScores
 
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
-_QUESTION = 3  # the index of the question column of forecasts
+_QUESTION, _PARTICIPANT = 3, 4  # the index of these columns of forecasts
 _SETTLE = (
     events.QuestionClosed,
     events.QuestionRescheduled,
@@ -53,6 +54,7 @@ _ARRANGE = (
 FOLLOWED = (
     *_FORECASTS,
     events.ForecastsRetracted,
+    events.ParticipantRenamed,
     *_SETTLE,
     *_ARRANGE,
     events.QuestionOpened,
@@ -116,6 +118,8 @@ class IncrementalTables:
         for event in (recorded.event for recorded in page):
             if isinstance(event, events.ForecastsRetracted):
                 self._forecast_on.append(int64_array([facts.question_codes.codes[event.question]]))
+            elif isinstance(event, events.ParticipantRenamed):
+                self._touch_renamed(event)
             elif type(event) not in _FORECASTS:
                 self._touch(event)
         if reference_labels(facts) != labels:
@@ -219,6 +223,15 @@ class IncrementalTables:
             case _ if not isinstance(event, FOLLOWED) and (kinds := kinds_of([type(event)]) - ALWAYS):
                 name = type(event).__name__
                 raise TypeError(f"{name} changes {', '.join(sorted(kinds))}: add a case for it to IncrementalTables")
+
+    def _touch_renamed(self, event: events.ParticipantRenamed) -> None:
+        """Add what another id can have changed: all that the participant forecast, and boards that are not sealed."""
+        facts = self.facts
+        codes = codes_of(facts.renames, facts.participant_codes.codes[event.to])
+        columns = [(columns[_QUESTION], columns[_PARTICIPANT]) for columns in self._new]
+        columns += [(run.question, run.participant) for run in self._runs]
+        self._forecast_on += [questions[np.isin(participants, codes)] for questions, participants in columns]
+        self.touched.scores.boards |= {name for name, contest in facts.contests.items() if contest.sealed is None}
 
     def _shows_market(self, contest: str) -> bool:
         return "market" in shown_references(self.facts.contests[contest].opened.rules)

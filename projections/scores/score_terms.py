@@ -98,6 +98,7 @@ def scored_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> Fore
 def _made_on(facts: Facts, rules: RuleSet, questions: Questions) -> Forecasts:
     """Return the forecasts on these questions, by index, as they were made; one that is late, when it was recorded."""
     made = facts.forecasts.on(questions.code, questions.as_of)
+    made = made if rules.clock == "recorded" else made.in_time_order()
     if rules.late_minutes == NEVER_LATE:
         return made
     is_late = made.recorded_at - made.at > rules.late_minutes * _MINUTE

@@ -223,7 +223,7 @@ class Analysis:
     @cached_property
     def counted(self) -> Forecasts:
         """The forecasts as they count, with the rows that follow from changes of outcomes."""
-        return as_counted(self.facts.forecasts.counting(self.facts.as_of), self.facts.changed)
+        return as_counted(self.facts.forecasts.counting(self.facts.as_of).in_time_order(), self.facts.changed)
 
     @cached_property
     def standing(self) -> Intervals:

@@ -254,7 +254,7 @@ def murphy_curve_values(analysis: Analysis) -> list[Values]:
 def admissions_values(analysis: Analysis) -> list[Values]:
     """One row for each forecast on a question of an attested contest."""
     facts, forecasts = analysis.facts, analysis.facts.forecasts
-    codes, index, rows = [], [], []
+    codes, index, rows, counted_until = [], [], [], []
     for code, name in enumerate(analysis.contests):
         if facts.contests[name].opened.rules.attested:
             for number in _forecasts_of(facts, facts.contests[name]):
@@ -263,6 +263,7 @@ def admissions_values(analysis: Analysis) -> list[Values]:
                 cutoff = admission.cutoff(asked.closes_at)
                 codes.append(code)
                 index.append(number)
+                counted_until.append(facts.contests[name].as_of(facts))
                 receipt = admission.receipt_verdict(int(forecasts.recorded_at[number]), cutoff)
                 attestation = facts.attestations.get(position) or Attestation()
                 empty = "empty" if admission.empty_window(asked.opens_at, cutoff) else "open"
@@ -271,7 +272,7 @@ def admissions_values(analysis: Analysis) -> list[Values]:
     return [
         Ids(int64_array(codes), analysis.contests),
         Ids(forecasts.question[row_numbers], facts.question_codes.labels),
-        Ids(forecasts.participant[row_numbers], facts.participant_codes.labels),
+        Ids(forecasts.rows(row_numbers).named(int64_array(counted_until)).participant, facts.participant_codes.labels),
         *transpose(rows, 10),
     ]
 

@@ -11,6 +11,7 @@ from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.column_values import MEASURE, PROBABILITIES, Ids, Values
 from forecast_ledger.projections.facts.columns import CHANCE, Facts
 from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.projections.facts.renames import time_order
 from forecast_ledger.projections.facts.standing import ENDINGS, spans
 from forecast_ledger.projections.tables.analysis import Analysis
 
@@ -18,7 +19,7 @@ from forecast_ledger.projections.tables.analysis import Analysis
 def forecasts_values(analysis: Analysis) -> list[Values]:
     """One row for each outcome, level or sample of each forecast."""
     facts = analysis.facts
-    forecasts, questions = facts.forecasts, facts.questions
+    forecasts, questions = facts.forecasts.named(facts.as_of), facts.questions
     made = np.flatnonzero(forecasts.made)
     names = [_outcomes(question) for question in questions]
     counts = int64_array([len(each) for each in names])[forecasts.question[made]]
@@ -59,13 +60,16 @@ def _given(facts: Facts, row: Int64Array, number: Int64Array) -> tuple[Int64Arra
 
 def _spans(facts: Facts, row: Int64Array) -> list[Values]:
     """Return the columns from_at, to_at and ended_by of these forecasts."""
-    forecasts, now = facts.forecasts, status(facts)
+    forecasts, now = facts.forecasts.named(facts.as_of), status(facts)
     grace = np.full(len(forecasts.at), NEVER)
     for code, outcomes in facts.changed.items():
         for change in reversed(outcomes.changes):
             if change.added:
                 grace[(forecasts.question == code) & (forecasts.position < change.position)] = change.ends_at
     kept = np.flatnonzero(facts.as_of < forecasts.retracted)
+    if forecasts.renames:
+        own = forecasts.rows(kept)
+        kept = kept[time_order(own.renames, own.question, own.participant, own.at, own.position)]
     found = spans(forecasts.rows(kept), grace[kept], now.opens_at, now.closed_at)
     place = np.full(len(forecasts.at), len(kept))  # the last one is of retracted rows
     place[kept] = np.arange(len(kept))

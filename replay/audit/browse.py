@@ -18,6 +18,7 @@ from forecast_ledger.replay.reading.replay import BEYOND_END
 from forecast_ledger.replay.reading.text_tables import PrintedRow, escape
 
 EVENT_LIST_COLUMNS = ["log_position", "recorded_at", "at", "type", *EventIds._fields, "says"]
+_PARTICIPANT = ("participant", "to")  # the fields of an event that have the id of a participant
 SENTENCE_COLUMNS = [name for name in EVENT_LIST_COLUMNS if name not in EventIds._fields]  # a sentence has the ids
 
 
@@ -40,7 +41,7 @@ class EventFilter(NamedTuple):
         return (
             (not self.types or type(event) in self.types)
             and (self.since is None or recorded.recorded_at >= self.since)
-            and (self.participant is None or getattr(event, "participant", None) == self.participant)
+            and (self.participant is None or self.participant in (getattr(event, name, None) for name in _PARTICIPANT))
             and (self.contest is None or getattr(event, "contest", None) == self.contest)
             and (self.question is None or self.question in _questions(event))
         )

@@ -258,9 +258,9 @@ class _History:
     def _depends(self, scope: Scope, event: Any) -> bool:
         """Return whether a row may depend on an event that is not a forecast.
 
-        Every question counts, for its number and for the times that a later event fits.
+        Every question counts, for its number and for the times that a later event fits; so does every other id.
         """
-        always = isinstance(event, events.QuestionOpened | events.QuestionRescheduled)
+        always = isinstance(event, events.QuestionOpened | events.QuestionRescheduled | events.ParticipantRenamed)
         if always or self._draws or not self._depends_on_forecasts:
             return True
         contest = self._facts.contests.get(self._own.get("contest", ""))
@@ -283,7 +283,7 @@ class _History:
         whole, made = self._facts.participant_codes, self._facts.forecasts
         if not any(map(may_take_reference_label, whole.codes)):
             return whole
-        there, codes = set(made.participant[made.position <= position].tolist()), Codes()
+        there, codes = set(made.named(position).participant[made.position <= position].tolist()), Codes()
         for name, code in whole.codes.items():
             codes.add(name if code in there or not may_take_reference_label(name) else f"\0{name}")
         return codes

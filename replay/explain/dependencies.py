@@ -38,7 +38,7 @@ class Scope(NamedTuple):
     def agrees(self, event: events.Event, column: str) -> bool:
         """Return whether the row agrees with an event in a column, if both have it; a contest has its questions."""
         value = getattr(event, column, None)
-        if value is None:
+        if value is None or isinstance(event, events.ParticipantRenamed):
             return True
         return self.depends_on(value) if column == "question" else bool(self.own.get(column, value) == value)
 

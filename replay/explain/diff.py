@@ -114,6 +114,8 @@ class _Between:
             if touches(self._table, event, answered=answered):
                 self._every.append((recorded, answered))
                 self._by_question.setdefault(single_question(event), []).append((recorded, answered))
+            if isinstance(event, events.ParticipantRenamed):
+                self._early.setdefault(event.to, []).extend(self._early.get(event.participant, ()))
             if self._follows_scores and not answered and isinstance(event, FORECASTS):
                 self._early.setdefault(event.participant, []).append(recorded)
 

@@ -32,6 +32,7 @@ from forecast_ledger.replay.reading.descriptions import (
     least_forecasts,
     money,
 )
+from forecast_ledger.replay.reading.other_ids import ids_of, says_ids, says_present_id
 
 NEIGHBOURS = 3  # rows on either side of a rank
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
@@ -226,16 +227,20 @@ def read_contest(source: LogSource, contest: str, participant: str) -> LogReadin
     def select(event: Any) -> bool:
         if isinstance(event, _SETTLING):
             return True
+        if isinstance(event, events.ParticipantRenamed):
+            return True
         own = getattr(event, "participant", participant) == participant
         return getattr(event, "contest", None) == contest and own
 
     reading = read_log(source, select)
     opened = lookup.find_contest(reading.facts, contest)
     codes = reading.facts.question_codes.codes
+    names = ids_of(reading.facts, participant, opened.as_of(reading.facts))
     selected = [
         recorded
         for recorded in reading.selected
-        if not isinstance(recorded.event, _SETTLING) or codes[recorded.event.question] in opened.entries
+        if (not isinstance(recorded.event, _SETTLING) or codes[recorded.event.question] in opened.entries)
+        and (not isinstance(recorded.event, events.ParticipantRenamed) or recorded.event.participant in names)
     ]
     return reading._replace(selected=selected)
 
@@ -246,7 +251,9 @@ def board_row(reading: LogReading, contest: str, participant: str) -> tuple[Proj
     projections = Projections(reading.facts)
     place = next((row for row in projections.board(contest) if row.participant == participant), None)
     if place is None:
-        detail = "not on the board: hidden, or without a forecast on a question that counts"
+        as_of = reading.facts.contests[contest].as_of(reading.facts)
+        detail = says_present_id(reading.facts, participant, as_of)
+        detail = detail or "not on the board: hidden, or without a forecast on a question that counts"
         remedy = "`table LOG leaderboard` lists the participants on it"
         raise Refused("nothing_standing", "participant", participant, detail, remedy=remedy)
     return projections, place
@@ -273,7 +280,8 @@ def explanation(
         "excluded": len(contest.levels),
     }
     rule = describe_rules(contest.opened.rules, contest.position, words)
-    since = seal_notes(Projections(reading.facts), contest.opened.contest, number["participant"])
+    since = says_ids(reading.facts, number["participant"], contest.as_of(reading.facts))
+    since += seal_notes(Projections(reading.facts), contest.opened.contest, number["participant"])
     return Explanation(number, rule, parts, others, about, reading.checkpoint, (*since,))
 
 

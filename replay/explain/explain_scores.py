@@ -34,6 +34,7 @@ from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.changed_answers import changed_answers, restated_since, unsealed
 from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
+from forecast_ledger.replay.reading.other_ids import ids_of, renamed_since, says_ids, says_present_id
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_parts, open_store
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.log_index import IndexQuery
@@ -57,7 +58,8 @@ class Explanation(NamedTuple):
     number: its kind, its key, its value, and amounts that are not in the parts. parts: rows whose `contribution`, or a
     similar column, adds up to it. rule: how it is computed, with the source of the rule. others: the other
     participants that it depends on. events: the events that it depends on, in log order. since: answers that it depends
-    on and that changed after the contest was sealed, and what it would be with the answers of now, in words.
+    on and that changed after the contest was sealed, and what it would be with the answers of now, in words;
+    before them, under which other ids its forecasts are recorded.
     """
 
     number: dict[str, Any]
@@ -137,10 +139,9 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
     row = next(projections.table("scores").only("participant", participant).rows(), None)
     if row is None:
         labels = facts.participant_codes.labels
-        forecast = participant in labels
-        wrong = (
+        wrong = says_present_id(facts, participant, narrowed.as_of(facts)) or (
             "no forecast of the participant stood in scored time"
-            if forecast
+            if participant in labels
             else f"no such participant made a forecast on it; there are: {listed(participant, labels)}"
         )
         remedy = "`table LOG scores` lists the participants that have a score"
@@ -159,14 +160,19 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
     kernel = kernel_of(rules, answer.question)
     words = [describe_score(rules, kernel), describe_order(rules, [answer.question])]
     outcome = _outcome(answer) or intervals.resolved.value
+    names = ids_of(facts, participant, narrowed.as_of(facts))
+    about = [recorded for recorded in reading.selected if _concerns(recorded.event, names, participant, facts)]
     return Explanation(
         number={"explained": "score", **row, "outcome": outcome, "resolved": intervals.resolved.position},
         rule=describe_rules(rules, narrowed.position, "; ".join(filter(None, words)), kernel),
         parts=rows,
         others=_others(facts, narrowed, facts.forecasts.on(questions.code, questions.as_of), participant),
-        events=[reading.summary(event) for event in reading.selected if _concerns(event.event, participant, facts)],
+        events=[*map(reading.summary, about)],
         checkpoint=reading.checkpoint,
-        since=_since(projections, contest, participant, row["score"]),
+        since=(
+            *says_ids(facts, participant, narrowed.as_of(facts)),
+            *_since(projections, contest, participant, row["score"]),
+        ),
     )
 
 
@@ -175,13 +181,16 @@ def _since(projections: Projections, contest: str, participant: str, score: str)
     facts = projections.facts
     sealed = facts.contests[contest]
     changed, restated = changed_answers(facts, sealed), restated_since(facts, sealed)
-    if not changed and not restated:
+    renamed = renamed_since(facts, sealed)
+    if not changed and not restated and not renamed:
         return ()
     now = next(unsealed(projections, contest).table("scores").only("participant", participant).rows(), None)
     told = "there would be no score" if now is None else f"score {now['score']} for {score}"
     words = [f"the answer changed after {contest} was sealed: {each.words(facts)}" for each in changed]
     words += [f"forecasts were restated after {contest} was sealed: {', '.join(restated)}"] if restated else []
-    what = " and ".join(["answer"] * bool(changed) + ["forecasts"] * bool(restated))
+    words += [f"ids of participants changed after {contest} was sealed: {', '.join(renamed)}"] if renamed else []
+    kinds = ["answer"] * bool(changed) + ["forecasts"] * bool(restated) + ["ids"] * bool(renamed)
+    what = " and ".join(kinds)
     return (*words, f"with the {what} of now, if {contest} were not sealed: {told}")
 
 
@@ -220,6 +229,8 @@ def _read_question(source: LogSource, contest: str, question: str) -> LogReading
     def concerns(event: Any) -> bool:
         if isinstance(event, events.AccountEvent):
             return False
+        if isinstance(event, events.ParticipantRenamed):
+            return True
         if isinstance(event, events.PricesQuoted):
             return any(quote.question == question for quote in event.quotes)
         if getattr(event, "question", question) != question or getattr(event, "contest", contest) != contest:
@@ -376,8 +387,11 @@ def _others(facts: Facts, contest: Contest, forecasts: Forecasts, participant: s
     }
 
 
-def _concerns(event: Any, participant: str, facts: Facts) -> bool:
-    """Return whether an event is about this participant, or about no participant; quotes are about the market."""
+def _concerns(event: Any, names: set[str], participant: str, facts: Facts) -> bool:
+    """Return whether an event is about this participant, or about no participant; quotes are about the market.
+
+    names: all ids of the participant.
+    """
     if isinstance(event, events.PricesQuoted):
         return participant == totals.reference_labels(facts)[REFERENCE_ROWS.index("market")]
-    return getattr(event, "participant", participant) == participant and not isinstance(event, events.PrizePaid)
+    return getattr(event, "participant", participant) in names and not isinstance(event, events.PrizePaid)

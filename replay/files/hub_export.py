@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.projections.facts.renames import put_last
 from forecast_ledger.projections.facts.schedules import rescheduled
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.hub_tasks import HubTask, hub_task, tasks_config
@@ -33,6 +35,10 @@ MISSING = "NA"
 MAINTAINER = "forecast-ledger"
 _TOP = {"hub-config", "model-output", "model-metadata", "target-data"}
 _MODEL = re.compile(r"[A-Za-z0-9_]+-[A-Za-z0-9_]+")
+
+
+# The last forecast or withdrawal of each participant on a question, in log order.
+_Standing = dict[str, events.ForecastMade | events.ForecastWithdrawn]
 
 
 class HubPart(NamedTuple):
@@ -56,7 +62,7 @@ class _Folded:
     def __init__(self) -> None:
         self.questions: dict[str, events.QuestionOpened] = {}
         self.closed: dict[str, int] = {}
-        self.standing: dict[str, dict[str, events.ForecastMade]] = {}
+        self.standing: dict[str, _Standing] = {}
         self.answers: dict[str, events.QuestionResolved] = {}
         self.contests: dict[str, events.ContestOpened] = {}
         self.contest_of: dict[str, str] = {}
@@ -65,11 +71,11 @@ class _Folded:
     def add(self, event: events.AnyEvent) -> None:
         """Take an event in."""
         if isinstance(event, events.ForecastMade):
-            self.standing.setdefault(event.question, {})[event.participant] = event
+            put_last(self.standing.setdefault(event.question, {}), event.participant, event)
         elif isinstance(event, events.ForecastWithdrawn):
-            self.standing[event.question].pop(event.participant, None)
-        elif isinstance(event, events.ForecastsRetracted):
-            self.standing.get(event.question, {}).pop(event.participant, None)
+            put_last(self.standing[event.question], event.participant, event)
+        elif isinstance(event, events.ForecastsRetracted | events.ParticipantRenamed):
+            self._correct(event)
         elif isinstance(event, events.QuestionOpened):
             self.questions[event.question] = event
         elif isinstance(event, events.OutcomesChanged):
@@ -89,12 +95,37 @@ class _Folded:
         elif isinstance(event, events.QuestionAdded):
             self.contest_of.setdefault(event.question, event.contest)
 
+    def _correct(self, event: events.ForecastsRetracted | events.ParticipantRenamed) -> None:
+        if isinstance(event, events.ForecastsRetracted):
+            self.standing.get(event.question, {}).pop(event.participant, None)
+        else:
+            self.standing = {question: _renamed(last, event) for question, last in self.standing.items()}
+
+    def forecasters(self) -> set[str]:
+        """Return the participants who have not withdrawn every forecast."""
+        every = (each for standing in self.standing.values() for each in standing.values())
+        return {last.participant for last in every if isinstance(last, events.ForecastMade)}
+
     def forecasts(self, question: str) -> Iterator[events.ForecastMade]:
         """Return the forecasts that stand when a question closes, by participant."""
         end = self.closed.get(question, self.questions[question].closes_at)
         for _, forecast in sorted(self.standing.get(question, {}).items()):
+            if not isinstance(forecast, events.ForecastMade):
+                continue
             if forecast.at < end and (forecast.until is None or forecast.until >= end):
                 yield forecast
+
+
+def _renamed(standing: _Standing, rename: events.ParticipantRenamed) -> _Standing:
+    """Return what stands under another id of a participant; of two in order of time, the later."""
+    if rename.participant not in standing:
+        return standing
+    found: _Standing = {}
+    for who, last in standing.items():
+        name = rename.to if who == rename.participant else who
+        if name not in found or found[name].at <= last.at:
+            put_last(found, name, structs.replace(last, participant=name))
+    return found
 
 
 def export_hub(  # noqa: PLR0913 - what has a default is named
@@ -134,7 +165,7 @@ def _write(folder: Path, folded: _Folded) -> tuple[dict[str, HubPart], dict[str,
         for _, question in sorted(folded.questions.items())
     }
     columns = list(dict.fromkeys(column for task in tasks.values() for column in task.values))
-    models = _model_names({who for standing in folded.standing.values() for who in standing})
+    models = _model_names(folded.forecasters())
     left_out: dict[str, int] = {}
     files: dict[str, list[list[str]]] = {}
     for question, task in tasks.items():

@@ -53,6 +53,7 @@ from forecast_ledger.replay.importing.recorded_copy import (
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Scope, Source, SourceItem, fitting_id
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
+MERGED = "forecasts of ids that the ledger made one participant: those of the ledger stay"
 BY_HAND = "forecasts that were also recorded by hand, and differ: those of the ledger stay"
 BY_HAND_TIMES = "other times of a question whose answer was recorded by hand: revoke that answer to take the times over"
 MISSED = "forecasts that an earlier copy had: they stay, as --keep-missing says"
@@ -96,7 +97,7 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
         question = item.question or ""  # none is a command about several
         known = copy.questions.get(question)
         if known is None or known.source != source_of(item.id):
-            yield place, item
+            yield place, item if known is not None else _under_present_id(item, copy)
         else:
             asked.setdefault(question, []).append((place, item))
     for question, own in asked.items():
@@ -106,12 +107,20 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
             yield from _Question(copy, known, source.scope, following).followed([])
 
 
+def _under_present_id(item: _OfQuestion, copy: RecordedCopy) -> _OfQuestion:
+    """Return a command on a new question, under the id that its participant has in the ledger."""
+    if not isinstance(item, SubmitForecast | WithdrawForecast):
+        return item
+    return structs.replace(item, participant=copy.renamed.get(item.participant, item.participant))
+
+
 class _Question:
     """A question of the ledger, and what a copy says of it."""
 
     def __init__(self, copy: RecordedCopy, known: RecordedQuestion, scope: Scope, following: Following) -> None:
         self._known, self._scope, self._following = known, scope, following
         self._sealed, self._open = copy.sealed, copy.state_of(known.opened.question)
+        self._now = copy.renamed
         self._closes = known.said.closes_at  # as the copy says it, also if that is not in force
         self._renamed: list[list[tuple[object, ...]]] = []  # the forecasts of each new participant
         self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
@@ -233,7 +242,8 @@ class _Question:
         given: dict[str, list[_PlacedForecast]] = {}
         for place, command in asked:
             if isinstance(command, SubmitForecast | WithdrawForecast):
-                given.setdefault(command.participant, []).append((place, command))
+                who = self._now.get(command.participant, command.participant)
+                given.setdefault(who, []).append((place, structs.replace(command, participant=who)))
         new = [_spans(own, self._alone(question))[0] for who, own in given.items() if who not in self._known.forecasts]
         self._renamed = [[*map(_content, spans)] for spans in new]
         commands: list[tuple[int, int, SourceItem]] = []
@@ -247,6 +257,9 @@ class _Question:
         self, who: str, given: Sequence[_PlacedForecast], question: QuestionState, *, settled: bool
     ) -> Iterator[SourceItem]:
         recorded = self._known.forecasts.get(who, RecordedForecasts())
+        if recorded.merged:
+            yield self._where, NotCarried(MERGED)
+            return
         spans, made, refused = _spans(given, self._alone(question))
         if refused:  # perhaps because they were recorded before somebody closed the question by hand
             said = _spans(given, self._alone(question._replace(closed_at=self._closes)))[0]

@@ -13,6 +13,7 @@ from forecast_ledger.ledger.model.events import (
     ForecastsRetracted,
     ForecastWithdrawn,
     OutcomesChanged,
+    ParticipantRenamed,
     PricesQuoted,
     QuestionAdded,
     QuestionAmended,
@@ -73,11 +74,13 @@ class RecordedForecasts:
     """What a participant forecast on a question, as it counts now.
 
     position: of the last event about it. by_hand: whether a command of another origin is among them.
+    merged: whether they are of several ids, which became one participant.
     """
 
     spans: list[Span] = field(default_factory=list)
     position: int = 0
     by_hand: bool = False
+    merged: bool = False
 
 
 class RecordedAnswer(NamedTuple):
@@ -140,6 +143,7 @@ class RecordedCopy:
     def __init__(self, pages: Iterable[Sequence[Recorded]]) -> None:
         self.questions: dict[str, RecordedQuestion] = {}
         self.sealed: set[str] = set()  # contests
+        self.renamed: dict[str, str] = {}  # id that a participant has had -> the present one
         self.state = State()  # of the questions alone
         for recorded in (each for page in pages for each in page):
             self._take_in(recorded)
@@ -167,6 +171,8 @@ class RecordedCopy:
             for known in (self.questions[quote.question] for quote in event.quotes):
                 known.ids.add(recorded.command_id)
                 known.quoted_at = max(known.quoted_at, event.quoted_at)
+        elif isinstance(event, ParticipantRenamed):
+            self._rename(event)
         elif isinstance(event, _OF_QUESTIONS):
             known = self.questions[event.question]
             known.position = position
@@ -174,6 +180,16 @@ class RecordedCopy:
                 _answer(known, recorded, event)
             else:
                 _change(known, recorded, event)
+
+    def _rename(self, event: ParticipantRenamed) -> None:
+        """Move what was recorded of a participant to another id, which may have forecasts, too."""
+        old, new = event.participant, event.to
+        self.renamed = {who: new if now == old else now for who, now in self.renamed.items()} | {old: new, new: new}
+        for known in self.questions.values():
+            own, other = known.forecasts.pop(old, RecordedForecasts()), known.forecasts.get(new, RecordedForecasts())
+            if own.spans or own.merged:
+                own.merged |= bool(other.spans)
+                known.forecasts[new] = own
 
     def _forecast(self, recorded: Recorded, event: ForecastMade | ForecastWithdrawn | ForecastsRetracted) -> None:
         known = self.questions[event.question]

@@ -161,7 +161,8 @@ def _checks(verification: Verification) -> Section:
 
 def _changed_since(projections: Projections, names: Sequence[str]) -> Section:
     """Return what these sealed contests, whose answers changed since, would be now, and the prizes that were paid."""
-    words = ["A sealed board does not change. What is listed here rests on answers or forecasts that no longer count."]
+    rests = "What is listed here rests on answers, forecasts or ids that no longer count."
+    words = [f"A sealed board does not change. {rests}"]
     sheets = []
     for name in names:
         words.append(sentences(seal_notes(projections, name)[:1]))
@@ -472,10 +473,11 @@ def _alike(season: Replay) -> Section:
     """Return the ids that look alike: of contests, and in each contest of participants, questions and outcomes."""
     facts = season.projections.facts
     people = facts.participant_codes.labels
-    asked_of, made_by = facts.forecasts.question, facts.forecasts.participant
+    asked_of = facts.forecasts.question
     named: list[tuple[str, str, Iterable[str]]] = [("", "contest", facts.contests)]
     for name, contest in sorted(facts.contests.items()):
         asked = [facts.questions[code] for code in contest.entries]
+        made_by = facts.forecasts.named(contest.as_of(facts)).participant
         forecasters = np.unique(made_by[np.isin(asked_of, [*contest.entries])]).tolist()
         named.append((name, "participant", {*contest.enrolments, *(people[code] for code in forecasters)}))
         named.append((name, "question", [each.question for each in asked]))

@@ -1,4 +1,4 @@
-"""Answers and forecasts that changed after the board that rests on them was sealed, and what it would be unsealed."""
+"""Answers, forecasts and ids that changed since a board was sealed with them, and what it would be unsealed."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts, Settlement
 from forecast_ledger.replay.reading.event_text import answer_text
+from forecast_ledger.replay.reading.other_ids import renamed_since, with_ids_of_now
 
 # Table -> what a changed answer can move of a row; the first two say that it moved in consequence.
 BOARDS = {"leaderboard": ("rank", "prize", "score"), "arena_leaderboard": ("rank", "total")}
@@ -77,18 +78,21 @@ def restated_since(facts: Facts, contest: Contest) -> list[str]:
     if contest.sealed is None:
         return []
     people, sealed = facts.participant_codes.labels, contest.sealed.position
-    found = [
-        (position, f"{people[who]} on {facts.questions[code].question} (#{position})")
-        for code in facts.retractions.keys() & contest.entries.keys()
-        for position, who in facts.retractions[code]
-        if position > sealed
-    ]
-    return [words for _, words in sorted(found)]
+    found = dict[int, str]()
+    for code in facts.retractions.keys() & contest.entries.keys():
+        for position, who in facts.retractions[code]:  # of several ids, the present one first
+            if position > sealed:
+                found.setdefault(position, f"{people[who]} on {facts.questions[code].question} (#{position})")
+    return [found[position] for position in sorted(found)]
 
 
 def what_changed(facts: Facts, contest: Contest) -> str:
-    """Return what a sealed board rests on and changed since: answers, forecasts, or both; "" if nothing did."""
-    kinds = {"answers": changed_answers(facts, contest), "forecasts": restated_since(facts, contest)}
+    """Return what a sealed board rests on and changed since: answers, forecasts or ids; "" if nothing did."""
+    kinds: dict[str, Sequence[object]] = {
+        "answers": changed_answers(facts, contest),
+        "forecasts": restated_since(facts, contest),
+        "ids": renamed_since(facts, contest),
+    }
     return " and ".join(kind for kind, changed in kinds.items() if changed)
 
 
@@ -103,13 +107,14 @@ def counted_answers(facts: Facts, contest: Contest) -> dict[str, str]:
 
 
 def unsealed(projections: Projections, name: str, *, alone: bool = False) -> Projections:
-    """Return the projections as if a contest were not sealed: with the answers that there are now.
+    """Return the projections as if a contest were not sealed: with the answers, forecasts and ids that there are now.
 
     alone: without the other contests. Accounts stay as they are: positions of a sealed contest are not settled again.
     """
     facts = projections.facts
     others = {} if alone else facts.contests
-    return Projections(replace(facts, contests=others | {name: replace(facts.contests[name], sealed=None)}))
+    opened = replace(with_ids_of_now(facts, facts.contests[name]), sealed=None)
+    return Projections(replace(facts, contests=others | {name: opened}))
 
 
 def changed_rows(projections: Projections, name: str) -> list[ChangedRow]:
@@ -120,18 +125,20 @@ def changed_rows(projections: Projections, name: str) -> list[ChangedRow]:
 
 
 def seal_notes(projections: Projections, name: str, participant: str | None = None) -> list[str]:
-    """Say which answers and forecasts that a sealed board rests on changed since, and what it would be now; [] if none.
+    """Say which answers, forecasts and ids that a sealed board rests on changed since, and what it would be now.
 
-    participant: only the row of this one.
+    Nothing if nothing changed. participant: only the row of this one.
     """
     facts, contest = projections.facts, projections.facts.contests[name]
     what = what_changed(facts, contest)
     if not what or contest.sealed is None:
         return []
     changed, restated = changed_answers(facts, contest), restated_since(facts, contest)
+    renamed = renamed_since(facts, contest)
     which = "an answer that changed since" if len(changed) == 1 else f"{len(changed):,} answers that changed since"
     rests = [f"{which}: {_some([each.words(facts) for each in changed])}"] if changed else []
     rests += [f"forecasts that were restated since: {_some(restated)}"] if restated else []
+    rests += [f"ids of participants that changed since: {_some(renamed)}"] if renamed else []
     notes = [
         f"the board of {name} was sealed at log position {contest.sealed.position} with {', and with '.join(rests)}"
     ]
@@ -154,7 +161,8 @@ def every_seal_note(projections: Projections, names: Collection[str] | None = No
     ]
     if len(changed) <= MOST_SEALED:
         return [note for name in changed for note in seal_notes(projections, name)]
-    told = f"{len(changed):,} contests were sealed with answers or forecasts that changed since: {_some(changed, ', ')}"
+    told = f"{len(changed):,} contests were sealed with answers, forecasts or ids that changed since: "
+    told += _some(changed, ", ")
     return [told, "to see what changed: leaderboard LOG CONTEST, and of all contests: audit LOG paper.md"]
 
 

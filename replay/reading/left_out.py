@@ -27,7 +27,8 @@ def left_out(projections: Projections, name: str) -> list[str]:
         see = f"log LOG --type participant_excluded --contest {name}"
         notes.append(f"not on the board: {len(hidden):,} excluded as hidden; to see exclusions: {see}")
     if name not in projections.traded:
-        people = [facts.participant_codes.labels[code] for code in _forecasters(facts.forecasts, contest)]
+        forecasts = facts.forecasts.named(contest.as_of(facts))
+        people = [facts.participant_codes.labels[code] for code in _forecasters(forecasts, contest)]
         waiting = {*people} - {row.participant for row in projections.board(name)} - hidden
         if waiting:
             notes.append(f"not on the board: {len(waiting):,} with forecasts on its questions, none of which counts")

@@ -31,7 +31,8 @@ class IndexQuery(NamedTuple):
 class NewPlaces:
     """The log positions of rows that are not in the index yet, by question and contest.
 
-    Rows about an account only are left out. Those of forecasts are kept as columns until they are asked for.
+    Rows about an account only are left out; those of other ids of participants have neither a question nor a contest.
+    Those of forecasts are kept as columns until they are asked for.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class NewPlaces:
             event = recorded.event
             if not isinstance(event, _LEFT_OUT):
                 key = getattr(event, "question", ""), getattr(event, "contest", "")
-                if any(key):
+                if any(key) or isinstance(event, events.ParticipantRenamed):
                     self._others.setdefault(key, []).append(recorded.position)
 
     def by_key(self, questions: Sequence[str]) -> Places:

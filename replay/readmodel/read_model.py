@@ -148,7 +148,7 @@ class ReadModel:
             tracking = self.tracking()
             if tracking is None or tracking.ledger != ledger or not self.is_indexed():
                 raise Unavailable(f"{self.path}: no read model of {ledger!r}; `forecast-ledger follow` makes one")
-            keys = {(question, ""), (question, contest), ("", contest)}
+            keys = {("", ""), (question, ""), (question, contest), ("", contest)}
             rows = [row for key in keys for _, part in stored.parts(PLACES, key) for row in part]
             positions = [position for row in rows for position in places_of(row)]
         return tracking.reached, sorted(positions)

@@ -45,6 +45,8 @@ _TEXT = f"""
 {{"type": "annul_question", "at": "2026-03-06T12:00:00Z", "question": "heat", "reason": "the sensor failed"}}
 {{"type": "restate_forecasts", "at": "2026-03-06T12:30:00Z", "question": "rain", "participant": "bo", \
 "forecasts": [{{"at": "2026-03-02T09:00:00Z", "probability": 0.53}}], "reason": "the form had two digits exchanged"}}
+{{"type": "rename_participant", "at": "2026-03-06T12:45:00Z", "participant": "bo", "to": "bo.larsen", \
+"reason": "a new user name"}}
 {{"type": "revoke_resolution", "at": "2026-03-06T13:00:00Z", "question": "rainfall", "reason": "a wrong gauge"}}
 {{"type": "finalize_contest", "at": "2026-03-07T00:00:00Z", "contest": "week"}}
 {{"type": "pay_prizes", "at": "2026-03-07T01:00:00Z", "contest": "week"}}

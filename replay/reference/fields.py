@@ -88,6 +88,8 @@ FIELDS: dict[str, str] = {
     "Points.quantiles": "the value at each level; the answer is at most the quantile of level 0.1 with probability 0.1",
     "Points.method": "how the cdf goes between the points",
     "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
+    "rename_participant.to": "the id from here on; if it is in use, both are one participant",
+    "participant_renamed.to": "the id as whose all of it counts from here on",
     "amend_question.title": "the new title; left out if it stays",
     "amend_question.tags": "the new tags, in place of all; left out if they stay",
     "amend_question.url": "the new address; left out if it stays",

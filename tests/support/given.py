@@ -31,6 +31,7 @@ from forecast_ledger.ledger.model.commands import (
     Range,
     RecordDecision,
     RecordFailedCall,
+    RenameParticipant,
     RescheduleQuestion,
     ResolveQuestion,
     RestatedForecast,
@@ -123,6 +124,11 @@ def restatement(*made: SubmitForecast, participant: str = "ada", question: str =
     return RestateForecasts(
         at=LATER, question=question, participant=participant, forecasts=parts, reason="the source was corrected"
     )
+
+
+def renaming(participant: str = "ada", to: str = "bo", at: str | None = day(16)) -> RenameParticipant:
+    """Another id of a participant."""
+    return RenameParticipant(participant=participant, to=to, at=at, reason="one person")
 
 
 def closing(question: str = "rain", at: str | None = day(15)) -> CloseQuestion:

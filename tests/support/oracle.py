@@ -156,21 +156,55 @@ class World:
 
 
 def world(recorded: Sequence[Recorded], as_of: int | None = None) -> World:
-    """The world that the log describes as of a position."""
+    """The world that the log describes as of a position.
+
+    Of a participant with several ids, all is told as if the last one had always been used. What is restated under an id
+    is what was said under the ids that it had until then.
+    """
     state = World()
-    for each in recorded:
-        if as_of is None or each.position <= as_of:
-            state.learn(each.position, each.event)
-            if isinstance(each.event, events.QuestionAmended) and each.event.weight is not None:
-                entries = state.contests[each.event.contest].entries
-                entry = msgspec.structs.replace(entries[each.event.question], weight=each.event.weight)
-                entries[each.event.question] = entry
-            if isinstance(each.event, events.ForecastsRetracted):
-                state.questions[each.event.question].statements.pop(each.event.participant, None)
-            if isinstance(each.event, events.OutcomesChanged):
-                state.questions[each.event.question].changes.append((each.position, each.event))
-            state.recorded_at[each.position] = each.recorded_at
+    for each in _with_last_ids([each for each in recorded if as_of is None or each.position <= as_of]):
+        state.learn(each.position, each.event)
+        if isinstance(each.event, events.QuestionAmended) and each.event.weight is not None:
+            entries = state.contests[each.event.contest].entries
+            entry = msgspec.structs.replace(entries[each.event.question], weight=each.event.weight)
+            entries[each.event.question] = entry
+        if isinstance(each.event, events.OutcomesChanged):
+            state.questions[each.event.question].changes.append((each.position, each.event))
+        state.recorded_at[each.position] = each.recorded_at
+    for question in state.questions.values():
+        for statements in question.statements.values():
+            statements.sort(key=lambda each: (each[1].at, each[0]))
     return state
+
+
+def last_ids(recorded: Sequence[Recorded]) -> dict[str, str]:
+    """The last id of each participant who was renamed, by each that it had."""
+    now: dict[str, str] = {}
+    for event in (each.event for each in recorded):
+        if isinstance(event, events.ParticipantRenamed):
+            now = {who: event.to if last == event.participant else last for who, last in now.items()}
+            now |= {event.participant: event.to, event.to: event.to}
+    return now
+
+
+def _with_last_ids(recorded: Sequence[Recorded]) -> Iterator[Recorded]:
+    """The log under the last ids, without the forecasts and withdrawals that were restated."""
+    now, restated = last_ids(recorded), set[int]()
+    for place, event in enumerate(each.event for each in recorded):
+        if isinstance(event, events.ForecastsRetracted):
+            then = last_ids(recorded[:place])
+            restated |= {
+                other.position
+                for other in recorded[:place]
+                if isinstance(other.event, Statement)
+                and other.event.question == event.question
+                and then.get(other.event.participant, other.event.participant) == event.participant
+            }
+    for each in recorded:
+        ids = {name: getattr(each.event, name, "") for name in ("participant", "entrant")}
+        if each.position not in restated:
+            told = {name: now[who] for name, who in ids.items() if who in now}
+            yield msgspec.structs.replace(each, event=msgspec.structs.replace(each.event, **told))
 
 
 # --- scores
@@ -472,6 +506,7 @@ def logs(draw: st.DrawFn) -> list[AnyCommand]:
     openings = [draw(_openings(name, closes)) for name, closes in zip(names, lasts, strict=True)]
     threads = [draw(_doings(opening, closes)) for opening, closes in zip(openings, lasts, strict=True)]
     threads += [draw(_contests(f"cup{number}", names)) for number in range(draw(st.integers(1, 2)))]
+    threads += [draw(st.lists(_renamings(), min_size=1, max_size=4))] * draw(st.booleans())
     turns = [number for number, thread in enumerate(threads) for _ in thread]
     draw(st.randoms(use_true_random=False)).shuffle(turns)
     rests = [iter(thread) for thread in threads]
@@ -548,6 +583,13 @@ def _restatements(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -
     return commands.RestateForecasts(
         at=moment(51), question=opened.question, participant=who, forecasts=tuple(made), reason="found later"
     )
+
+
+@st.composite
+def _renamings(draw: st.DrawFn) -> commands.RenameParticipant:
+    """Another id of somebody, who may exist; some are refused."""
+    who, other = draw(st.sampled_from(PEOPLE)), draw(st.sampled_from((*PEOPLE, "e")))
+    return commands.RenameParticipant(at=moment(30), participant=who, to=other, reason="one person")
 
 
 def restated(command: commands.SubmitForecast) -> commands.RestatedForecast:

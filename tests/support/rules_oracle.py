@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise
 from math import floor, isqrt
+from operator import itemgetter
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -202,7 +203,8 @@ def standing(case: Case, instant: int) -> dict[str, tuple[int, events.ForecastMa
     """Everyone's last word up to that instant, unless it is a withdrawal, has ended or was too early."""
     stands = {}
     for who, statements in case.question.statements.items():
-        heard = [each for each in statements if heard_at(case, *each) <= instant]
+        order = sorted(statements, key=itemgetter(0)) if case.rules.clock == "recorded" else statements
+        heard = [each for each in order if heard_at(case, *each) <= instant]
         position, last = heard[-1] if heard else (0, None)
         if last is None or not (case.rules.early_forecasts or heard_at(case, position, last) >= case.opened.opens_at):
             continue

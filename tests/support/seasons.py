@@ -205,6 +205,7 @@ class Season:
         moved: float = 0,
         changing: float = 0,
         restated: float = 0,
+        renamed: float = 0,
     ) -> None:
         """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0; half
         as many have several spots.
@@ -216,6 +217,8 @@ class Season:
 
         restated: on how many of the questions forecasts are restated, once or several times; half as many get other
         weights.
+
+        renamed: how likely participants get another id, or are one person, at any place, once or several times.
         """
         self.restated = restated
         self.changing = changing
@@ -227,6 +230,10 @@ class Season:
         self.threads = [self.with_restatements(opened, self.doings(opened)) for opened in self.questions]
         self.contests = [self.contest(f"cup{number}", each) for number, each in enumerate(rules)]
         self.commands = [*self.questions, *self.interleaved([*self.threads, *self.contests])]
+        while renamed and random.random() < renamed:
+            who, other = random.choice(PEOPLE), random.choice((*PEOPLE, "h"))
+            command = commands.RenameParticipant(at=self.moment(60), participant=who, to=other, reason="one person")
+            self.commands.insert(random.randint(len(self.questions), len(self.commands)), command)
 
     def interleaved(self, threads: Sequence[Sequence[AnyCommand]]) -> list[AnyCommand]:
         """The commands of all threads, each thread's in its order."""

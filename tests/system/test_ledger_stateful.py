@@ -72,6 +72,8 @@ class Model:
 
     questions: dict[str, Question] = field(default_factory=dict)
     contests: dict[str, Contest] = field(default_factory=dict)
+    people: set[str] = field(default_factory=set)  # the ids under which anything is recorded
+    renamed: dict[str, str] = field(default_factory=dict)  # former id -> the present one
     positions: dict[str, tuple[int, int]] = field(default_factory=dict)  # command id -> first and last log position
     length: int = 0
 
@@ -86,8 +88,10 @@ class Model:
     def decide(self, command: AnyCommand) -> str | None:
         """The code with which a new command is refused; None if it is accepted, and then it has happened."""
         faults, happens = RULES[type(command)]
-        code = next(faults(self, command), None)
+        who = getattr(command, "participant", "")
+        code = "participant_renamed" if who in self.renamed else next(faults(self, command), None)
         if code is None:
+            self.people |= {who} - {""}
             rows = self.rows_of(command)
             happens(self, command)
             self.positions[command.id] = self.length + 1, self.length + rows
@@ -262,6 +266,29 @@ def restate_forecasts(model: Model, command: said.RestateForecasts) -> None:
     question.standing.pop(command.participant, None)
     for forecast in command.forecasts:
         submit_forecast(model, forecast.made(command.question, command.participant))
+
+
+def rename_faults(model: Model, command: said.RenameParticipant) -> Iterator[str]:
+    """Faults of rename_participant. No contest here has trading."""
+    if model.renamed.get(command.to, command.participant) != command.participant:
+        yield "participant_renamed"
+    if command.participant not in {*model.people, *model.renamed.values()}:
+        yield "unknown_participant"
+    if command.to == command.participant:
+        yield "same_participant"
+
+
+def rename(model: Model, command: said.RenameParticipant) -> None:
+    """All is moved to the other id: on each question, what was said last is the last, of one instant a forecast."""
+    old, new = command.participant, command.to
+    model.people.add(new)
+    model.renamed = {who: new if last == old else last for who, last in model.renamed.items()} | {old: new}
+    model.renamed.pop(new, None)
+    for question in model.questions.values():
+        both = [(question.last.pop(who), question.standing.pop(who, "")) for who in (old, new) if who in question.last]
+        if both:
+            question.last[new], stands = max(both)
+            question.standing |= {new: stands} if stands else {}
 
 
 def amend_faults(model: Model, command: said.AmendQuestion) -> Iterator[str]:
@@ -599,6 +626,7 @@ RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, 
     said.SubmitForecast: (submit_faults, submit_forecast),
     said.WithdrawForecast: (withdraw_faults, withdraw_forecast),
     said.RestateForecasts: (restate_faults, restate_forecasts),
+    said.RenameParticipant: (rename_faults, rename),
     said.AmendQuestion: (amend_faults, nothing),
     said.CloseQuestion: (close_faults, close_question),
     said.ChangeOutcomes: (change_faults, change_outcomes),
@@ -780,6 +808,9 @@ RESTATEMENTS = st.builds(
     forecasts=st.lists(RESTATED, max_size=2).map(tuple),
     reason=st.just("found"),
 )
+RENAMINGS = st.builds(
+    said.RenameParticipant, at=AT, participant=PARTICIPANTS, to=PARTICIPANTS | st.just("new"), reason=st.just("one")
+)
 WITHDRAWALS = merged(said.WithdrawForecast, question=QUESTIONS, participant=PARTICIPANTS)
 POLICIES = ["refund_cost", "void_trades"]
 FATES = st.one_of(
@@ -911,6 +942,11 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(command=RESTATEMENTS, fresh=st.booleans())
     def restates(self, command: AnyCommand, fresh: bool) -> None:
         """What somebody forecast is restated, at any time."""
+        self.one(command, fresh=fresh)
+
+    @rule(command=RENAMINGS, fresh=st.booleans())
+    def renames(self, command: AnyCommand, fresh: bool) -> None:
+        """A participant gets another id, which may be somebody's."""
         self.one(command, fresh=fresh)
 
     @precondition(lambda self: self.model.standing())

@@ -54,7 +54,15 @@ def tournament(seed: int) -> list[AnyCommand]:
     preset = random.choice(["relative-2022-04", "peer-2025-06", "brier-daily"])
     return oracle.with_ids(
         Tournament(
-            random, drawn_rules(random), preset, ending=0.3 * (seed % 2), quoted=0.5, paid=0.3, moved=0.4, changing=0.5
+            random,
+            drawn_rules(random),
+            preset,
+            ending=0.3 * (seed % 2),
+            quoted=0.5,
+            paid=0.3,
+            moved=0.4,
+            changing=0.5,
+            renamed=0.5,
         ).commands
     )
 

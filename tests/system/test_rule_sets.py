@@ -145,7 +145,15 @@ def slack(case: Case, score: Score) -> Fraction:
 def recorded_season(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:
     """A season recorded, and its projections, some questions at a time."""
     recorded = Season(
-        random, *rules, ending=random.choice([0, 0.5]), uncounted=0.2, quoted=0.5, paid=0.3, moved=0.4, restated=0.4
+        random,
+        *rules,
+        ending=random.choice([0, 0.5]),
+        uncounted=0.2,
+        quoted=0.5,
+        paid=0.3,
+        moved=0.4,
+        restated=0.4,
+        renamed=0.5,
     ).recorded()
     return recorded, Projections(oracle.facts_in(recorded), random.choice([1, 7, 1 << 20]))
 

@@ -52,6 +52,7 @@ from tests.support.given import (
     quartiles,
     quote,
     quotes,
+    renaming,
     replied,
     resolution,
     revocation,
@@ -556,6 +557,23 @@ def test_the_quick_check_refuses_forecasts_out_of_time() -> None:
     position, message = stops(chained(late))
     assert (position, "found question_resolved: at = '2026-03-13T00:00:00Z': " in message) == (4, True)
     assert "found out_of_order: " in stops(chained([log[0], log[2], log[1], *log[3:]]))[1]
+
+
+def test_the_quick_check_leaves_participants_of_several_ids_to_the_decider() -> None:
+    """A forecast under the former id is not accepted, nor one of the new id before the last under the former one."""
+    told = oracle.history(
+        opened(), forecast(at=day(13)), renaming(), forecast("rain", "bo", at=day(14)), opened("more")
+    )
+    assert audited(told).lossy_commands == 0
+    old = chained([*told[:3], told[1], told[4]])
+    assert "found participant_renamed: " in stops(with_ids(old))[1]
+    early = oracle.history(opened(), forecast("rain", "bo", at=day(11)), opened("more"))
+    assert "found out_of_order: " in stops(with_ids(chained([*told[:3], *early[1:]])))[1]
+
+
+def with_ids(log: Sequence[Recorded]) -> list[Recorded]:
+    """The same rows, each of a command of its own."""
+    return chained([structs.replace(row, command_id=f"own {place}") for place, row in enumerate(log)])
 
 
 def outcome(log: Sequence[Recorded]) -> tuple[int, str]:

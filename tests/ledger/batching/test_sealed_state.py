@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.batching.sealed_state import apply_segment
@@ -29,7 +30,7 @@ from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import export_commands, rows, written
-from tests.support.given import addition, choices, day, forecast, opened, resolution, withdrawal
+from tests.support.given import addition, choices, day, forecast, opened, renaming, resolution, withdrawal
 from tests.support.trading_seasons import Season as TradingSeason
 from tests.system.test_stories import STORIES, recorded
 
@@ -113,6 +114,18 @@ SAID: list[Any] = [
     withdrawal("rain", participant="bob"),
     resolution("snow", at=day(25)),
 ]
+
+
+def test_a_participant_withdraws_under_another_id_what_was_said_before() -> None:
+    """The withdrawal is of a forecast under the former id; that of somebody else is not."""
+    said = [*SAID[:3], renaming("ada", "bo"), withdrawal("rain", participant="bo")]
+    records = oracle.history(*said)
+    for size in (1, 3, 5):
+        assert_same(records, size, len(records))
+    stranger = structs.replace(records[4], event=structs.replace(records[4].event, participant="cy"))
+    forged = [*records[:4], stranger]
+    with pytest.raises(Corrupt, match="'cy'"):
+        apply_segment(WriterState(), to_columns([log.seal(each)[0] for each in forged], forged), forged[-1])
 
 
 def test_forecasts_that_do_not_fit_are_found() -> None:

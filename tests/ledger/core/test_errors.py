@@ -23,6 +23,7 @@ from forecast_ledger.ledger.deciding import amendments as amendment_rules
 from forecast_ledger.ledger.deciding import contests as contest_rules
 from forecast_ledger.ledger.deciding import decider
 from forecast_ledger.ledger.deciding import decisions as decision_rules
+from forecast_ledger.ledger.deciding import names as name_rules
 from forecast_ledger.ledger.deciding import outcomes as outcome_rules
 from forecast_ledger.ledger.deciding import questions as question_rules
 from forecast_ledger.ledger.deciding import restatements as restatement_rules
@@ -40,6 +41,7 @@ from tests.ledger.deciding import (
     test_amendments,
     test_contests,
     test_decisions,
+    test_names,
     test_outcomes,
     test_questions,
     test_restatements,
@@ -84,6 +86,7 @@ DECIDERS = [
         (question_rules, test_questions),
         (amendment_rules, test_amendments),
         (restatement_rules, test_restatements),
+        (name_rules, test_names),
         (schedule_rules, test_schedules),
         (outcome_rules, test_outcomes),
         (contest_rules, test_contests),

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.model.commands import (
     AnyCommand,
     ModelCall,
     RecordFailedCall,
+    RenameParticipant,
     RestatedForecast,
     RestateForecasts,
     read,
@@ -352,6 +353,10 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "weight": 2,
             "reason": "other",
         },
+    ),
+    (
+        RenameParticipant(at=day(2), participant="ada", to="bo", reason="one person"),
+        {"at": day(3), "participant": "bob", "to": "other", "reason": "other"},
     ),
     (
         RestateForecasts(

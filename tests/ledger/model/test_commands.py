@@ -40,6 +40,7 @@ LINES: dict[str, dict[str, Any]] = {
         "forecasts": [{"at": day(12), "probability": 0.4}],
         "reason": "mistyped",
     },
+    "rename_participant": {"participant": "ada", "to": "bo", "reason": "one person"},
     "close_question": {"question": "rain"},
     "amend_question": {"question": "rain", "contest": "cup", "weight": 2},
     "reschedule_question": {"question": "rain", "closes_at": day(22)},

@@ -73,7 +73,9 @@ OF_LEGS = ["period", "attempt", "leg", "position", "price", "quote", "cash", "sh
 OF_LEGS += ["fee", "requested"]
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["at", "opens_at", "closes_at", "known_at", "quoted_at"], MICROS),
-    **dict.fromkeys(["question", "participant", "contest", "entrant", "title", "reason", "currency", "value"], IDS),
+    **dict.fromkeys(
+        ["question", "participant", "to", "contest", "entrant", "title", "reason", "currency", "value"], IDS
+    ),
     "ordered": st.none() | st.booleans(),
     **dict.fromkeys(["series", "family", "release", "source", "digest", "text", "fault", "code"], IDS),
     **dict.fromkeys(["reasoning", "prompt", "response", "group", "category", "url"], IDS),
@@ -356,6 +358,7 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
         "outcomes_changed.v1",
         "participant_enrolled.v1",
         "participant_excluded.v1",
+        "participant_renamed.v1",
         "position_refunded.v1",
         "position_settled.v1",
         "prices_quoted.v1",

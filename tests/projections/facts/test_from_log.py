@@ -140,7 +140,7 @@ def test_ranges_of_forecasts_have_the_rows_of_their_indices(ends: bool) -> None:
     if not ends:
         forecasts = replace(forecasts, until=np.broadcast_to(forecasts.until[:1], 4))
     found = forecasts.ranges(np.array([2, 0]), np.array([4, 1]))
-    for name in (field.name for field in fields(forecasts)):
+    for name in (field.name for field in fields(forecasts) if field.name != "renames"):
         expected = getattr(forecasts, name) if name == "chances" else getattr(forecasts, name)[[2, 3, 0]]
         assert getattr(found, name).tolist() == expected.tolist()
 

@@ -45,8 +45,10 @@ from tests.support.given import (
     opened,
     payment,
     quote,
+    renaming,
     rescheduling,
     resolution,
+    restatement,
     revocation,
     trading_floor,
     withdrawal,
@@ -198,6 +200,7 @@ def test_updates_equal_a_rebuild_of_any_season(seed: int, monkeypatch: pytest.Mo
         moved=0.4,
         changing=random.choice([0, 1]),
         restated=0.5,
+        renamed=0.6,
     )
     recorded = drawn.recorded()
     cuts = sorted(random.choices(range(len(recorded)), k=8))
@@ -267,6 +270,39 @@ def test_updates_do_not_depend_on_the_size_of_pages(step: int) -> None:
         cuts = range(first, len(recorded), step)
         assert_equal_a_rebuild(refreshed(recorded, cuts), recorded)
         assert_equal_a_rebuild(refreshed(recorded, cuts, frozenset(cuts[::2])), recorded)
+
+
+def renamed_season() -> list[Recorded]:
+    """The log of two contests on three questions, in which participants get other ids, also back, and become one.
+
+    Kim, who never forecasts, is an entrant; as ken, of two submissions.
+    """
+    names, people = ("q0", "q1", "q2"), ("ada", "bob", "dan", "eve")
+    commands: list[AnyCommand] = [opened(name) for name in names]
+    league = structs.replace(DAILY, best_of_entrant=True)
+    commands += [contest(rules=RELATIVE, pool=100), contest("league", rules=league)]
+    commands += [entry(each, name) for each in ("cup", "league") for name in names]
+    commands += [
+        forecast(name, who, probability=f"0.{place}{number}", at=day(10 + (place + number) % 4))
+        for number, name in enumerate(names)
+        for place, who in enumerate(people, 3)
+    ]
+    commands += [enrolment(participant="dan", bot=True), exclusion(participant="bob"), resolution("q0")]
+    commands += [enrolment("league", "kim"), enrolment("league", "eve", entrant="kim")]
+    commands += [enrolment("league", "bob", entrant="ken"), renaming("kim", "ken")]
+    commands += [renaming("bob", "rob"), renaming("rob", "bob"), renaming("dan", "dee")]
+    commands += [enrolment("league", "dee", entrant="ada"), renaming("ada", "al"), renaming("eve", "bob")]
+    commands += [withdrawal("q1", "bob", at=day(15)), resolution("q1"), restatement(participant="bob", question="q2")]
+    commands += [resolution("q2"), renaming("bob", "al"), finalization("cup"), renaming("al", "ada")]
+    commands += [renaming("dee", "ada"), revocation("q1"), payment("cup"), resolution("q1", outcome="no")]
+    return oracle.history(*commands)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("begin", [0, 25])
+def test_tables_are_right_after_each_other_id_of_a_participant(begin: int) -> None:
+    """There and back, one who is excluded, a bot, an entrant, two who are one, and after a seal."""
+    assert_equal_after_each_event(renamed_season(), begin)
 
 
 def played(*commands: AnyCommand) -> list[Recorded]:

@@ -261,6 +261,26 @@ def test_the_oracle_of_a_range_is_one_from_the_answer_on(tmp_path: Path) -> None
     assert [value for _, value in found["505"]] == ["0"] * 100 + ["1"] * 101  # 50 of 100 days: the end of bin 100
 
 
+def test_a_hub_has_the_last_ids_and_of_several_the_last_forecast(tmp_path: Path) -> None:
+    """Bo's of the 3rd is later in time than ada's of the 2nd, which is recorded after it; cy withdrew on the 4th."""
+    told = {"type": "rename_participant", "reason": "one person"}
+    log = rain(
+        tmp_path / "log.db",
+        forecast("bo", "3", 0.3),
+        forecast("ada", "2", 0.2),
+        forecast("cy", "2", 0.5),
+        {"type": "withdraw_forecast", "at": "2026-03-04T00:00:00Z", "question": "rain", "participant": "cy"},
+        forecast("dan", "3", 0.6),
+        {**told, "participant": "ada", "to": "bo"},
+        {**told, "participant": "bo", "to": "al"},
+        {**told, "participant": "dan", "to": "cy"},
+    )
+    export_hub(log, tmp_path / "hub")
+    written_files = [name for name in files(tmp_path / "hub") if name.startswith("model-output/")]
+    assert [name.rpartition("-")[2] for name in written_files] == ["al.csv"]
+    assert [row[-2:] for row in rows(tmp_path / "hub", written_files[0])] == [["yes", "0.3"], ["no", "0.7"]]
+
+
 def test_a_hub_has_what_was_restated(tmp_path: Path) -> None:
     """The forecasts that count, and none that was retracted."""
     made = [{"at": "2026-03-02T00:00:00Z", "probability": 0.4}]

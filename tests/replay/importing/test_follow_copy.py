@@ -12,6 +12,7 @@ from forecast_ledger.ledger.model.commands import (
     CloseQuestion,
     FinalizeContest,
     OpenQuestion,
+    RenameParticipant,
     RescheduleQuestion,
     ResolveQuestion,
     RestatedForecast,
@@ -27,6 +28,7 @@ from forecast_ledger.replay.importing.follow_copy import (
     ANSWER_UNREAD,
     BY_HAND,
     BY_HAND_TIMES,
+    MERGED,
     MISSED,
     OTHER_CONTEST,
     SEALED,
@@ -385,6 +387,40 @@ def test_a_forecaster_of_another_name_is_one_person(tmp_path: Path, now: str, an
             assert sorted(standing(ledger, name)) == sorted(standing(alone, name))
         assert scores(ledger) == scores(alone)
         assert import_into(ledger, "metaculus", newer, now=now).counts["accepted"] == 0
+
+
+def test_who_was_renamed_by_hand_goes_on_under_the_id_of_the_ledger(newer: Path, older: Path, tmp_path: Path) -> None:
+    """Whether the source has the old name or the new one, on a question that the ledger has or on a new one."""
+    rename = RenameParticipant(id="by hand", participant="ada", to="countess", reason="a new name")
+    again = Path(shutil.copytree(newer, tmp_path / "again"))
+    edit(again / FORECASTS, lambda text: text.replace(",7,ada,", ",7,countess,"))
+    first = Path(shutil.copytree(older, tmp_path / "first"))
+    for name in (QUESTIONS, FORECASTS):
+        rewrite(first / name, lambda row: row if row["Question ID"] == "501" else None)
+        for path in (newer, again):
+            rewrite(path / name, lambda row: None if row["Question ID"] in CHANGED else row)
+    with ticking() as ledger:
+        counts(ledger, first)
+        ledger.handle(rename)
+        assert ("countess", "yes", "0.8") in standing(ledger)
+        assert import_into(ledger, "metaculus", newer).refused == []
+        assert "ada" not in {row[0] for name in ("501", "502", "503") for row in standing(ledger, name)}
+        assert ("countess", "yes", "0.95") in standing(ledger)
+        for path in (newer, again, newer):
+            assert counts(ledger, path) == (0, 0)
+
+
+def test_the_forecasts_of_ids_that_were_made_one_stay(newer: Path, older: Path) -> None:
+    """Where both forecast, the source cannot say in what order; what it has is counted as not carried over."""
+    merge = RenameParticipant(id="by hand", participant="ada", to="bo", reason="one person")
+    with ticking() as ledger:
+        counts(ledger, older)
+        ledger.handle(merge)
+        before = standing(ledger, "501")
+        found = import_into(ledger, "metaculus", newer)
+        assert found.refused == []
+        assert found.left_out[MERGED] > 0
+        assert standing(ledger, "501") == before
 
 
 def test_a_forecaster_may_have_a_third_name(tmp_path: Path) -> None:

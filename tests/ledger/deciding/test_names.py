@@ -1,0 +1,171 @@
+"""Tests of other ids of participants: the recorded event, what may follow, and the refusals."""
+
+import pytest
+from msgspec import structs
+
+from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.deciding import names
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support import oracle
+from tests.support.given import (
+    contest,
+    day,
+    decision,
+    enrolment,
+    exclusion,
+    finalization,
+    forecast,
+    given,
+    micros,
+    opened,
+    promised,
+    renaming,
+    resolution,
+    restatement,
+    revocation,
+    trading_floor,
+    withdrawal,
+)
+
+ADA: list[AnyCommand] = [opened(), forecast(at=day(12))]
+BOTH = [*ADA, forecast(participant="bo", at=day(14))]
+REFUSED: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
+    ("participant_renamed", "participant", [*ADA, renaming()], renaming()),
+    ("participant_renamed", "participant", [*ADA, renaming()], renaming(to="ada")),
+    ("participant_renamed", "participant", [*ADA, renaming(), renaming("bo", "cy")], renaming("bo", "ada")),
+    ("participant_renamed", "to", [*BOTH, renaming(to="dan")], renaming("bo", "ada")),
+    ("participant_renamed", "to", [opened(), *BOTH[1:], renaming(to="dan")], renaming("zoe", "ada")),
+    ("unknown_participant", "participant", ADA, renaming("zoe", "bo")),
+    ("unknown_participant", "participant", ADA, renaming("zoe", "zoe")),
+    ("unknown_participant", "participant", ADA, renaming("zoe", "ada")),
+    ("same_participant", "to", ADA, renaming("ada", "ada")),
+    ("same_participant", "to", [*ADA, renaming()], renaming("bo", "bo")),
+    ("account_keeps_id", "participant", trading_floor("ada"), renaming()),
+    ("account_keeps_id", "participant", [*trading_floor("bo"), exclusion("week", "ada")], renaming()),
+]
+FUNCTIONS = ["rename_participant"]
+
+
+@pytest.mark.parametrize(("code", "field", "history", "command"), REFUSED)
+def test_a_command_that_breaks_one_rule_is_refused_for_it(
+    code: str, field: str, history: list[AnyCommand], command: AnyCommand
+) -> None:
+    """The refusal has the code and field of that rule, and the log does not change."""
+    given(*history).when(command).refuses(code, field)
+
+
+def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
+    """The docstring lists exactly the refusals that can happen."""
+    assert {code for code, *_ in REFUSED} == set(promised(names.rename_participant))
+
+
+def test_one_event_is_recorded() -> None:
+    """Of a participant who forecast, or was only enrolled or excluded, or who is somebody else besides."""
+    event = events.ParticipantRenamed(at=micros(16), participant="ada", to="bo", reason="one person")
+    for history in (ADA, BOTH, [contest(), enrolment()], [contest(), exclusion()]):
+        given(*history).when(renaming()).records(event)
+
+
+UNDER_THE_OLD_ID: list[AnyCommand] = [
+    forecast(at=day(15)),
+    withdrawal(at=day(15)),
+    restatement(),
+    enrolment(),
+    enrolment(participant="cy", entrant="ada"),
+    exclusion(),
+    decision(),
+    forecast("no such question"),
+]
+
+
+@pytest.mark.parametrize("command", UNDER_THE_OLD_ID, ids=lambda command: type(command).__name__)
+def test_a_command_under_the_old_id_is_refused_and_told_the_new_one(command: AnyCommand) -> None:
+    """Before anything else is checked; after two renames it is told the last."""
+    history: list[AnyCommand] = [*ADA, contest(), renaming(to="al"), renaming("al", "bo")]
+    then = given(*history).when(command)
+    then.refuses("participant_renamed", "entrant" if getattr(command, "entrant", None) else "participant")
+    assert "'ada' is 'bo' now" in str(then.outcome)
+
+
+def test_a_retry_of_an_old_command_returns_what_was_recorded() -> None:
+    """By its id; the same content under another id is refused."""
+    said = oracle.with_ids([*ADA, renaming()])
+    with Ledger.open(":memory:") as ledger:
+        ledger.handle_many(said)
+        assert [ledger.handle(each) for each in said] == [
+            Receipt(f"c{place}", place + 1, place + 1, duplicate=True) for place in range(3)
+        ]
+        with pytest.raises(Refused, match="'ada' is 'bo' now"):
+            ledger.handle(said[1], "another")
+
+
+ACCEPTED: dict[str, list[AnyCommand]] = {
+    "back": [*ADA, renaming(), renaming("bo", "ada"), forecast(at=day(13))],
+    "back after a merge": [*BOTH, renaming(), renaming("bo", "ada"), forecast(at=day(14))],
+    "on and back to the first": [*ADA, renaming(), renaming("bo", "cy"), renaming("cy", "ada"), withdrawal()],
+    "a withdrawal of what was said before": [*ADA, renaming(), withdrawal(participant="bo")],
+    "one of what the other said": [*BOTH, renaming(), withdrawal(participant="bo", at=day(14))],
+    "a restatement as nothing": [*ADA, renaming(), restatement(participant="bo")],
+    "an early forecast after it": [*BOTH, renaming(), restatement(participant="bo"), forecast(participant="bo")],
+    "a merge with an account": [*trading_floor("bo"), forecast(at=day(2)), renaming()],
+    "whose account is of a finalized contest": [
+        *trading_floor("ada"),
+        decision(action="HOLD"),
+        finalization("week"),
+        renaming(),
+    ],
+    "after the answer": [*ADA, resolution(), renaming(), revocation(), withdrawal(participant="bo")],
+}
+
+
+@pytest.mark.parametrize("said", ACCEPTED.values(), ids=ACCEPTED)
+def test_what_may_follow(said: list[AnyCommand]) -> None:
+    """The participant goes on where the last of its forecasts under any id stands."""
+    assert oracle.history(*said)
+
+
+REFUSED_AFTER: dict[str, tuple[str, list[AnyCommand]]] = {
+    "a forecast before the last under the old id": ("out_of_order", [*ADA, renaming(), forecast(participant="bo")]),
+    "a forecast before the last of the other": (
+        "out_of_order",
+        [*BOTH, renaming("bo", "ada"), forecast(at=day(13))],
+    ),
+    "a withdrawal after one under the old id": (
+        "nothing_standing",
+        [*ADA, withdrawal(), renaming(), withdrawal(participant="bo", at=day(14))],
+    ),
+    "a withdrawal after a later one of the other": (
+        "nothing_standing",
+        [*BOTH, withdrawal(participant="bo", at=day(15)), renaming(), withdrawal(participant="bo", at=day(16))],
+    ),
+    "a second restatement as nothing": (
+        "nothing_standing",
+        [*BOTH, renaming(), restatement(participant="bo"), restatement(participant="bo")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "said"), REFUSED_AFTER.values(), ids=REFUSED_AFTER)
+def test_what_may_not_follow(code: str, said: list[AnyCommand]) -> None:
+    """Forecasts and withdrawals of all ids are of one participant."""
+    outcome = given(*said[:-1]).when(said[-1]).outcome
+    assert isinstance(outcome, Refused)
+    assert outcome.code == code
+
+
+def test_forecasts_in_one_batch_with_a_rename_are_decided_like_alone() -> None:
+    """Many forecasts take a quick way, which must see the ids of the batch before them."""
+    said = [*BOTH, renaming(), forecast(at=day(17)), forecast(participant="bo", at=day(13)), forecast(participant="bo")]
+    late = structs.replace(forecast(participant="bo", at=day(14)), id=None)
+    recorded, refused = oracle.attempted([*said, late])
+    assert [each.code for each in refused] == ["participant_renamed", "out_of_order", "out_of_order"]
+    assert len(recorded) == 5
+
+
+def test_a_new_id_is_one_that_can_be_seen() -> None:
+    """An id that is brought in by a rename is checked like that of a new participant."""
+    given(*ADA).when(renaming(to="b\ufe0fo")).refuses("id_not_visible", "to")
+    given(*ADA).when(renaming(to="")).refuses("id_empty", "to")
