@@ -114,8 +114,30 @@ class Download:
         return folder
 
 
+def of_levels(levels: str, values: str) -> list[tuple[str, str, str]]:
+    """Rows of quantiles."""
+    return [("quantile", *pair) for pair in zip(levels.split(), values.split(), strict=True)]
+
+
+def of_samples(*values: str) -> list[tuple[str, str, str]]:
+    """Rows of samples."""
+    return [("sample", str(number), value) for number, value in enumerate(values)]
+
+
+THREE = "0.1 0.5 0.9"
+SAID_IN_A_HUB = [
+    [of_levels(THREE, "10 20 30")],
+    [of_levels("0.1 0.50 9e-1", "10.0 20 3e1"), of_samples("5", "20", "40")],
+    [of_levels(THREE, "5 20 40"), of_samples("40", "5.0", "2e1"), [("median", "NA", "20")]],
+    [of_levels(f"{THREE} 0.25", "0 1 2 0.5"), [("median", "", "20.0"), ("mean", "NA", "21")]],
+    [of_levels(f"0.25 {THREE}", "0.5 0 1 2"), of_samples("7", "8")],
+    [[("mean", "NA", "21.0")]],
+    [],
+]
+
+
 class Hub:
-    """A hub: quantiles of three models on two places, and the values that were observed."""
+    """A hub: quantiles, samples, medians and means of three models on two places, and the values that were observed."""
 
     kind = "hubverse"
     places = ("US", "01")
@@ -125,14 +147,14 @@ class Hub:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.content: Content = {
-            "made": {f"x-{who}": {place: self.quantiles() for place in self.places} for who in PEOPLE},
+            "made": {f"x-{who}": {place: self.rows() for place in self.places} for who in PEOPLE},
             "truth": dict.fromkeys(self.places),
             "zero": True,  # whether places are written with the zero before them
         }
 
-    def quantiles(self) -> list[str] | None:
-        """Three quantiles, in one of the forms in which they may be written; None if there is no row."""
-        return self.random.choice([["10", "20", "30"], ["10.0", "20", "3e1"], ["5", "20", "40"], ["0", "1", "2"], None])
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Output type, id and value of some rows, in one of the forms in which they may be written, or none."""
+        return [row for said in self.random.choice(SAID_IN_A_HUB) for row in said]
 
     def change(self) -> None:
         """Change what the source says in one place; a model without a row has no file."""
@@ -141,7 +163,7 @@ class Hub:
         if random.random() < 0.3:
             self.content["truth"][place] = random.choice([None, "20", "25", "20.0"])
         else:
-            self.content["made"][random.choice([*self.content["made"]])][place] = self.quantiles()
+            self.content["made"][random.choice([*self.content["made"]])][place] = self.rows()
 
     def spelled(self, place: str) -> str:
         """A place, perhaps as a number is written."""
@@ -150,11 +172,17 @@ class Hub:
     def write(self, folder: Path) -> Path:
         """Write a hub with a round, whose files are there if they have a row."""
         ids = {"target": ["hosp"], "horizon": [0], "location": [*self.places], "reference_date": ["2026-03-07"]}
-        levels = {"output_type_id": {"required": [0.1, 0.5, 0.9]}, "value": {"type": "double", "minimum": 0}}
+        ids_of: dict[str, dict[str, Any]] = {
+            "quantile": {"output_type_id": {"required": [0.1, 0.5, 0.9], "optional": [0.25]}},
+            "sample": {"output_type_id_params": {"min_samples_per_task": 1, "max_samples_per_task": 3}},
+            "median": {"output_type_id": {"required": None}},
+            "mean": {"output_type_id": {"required": None}},
+        }
+        outputs = {name: {**each, "value": {"type": "double", "minimum": 0}} for name, each in ids_of.items()}
         target = {"target_id": "hosp", "target_name": "hosp", "target_keys": {"target": "hosp"}}
         task = {
             "task_ids": {name: {"required": None, "optional": values} for name, values in ids.items()},
-            "output_type": {"quantile": levels},
+            "output_type": outputs,
             "target_metadata": [target],
         }
         due = {"relative_to": "reference_date", "start": -6, "end": -3}
@@ -164,9 +192,7 @@ class Hub:
         (folder / "hub-config/admin.json").write_text("{}")
         for model, rows in self.content["made"].items():
             lines = [
-                ["2026-03-07", "hosp", 0, self.spelled(place), "quantile", level, value]
-                for place, quantiles in rows.items()
-                for level, value in zip(("0.1", "0.5", "0.9"), quantiles or (), strict=bool(quantiles))
+                ["2026-03-07", "hosp", 0, self.spelled(place), *row] for place, said in rows.items() for row in said
             ]
             if lines or model == "x-cy":  # one file stays, empty
                 written(folder / f"model-output/{model}/2026-03-07-{model}.csv", self.header, lines)
