@@ -18,6 +18,7 @@ from forecast_ledger.replay.writing.command_lines import InputPlace
 
 FILE_BYTES = 2**28  # of a file that is one JSON text
 LINE_BYTES = 2**26
+MOST_NESTED = 8
 ENDINGS = (".json", ".jsonl", ".ndjson")
 Record = dict[str, Any]
 _LINES = (".jsonl", ".ndjson")
@@ -72,11 +73,16 @@ def _unwrapped(place: InputPlace, value: Any, pages: Sequence[str]) -> Iterator[
     if isinstance(value, dict):
         noun = next((page for page in pages if isinstance(value.get(page), list)), "")
         values = value[noun] if noun else None
-    if not isinstance(values, list):
+    if not isinstance(values, list) or is_nested_too_deep(place):
         yield place, value
         return
     for number, each in enumerate(values, 1):
         yield from _unwrapped(inside(place, noun)._replace(line=number), each, pages)
+
+
+def is_nested_too_deep(place: InputPlace) -> bool:
+    """Return whether a value is inside more lists and objects than any service puts around its records."""
+    return place.unit.count(",") > MOST_NESTED
 
 
 def inside(place: InputPlace, noun: str) -> InputPlace:

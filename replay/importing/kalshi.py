@@ -18,6 +18,7 @@ from forecast_ledger.replay.importing.json_files import (
     epoch_in,
     inside,
     instant_in,
+    is_nested_too_deep,
     json_items,
     json_values,
     list_in,
@@ -121,6 +122,8 @@ class _Copy:
         """Take in an answer of the API, or a part of one."""
         if isinstance(value, Refused):
             yield place, value
+        elif is_nested_too_deep(place):
+            yield place, NotCarried(OTHER_JSON)
         elif isinstance(value, list):
             yield from self._each(place, value, "item")
         elif not isinstance(value, dict):
@@ -155,7 +158,7 @@ class _Copy:
         elif parts:
             for part in parts:
                 nested = value[part]
-                yield from self._each(place, nested, part) if isinstance(nested, list) else self._value(place, nested)
+                yield from self._each(place, nested if isinstance(nested, list) else [nested], part)
         elif "market_result" in value:
             yield from self._unread["settlement"].of(place, value)
             self.settlements[text_in(value, "ticker")] = (place, settlement_in(value))

@@ -19,6 +19,7 @@ from forecast_ledger.replay.importing.json_files import (
     check_json_is_there,
     epoch_in,
     inside,
+    is_nested_too_deep,
     json_items,
     json_values,
     number_in,
@@ -144,6 +145,8 @@ class _Copy:
         """Take in an answer of the API, or a part of one. event: the one that it is part of."""
         if isinstance(value, Refused):
             yield place, value
+        elif is_nested_too_deep(place):
+            yield place, NotCarried(OTHER_JSON)
         elif isinstance(value, list):
             yield from self._each(place, value, "item", event)
         elif not isinstance(value, dict):

@@ -287,3 +287,16 @@ def test_of_an_event_at_most_one_market_of_which_is_yes_the_markets_say_so(tmp_p
         import_into(ledger, "kalshi", saved(tmp_path / "a", e=event))
         [opened] = [each for each in told(ledger) if isinstance(each, QuestionOpened)]
     assert (opened.tags, opened.group, opened.title) == (("mutually exclusive",), "Weather", "Rain?")
+
+
+@pytest.mark.parametrize("kind", ["kalshi", "manifold", "polymarket"])
+@pytest.mark.parametrize(
+    ("begin", "end"), [("[", "]"), ('{"market": ', "}"), ('{"data": [', "]}"), ('{"markets": [', "]}")]
+)
+def test_lists_in_lists_in_lists_are_no_records(kind: str, begin: str, end: str, tmp_path: Path) -> None:
+    """A page may be inside another; what is deeper than any service answers is named, and ends nothing."""
+    (tmp_path / "a.json").write_text(f"{begin * 300}{'{}' * ('[' not in begin)}{end * 300}", encoding="utf-8")
+    with ticking() as ledger:
+        found = import_into(ledger, kind, tmp_path)
+    assert sum(found.left_out.values()) == 1
+    assert "no market that can be read is there" in found.refused[-1]
