@@ -217,7 +217,7 @@ def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> Sub
     if missing and question.range is not None:
         detail = f"{len(missing)} of {len(question.ids)} output type ids are missing"
         return Refused("bad_source", "output_type_id", missing[0], detail)
-    row = [numbers.get(each, "0") for each in question.ids] or sorted(numbers.values(), key=_by_value)
+    row = [numbers.get(each, "0") for each in question.ids] or [*numbers.values()]
     digest = sha256("\n".join(row).encode()).hexdigest()[:12]
     fields: dict[str, Any]
     if question.output_type == "pmf":
@@ -226,10 +226,6 @@ def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> Sub
         fields = {_FIELDS[question.output_type]: tuple(row)}
     name = fitting_id(f"hub forecast {model} {digest} {question.id}")
     return SubmitForecast(id=name, at=question.at, question=question.id, participant=model, **fields)
-
-
-def _by_value(text: str) -> tuple[Decimal, str]:
-    return as_number(text) or Decimal(0), text
 
 
 def _whole(row: Sequence[str]) -> Sequence[str | Decimal]:

@@ -193,6 +193,9 @@ def test_the_latest_values_of_a_hub_without_a_time_series_are_its_answers(tmp_pa
     edit(folder / LATEST, lambda text: text.replace("25", "26"))
     (folder / ORACLE).write_text("place,target_end_date,oracle_value\noslo,2026-03-08,40\n", encoding="utf-8")
     assert board(folder) == [("rain median", "t-a", "20.000000000")], "a hub with oracle output needs no other file"
+    (folder / ORACLE).rename(folder / "target-data/time-series.csv")
+    edit(folder / "target-data/time-series.csv", lambda text: text.replace("oracle_value", "observation"))
+    assert board(folder) == [("rain median", "t-a", "20.000000000")], "nor does one with a time series"
 
 
 def dated(folder: Path) -> Path:
