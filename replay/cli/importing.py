@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -83,12 +84,13 @@ def import_from(
             opened(log, name, dry_run=dry_run) as (ledger, _),
             progress("commands") as watch,
         ):
-            counts = record_copy(ledger, source, following, left_out, tell, watch=watch)
+            counts, changes = record_copy(ledger, source, following, left_out, tell, watch=watch)
             head = ledger.head()
     finally:
         files.close()
     for line in left_out.lines():
         say(line)
+    _say_changes(changes)
     if dry_run:
         say("nothing was written")
     position = {} if dry_run else {"log_position": head.position, "digest": head.digest}
@@ -96,6 +98,13 @@ def import_from(
     emit(COUNT_COLUMNS[: len(row)], [row], view)
     if counts["refused"]:
         sys.exit(FINDINGS)
+
+
+def _say_changes(changes: Mapping[str, int]) -> None:
+    """Say how often an import changed what an earlier copy said, or took it back."""
+    if changes:
+        counted = (f"{count:,} x {what}" for what, count in sorted(changes.items()))
+        say(f"changed since earlier copies: {', '.join(counted)}")
 
 
 COMMANDS = (import_from,)

@@ -38,6 +38,8 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
+from forecast_ledger.replay.importing.bots import Bots
+from forecast_ledger.replay.importing.changed_options import OptionHistory, option_history
 from forecast_ledger.replay.importing.recorded_copy import (
     ANNULLED,
     ReadLog,
@@ -60,6 +62,11 @@ MISSED = "forecasts that an earlier copy had: they stay, as --keep-missing says"
 CHANGED = "the source says otherwise"
 OTHER_GROUP = "another group or category of a question: that of the ledger stays"
 OTHER_CONTEST = "another contest of a question: it stays in the one that it was in, too"
+BEFORE_CHANGE = (
+    "forecasts from before a change of their question's options that an earlier copy did not have: those of the ledger "
+    "stay"
+)
+OTHER_OPTIONS = "other changes of the options of a question than those recorded: those of the ledger stay"
 SEALED = "another weight in a contest that is finalized: its board stays"
 OLD_PRICE = "a price from before the last quote: quotes are recorded in order of time, and stay"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
@@ -90,7 +97,9 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
     """
     copy = RecordedCopy(read())
     asked: dict[str, list[Placed]] = {}
-    for place, item in source.items:
+    bots = Bots(copy)
+    for place, given in source.items:
+        item = bots.followed(place, given)
         if isinstance(item, NotCarried | Refused) or not isinstance(item, _OfQuestion):
             yield place, item
             continue
@@ -100,6 +109,7 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
             yield place, item if known is not None else _under_present_id(item, copy)
         else:
             asked.setdefault(question, []).append((place, item))
+    yield from bots.none_any_more()
     for question, own in asked.items():
         yield from _Question(copy, copy.questions[question], source.scope, following).followed(own)
     for question, known in copy.questions.items():
@@ -123,6 +133,8 @@ class _Question:
         self._now = copy.renamed
         self._closes = known.said.closes_at  # as the copy says it, also if that is not in force
         self._renamed: list[list[tuple[object, ...]]] = []  # the forecasts of each new participant
+        self._stuck: list[list[tuple[object, ...]]] = []  # those that cannot be recorded
+        self._options = _options(known, [], settled=False)
         self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
 
     def followed(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
@@ -154,12 +166,10 @@ class _Question:
         yield from times.commands(self._where) if moves else times.known()
         yield from self._quotes(asked)
         settled = bool(known.standing) and not unsettles
-        if changes or known.has_changed:  # a forecast depends on the outcomes of its time: ids say what is recorded
-            yield from (
-                each for each in asked if isinstance(each[1], SubmitForecast | WithdrawForecast | ChangeOutcomes)
-            )
-        else:
-            yield from self._forecasts(asked, times.after(self._open) if moves else self._open, settled=settled)
+        self._options = _options(known, asked, settled=settled)
+        if not self._options.agrees and asked:
+            yield self._where, NotCarried(OTHER_OPTIONS)
+        yield from self._forecasts(asked, times.after(self._open) if moves else self._open, settled=settled)
         yield from answering.commands(again=unsettles) if replaces or unsettles or not answering.gone else ()
 
     def _openings(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
@@ -244,14 +254,20 @@ class _Question:
             if isinstance(command, SubmitForecast | WithdrawForecast):
                 who = self._now.get(command.participant, command.participant)
                 given.setdefault(who, []).append((place, structs.replace(command, participant=who)))
-        new = [_spans(own, self._alone(question))[0] for who, own in given.items() if who not in self._known.forecasts]
-        self._renamed = [[*map(_content, spans)] for spans in new]
-        commands: list[tuple[int, int, SourceItem]] = []
+        new = [self._spans(own, question)[0] for who, own in given.items() if who not in self._known.forecasts]
+        for spans in new:
+            renamed = self._stuck if self._too_early(spans, [], None) else self._renamed
+            renamed.append([*map(_content, spans)])
+        commands: list[tuple[int, int, int, SourceItem]] = []
+        for number, (place, item) in enumerate(each for each in asked if isinstance(each[1], ChangeOutcomes)):
+            found = item if number >= len(self._options.recorded) and self._options.agrees else KNOWN
+            side = 1 if isinstance(item, ChangeOutcomes) and item.add else -1  # after the forecasts of its instant
+            commands.append((read_instant(item.at), side, len(commands), (place, found)))
         for who in [*given, *(who for who in self._known.forecasts if who not in given)]:
             for each in self._of_participant(who, given.get(who, []), question, settled=settled):
                 at = getattr(each[1], "at", None)
-                commands.append((FIRST_INSTANT if at is None else read_instant(at), len(commands), each))
-        yield from (found for *_, found in sorted(commands, key=lambda each: each[:2]))
+                commands.append((FIRST_INSTANT if at is None else read_instant(at), 0, len(commands), each))
+        yield from (found for *_, found in sorted(commands, key=lambda each: each[:3]))
 
     def _of_participant(
         self, who: str, given: Sequence[_PlacedForecast], question: QuestionState, *, settled: bool
@@ -260,26 +276,75 @@ class _Question:
         if recorded.merged:
             yield self._where, NotCarried(MERGED)
             return
-        spans, made, refused = _spans(given, self._alone(question))
+        spans, made, refused = self._spans(given, question)
         if refused:  # perhaps because they were recorded before somebody closed the question by hand
-            said = _spans(given, self._alone(question._replace(closed_at=self._closes)))[0]
+            said = self._spans(given, question._replace(closed_at=self._closes))[0]
             refused = [] if [*map(_content, said)] == [*map(_content, recorded.spans)] else refused
             spans = spans if refused else said
+        if refused and not self._options.agrees:
+            yield from ((place, NotCarried(OTHER_OPTIONS)) for place, _ in refused)
+            return
         yield from refused
         if refused and not spans:
             return
-        if [*map(_content, spans)] == [*map(_content, recorded.spans)]:
+        new_at = self._options.new_at
+        before = spans if new_at is None else [span for span in spans if span.at < new_at]
+        overtaken = new_at is not None and any(max(span.at, span.until or 0) >= new_at for span in recorded.spans)
+        if [*map(_content, spans)] == [*map(_content, recorded.spans)] and not overtaken:
             yield from ((place, KNOWN) for place, _ in given)
         elif recorded.by_hand:
             yield self._where, NotCarried(BY_HAND)
-        elif not spans and not given:
+        elif not spans and not given and not overtaken:
             yield from self._missing(who, recorded, question, settled=settled)
         elif (first := _first_new(spans, recorded.spans)) is None and self._scope.unread(self._known.opened, who):
             yield self._where, NotCarried(UNREAD)
-        elif first is None or settled or _is_late(spans, first, question):
-            yield self._restated(who, recorded, spans, made)
+        elif early := self._too_early(
+            spans,
+            recorded.spans,
+            None if (restates := overtaken or settled or first is None or _is_late(spans, first, question)) else first,
+        ):
+            yield from ((place, NotCarried(BEFORE_CHANGE)) for place, _ in given[:early])
+        elif first is None or restates:
+            yield self._restated(who, recorded, before, made)
+            if len(before) < len(spans):
+                yield from self._added(given, spans, len(before), RecordedForecasts(position=recorded.position))
         else:
             yield from self._added(given, spans, first, recorded)
+
+    def _spans(
+        self, given: Sequence[Placed], question: QuestionState
+    ) -> tuple[list[Span], dict[int, SubmitForecast], list[SourceItem]]:
+        """Return the forecasts of a copy, the command of each by its instant, and those that the ledger refuses."""
+        alone, history = self._alone(question), self._options
+        has_changed = bool(history.recorded or history.new) or not history.agrees
+        spans, made, refused = list[Span](), dict[int, SubmitForecast](), list[SourceItem]()
+        for place, item in given:
+            if isinstance(item, WithdrawForecast):
+                end_forecast(spans, read_instant(item.at))
+            elif isinstance(item, SubmitForecast):
+                try:
+                    if has_changed:
+                        alone = self._alone(history.question_at(question, read_instant(item.at)))
+                    event = forecast_event(item, alone, FIRST_INSTANT)
+                except Refused as fault:
+                    refused.append((place, fault))
+                    continue
+                add_forecast(spans, event)
+                made[event.at] = item
+        return spans, made, refused
+
+    def _too_early(self, spans: Sequence[Span], recorded: Sequence[Span], first: int | None) -> int:
+        """Return how many forecasts cannot be recorded: those from before the options last changed.
+
+        first: the first of them that is not recorded, or of which only the end is not; None if all are to be.
+        """
+        changed_at = self._options.changed_at
+        if changed_at is None:
+            return 0
+        new = [span.at for span in spans]
+        if first is not None and first < len(recorded) and recorded[first][:2] == spans[first][:2]:
+            new[first] = spans[first].until or spans[first].at
+        return sum(at < changed_at for at in new[first:])
 
     def _alone(self, question: QuestionState) -> State:
         """Return a state of this question alone, as if it were not resolved."""
@@ -301,13 +366,15 @@ class _Question:
         last = recorded.spans[-1]
         if last.missed or not self._scope.forecasts(self._known.opened):
             return
+        if [*map(_content, recorded.spans)] in self._stuck:
+            return
         if [*map(_content, recorded.spans)] in self._renamed:  # somebody of another name made them
             yield self._restated(who, recorded, [], {})
         elif (stays := self._stays(who, UNREAD, MISSED)) is not None:
             yield self._where, stays
         elif settled or self._following.now >= question.closed_at:
             yield self._restated(who, recorded, [], {})
-        elif last.until is None:
+        elif last.until is None and not self._options.has_ended(last.at, self._following.now):
             name = fitting_id(f"{self._known.source} missed {recorded.position} {who}")
             yield (
                 self._where._replace(command="withdraw_forecast"),
@@ -362,21 +429,17 @@ def _content(span: Span) -> tuple[object, ...]:
     return span[:3]
 
 
-def _spans(given: Sequence[Placed], alone: State) -> tuple[list[Span], dict[int, SubmitForecast], list[SourceItem]]:
-    """Return the forecasts of a copy, the command of each by its instant, and those that the ledger refuses."""
-    spans, made, refused = list[Span](), dict[int, SubmitForecast](), list[SourceItem]()
-    for place, item in given:
-        if isinstance(item, WithdrawForecast):
-            end_forecast(spans, read_instant(item.at))
-        elif isinstance(item, SubmitForecast):
-            try:
-                event = forecast_event(item, alone, FIRST_INSTANT)
-            except Refused as fault:
-                refused.append((place, fault))
-                continue
-            add_forecast(spans, event)
-            made[event.at] = item
-    return spans, made, refused
+def _options(known: RecordedQuestion, asked: Sequence[Placed], *, settled: bool) -> OptionHistory:
+    """Return the changes of the options of a question, of which the copy says so."""
+    changes = [item for _, item in asked if isinstance(item, ChangeOutcomes)]
+    changed_at = known.changes[-1].at if known.changes else FIRST_INSTANT
+    early = {  # who forecast before the last change, by the copy or the ledger: that cannot be restated
+        item.participant for _, item in asked if isinstance(item, SubmitForecast) and read_instant(item.at) < changed_at
+    }
+    early |= {who for who, own in known.forecasts.items() if any(span.at < changed_at for span in own.spans)}
+    stay = [span for who, own in known.forecasts.items() if own.by_hand or who in early for span in own.spans]
+    latest = max((max(span.at, span.until or span.at) for span in stay), default=FIRST_INSTANT)
+    return option_history(known.opened.outcomes, known.changes, changes, latest=latest, settled=settled)
 
 
 def _first_new(spans: Sequence[Span], recorded: Sequence[Span]) -> int | None:

@@ -1,11 +1,22 @@
 """Record a copy of a source in a ledger, which may have earlier copies of it."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
+from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.model.commands import (
+    AmendQuestion,
+    AnyCommand,
+    RescheduleQuestion,
+    RestateForecasts,
+    RevokeResolution,
+    WithdrawForecast,
+)
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.follow_copy import Following, follow_copy
+from forecast_ledger.replay.importing.recorded_copy import is_missed
 from forecast_ledger.replay.importing.source_items import LeftOut, Source, carried, with_known_setup
-from forecast_ledger.replay.writing.append import OnRefusal, append_batches, tally
+from forecast_ledger.replay.writing.append import OnRefusal, Outcome, append_batches, tally
 
 _SHOWN = 1_000  # commands between two calls of `watch`
 
@@ -18,16 +29,42 @@ def record_copy(  # noqa: PLR0913 - a ledger, a source, how it is followed, and 
     tell: OnRefusal,
     *,
     watch: Callable[[int], None] = lambda _: None,
-) -> dict[str, int]:
-    """Append what a copy has, as it follows the copies that are recorded; return the numbers of outcomes.
+) -> tuple[dict[str, int], Counter[str]]:
+    """Append what a copy has, as it follows the copies that are recorded.
+
+    Return the numbers of outcomes, and how often what an earlier copy said was changed or taken back, in words.
 
     tell: called for each refusal. watch: called with the number of commands done. Raises what `Ledger.handle_many`
     raises; what was recorded before stays, and another import goes on from there.
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     items = carried(follow_copy(source, ledger.read, following), left_out)
-    outcomes = with_known_setup(append_batches(ledger, items, lambda _: None))
+    changes = Counter[str]()
+    outcomes = _counting(with_known_setup(append_batches(ledger, items, lambda _: None)), changes)
     for number, _ in enumerate(tally(outcomes, tell, counts), 1):
         if not number % _SHOWN:
             watch(number + left_out.known)
-    return counts | {"duplicate": counts["duplicate"] + left_out.known}
+    return counts | {"duplicate": counts["duplicate"] + left_out.known}, changes
+
+
+def _counting(outcomes: Iterable[Outcome], changes: Counter[str]) -> Iterator[Outcome]:
+    for place, command, outcome in outcomes:
+        if command is not None and isinstance(outcome, Receipt) and not outcome.duplicate:
+            changes.update(filter(None, [_change(command)]))
+        yield place, command, outcome
+
+
+def _change(command: AnyCommand) -> str:
+    """Return what a command changes or takes back of earlier copies, in words; "" if it takes nothing back."""
+    if isinstance(command, RestateForecasts):
+        return f"the forecasts of a participant on a question {'restated' if command.forecasts else 'retracted'}"
+    if isinstance(command, WithdrawForecast):
+        return "a forecast withdrawn" if is_missed(command.id) else ""
+    return _CHANGES.get(type(command), "")
+
+
+_CHANGES: dict[type, str] = {
+    RevokeResolution: "an answer revoked",
+    RescheduleQuestion: "a question rescheduled",
+    AmendQuestion: "a question amended",
+}

@@ -13,6 +13,7 @@ from forecast_ledger.ledger.model.events import (
     ForecastsRetracted,
     ForecastWithdrawn,
     OutcomesChanged,
+    ParticipantEnrolled,
     ParticipantRenamed,
     PricesQuoted,
     QuestionAdded,
@@ -97,7 +98,7 @@ class RecordedQuestion:
 
     position: of the last event about it, but for forecasts. closing: the command and instant of an early close that is
     in force. said_closing: the instant of the early close that the source had last. answers: all that settled it or
-    took that back. standing: the answer that stands, and an annulment of that. has_changed: whether its outcomes did.
+    took that back. standing: the answer that stands, and an annulment of that. changes: of its outcomes.
     ids: of all commands of forecasts, also of those retracted, and of quotes. quoted_at: the instant of the last quote,
     µs. entries: as it was put into each contest. weights: as
     the source gave them last, 1e-6.
@@ -112,7 +113,7 @@ class RecordedQuestion:
     said_closing: int | None = None
     answers: list[RecordedAnswer] = field(default_factory=list)
     standing: list[RecordedAnswer] = field(default_factory=list)
-    has_changed: bool = False
+    changes: list[OutcomesChanged] = field(default_factory=list)
     forecasts: dict[str, RecordedForecasts] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)
     quoted_at: int = FIRST_INSTANT
@@ -144,6 +145,7 @@ class RecordedCopy:
         self.questions: dict[str, RecordedQuestion] = {}
         self.sealed: set[str] = set()  # contests
         self.renamed: dict[str, str] = {}  # id that a participant has had -> the present one
+        self.enrolled: dict[tuple[str, str], Recorded] = {}  # contest, participant -> the last enrolment
         self.state = State()  # of the questions alone
         for recorded in (each for page in pages for each in page):
             self._take_in(recorded)
@@ -163,8 +165,8 @@ class RecordedCopy:
         elif isinstance(event, QuestionAdded):
             self.questions[event.question].entries[event.contest] = event
             self.questions[event.question].weights[event.contest] = event.weight
-        elif isinstance(event, ContestFinalized):
-            self.sealed.add(event.contest)
+        elif isinstance(event, ParticipantEnrolled | ContestFinalized):
+            self._contest(recorded, event)
         elif isinstance(event, ForecastMade | ForecastWithdrawn | ForecastsRetracted):
             self._forecast(recorded, event)
         elif isinstance(event, PricesQuoted):
@@ -190,6 +192,12 @@ class RecordedCopy:
             if own.spans or own.merged:
                 own.merged |= bool(other.spans)
                 known.forecasts[new] = own
+
+    def _contest(self, recorded: Recorded, event: ParticipantEnrolled | ContestFinalized) -> None:
+        if isinstance(event, ParticipantEnrolled):
+            self.enrolled[event.contest, event.participant] = recorded
+        else:
+            self.sealed.add(event.contest)
 
     def _forecast(self, recorded: Recorded, event: ForecastMade | ForecastWithdrawn | ForecastsRetracted) -> None:
         known = self.questions[event.question]
@@ -233,7 +241,7 @@ def _change(
 ) -> None:
     is_own = source_of(recorded.command_id) == known.source
     if isinstance(event, OutcomesChanged):
-        known.has_changed = True
+        known.changes.append(event)
     elif isinstance(event, QuestionAmended):
         known.said = amended(known.said, event) if is_own else known.said
         if event.weight is not None and is_own:

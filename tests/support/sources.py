@@ -19,11 +19,12 @@ from forecast_ledger.replay.importing.source_items import LeftOut
 
 
 class Imported(NamedTuple):
-    """What an import counted; refused: where and why, in words; left_out: reason -> number."""
+    """What an import counted; refused: where and why, in words; left_out: reason -> number; changes: what -> number."""
 
     counts: dict[str, int]
     refused: list[str]
     left_out: dict[str, int]
+    changes: dict[str, int]
 
 
 def ticking() -> Ledger:
@@ -49,10 +50,10 @@ def import_into(
 
     try:
         following = Following(read_instant(now), keep_missing=keep_missing)
-        counts = record_copy(ledger, KINDS[kind].read(files, rules), following, left_out, tell)
+        counts, changes = record_copy(ledger, KINDS[kind].read(files, rules), following, left_out, tell)
     finally:
         files.close()
-    return Imported(counts, refused, left_out.counts)
+    return Imported(counts, refused, left_out.counts, changes)
 
 
 def table(ledger: Ledger, name: str, *columns: str) -> list[tuple[str, ...]]:

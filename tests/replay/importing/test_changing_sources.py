@@ -16,7 +16,7 @@ import pytest
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.importing.follow_copy import Following, follow_copy
+from forecast_ledger.replay.importing.follow_copy import BEFORE_CHANGE, OTHER_OPTIONS, Following, follow_copy
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
@@ -134,6 +134,61 @@ SAID_IN_A_HUB = [
     [[("mean", "NA", "21.0")]],
     [],
 ]
+
+
+class Options(Download):
+    """Metaculus: a question whose options change: `c` is added, and perhaps `b` is removed after that."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.content = {"3": {**self.question(), "added": None, "removed": None}}
+
+    def change(self) -> None:
+        """Change the forecasts, the answer, the name of a forecaster, or what the options are from a day on."""
+        random, question = self.random, self.content["3"]
+        what = random.choice(["made", "made", "chance", "answer", "options", "options", "name"])
+        if what in {"made", "chance"}:
+            who = random.choice([*question["made"]])
+            made = self.made() if what == "made" else [*question["made"][who][:-1], *self.made()[-1:]]
+            question["made"][who] = [each for _, each in sorted({each[0]: each for each in made}.items())]
+        elif what == "answer":
+            question["answer"] = random.choice(["", "a", "other", "annulled"])
+        elif what == "name":
+            who, *_ = random.sample([*question["made"]], 1)
+            question["made"] = {
+                f"{name} again" if name == who else name: made for name, made in question["made"].items()
+            }
+        elif question["added"] is None:
+            question["added"] = random.choice([3, 5])
+        else:
+            question["removed"] = random.choice([None, 7])
+
+    def write(self, folder: Path) -> Path:
+        """Write the two files of a download, made on the 12th."""
+        [question] = self.content.values()
+        since = {1: ["a", "b", "other"]}
+        if question["added"] is not None:
+            since[question["added"]] = ["a", "b", "c", "other"]
+            if question["removed"] is not None:
+                since[question["removed"]] = ["a", "c", "other"]
+        every = ["a", "b", "c", "other"] if len(since) > 1 else ["a", "b", "other"]
+        history = repr([(day(number), names) for number, names in since.items()])
+        answer = [question["answer"], day(question["closes"])] if question["answer"] else ["", ""]
+        row = ["3", "Who", "multiple_choice", "cup", day(1), day(question["closes"]), repr(every), history, *answer]
+        header = "Question ID,Question Title,Question Type,Default Project,Open Time,Scheduled Close Time"
+        columns = "MC Options (All),MC Options History,Resolution,Resolution Known Time,Actual Close Time"
+        written(folder / "question_data.csv", f"{header},{columns}", [[*row, ""]])
+        forecasts = []
+        for number, (who, made) in enumerate(question["made"].items()):
+            for start, text, end in made:
+                now = since[max(first for first in since if first <= start)]
+                chances = {name: (1 - float(text)) / (len(now) - 1) for name in now} | {"a": float(text)}
+                cell = repr([chances.get(name) for name in every])
+                forecasts.append(["3", number, who, day(start), "" if end is None else day(end), "", cell, ""])
+        header = f"{self.forecasts},Probability Yes Per Category,Continuous CDF"
+        written(folder / "forecast_data.csv", header, forecasts)
+        (folder / "README.md").write_text("exported on 2026-03-12 00:00:00+00:00", encoding="utf-8")
+        return folder
 
 
 class Hub:
@@ -534,6 +589,35 @@ def test_the_boards_are_those_of_the_last_copy_alone(
                 drawn.content = deepcopy(random.choice(before))
             for _ in range(random.randint(1, 3)):
                 drawn.change()
+
+
+def test_where_options_change_the_boards_are_those_of_the_last_copy_or_the_import_says_what_stays(
+    tmp_path: Path,
+) -> None:
+    """No forecast of before a change can be restated after it: such are counted, and nothing is refused.
+
+    A forecast that is gone is taken back, also under another name, and what comes after the change is followed.
+    """
+    compared = stayed = 0
+    for seed in range(times(40)):
+        random = Random(seed)
+        drawn, differs = Options(random), False
+        with ticking() as ledger:
+            for number in range(5):
+                folder = drawn.write(tmp_path / f"{seed} {number}")
+                found = import_into(ledger, drawn.kind, folder, now=LATE)
+                assert found.refused == [], (seed, number)
+                differs |= bool({BEFORE_CHANGE, OTHER_OPTIONS} & found.left_out.keys())
+                with ticking() as alone:
+                    import_into(alone, drawn.kind, folder, now=LATE)
+                    if not differs:
+                        assert boards(ledger) == boards(alone), (seed, number)
+                compared, stayed = compared + (not differs and number > 0), stayed + differs
+                assert import_into(ledger, drawn.kind, folder, now=LATE).counts["accepted"] == 0, (seed, number)
+                for _ in range(random.randint(1, 2)):
+                    drawn.change()
+    assert compared > times(40)
+    assert stayed > 0
 
 
 @pytest.mark.parametrize("seed", range(times(4)))

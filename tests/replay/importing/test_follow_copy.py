@@ -19,13 +19,21 @@ from forecast_ledger.ledger.model.commands import (
     RestateForecasts,
     RevokeResolution,
 )
-from forecast_ledger.ledger.model.events import ForecastWithdrawn, QuestionAdded, QuestionClosed, QuestionRescheduled
+from forecast_ledger.ledger.model.events import (
+    ForecastWithdrawn,
+    ParticipantEnrolled,
+    QuestionAdded,
+    QuestionClosed,
+    QuestionRescheduled,
+)
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing import metaculus_questions
+from forecast_ledger.replay.importing.bots import SEALED_BOT
 from forecast_ledger.replay.importing.follow_copy import (
     ANSWER_MISSED,
     ANSWER_UNREAD,
+    BEFORE_CHANGE,
     BY_HAND,
     BY_HAND_TIMES,
     MERGED,
@@ -367,8 +375,8 @@ def test_another_kind_of_question_under_the_same_id_is_refused(older: Path, tmp_
 @pytest.mark.parametrize("now", ["2026-03-08T00:00:00Z", "2026-06-01T00:00:00Z"])
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_forecaster_of_another_name_is_one_person(tmp_path: Path, now: str, answered: bool) -> None:
-    """The forecasts go on under the new name alone, as if only the newer copy had been imported; but for those on
-    questions whose options changed, to which only new forecasts are added.
+    """The forecasts go on under the new name alone, as if only the newer copy had been imported; but for those
+    from before a change of options, which are counted.
     """
     older = Path(shutil.copytree(DOWNLOAD, tmp_path / "older")) if answered else copy(tmp_path / "older")
     for name in (QUESTIONS, FORECASTS):
@@ -451,3 +459,64 @@ def test_the_options_of_metaculus_have_no_order_and_an_older_import_stays_as_it_
             counts(ledger, DOWNLOAD)
         assert counts(ledger, DOWNLOAD) == (0, 0)
         assert {*table(ledger, "questions", "ordered")} == {("",)}
+
+
+def test_a_bot_that_is_none_any_more_is_enrolled_again(older: Path, tmp_path: Path) -> None:
+    """The last enrolment counts, so that its peers are compared with it from now on; and a bot again is a bot."""
+    newer = Path(shutil.copytree(older, tmp_path / "newer"))
+    rewrite(newer / FORECASTS, lambda row: row | {"Is Bot": "False"})
+    with ticking() as ledger, ticking() as alone:
+        assert import_into(ledger, "metaculus", older).refused == []
+        assert import_into(ledger, "metaculus", newer).counts["accepted"] == 1
+        enrolled = [event for event in events(ledger) if isinstance(event, ParticipantEnrolled)]
+        assert [(event.participant, event.bot) for event in enrolled] == [("cy-bot", True), ("cy-bot", False)]
+        assert import_into(ledger, "metaculus", newer).counts["accepted"] == 0
+        import_into(alone, "metaculus", newer)
+        assert scores(ledger) == scores(alone)
+        assert [import_into(ledger, "metaculus", older).counts["accepted"] for _ in range(2)] == [1, 0]
+
+
+def test_a_bot_that_is_none_any_more_stays_one_on_a_sealed_board(older: Path, tmp_path: Path) -> None:
+    """The import says so."""
+    newer = Path(shutil.copytree(older, tmp_path / "newer"))
+    rewrite(newer / FORECASTS, lambda row: row | {"Is Bot": "False"})
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", older)
+        ledger.handle(FinalizeContest(contest="A month of questions"), "seal")
+        found = import_into(ledger, "metaculus", newer)
+        assert (found.counts["accepted"], found.refused, found.left_out[SEALED_BOT]) == (0, [], 1)
+
+
+def test_an_import_counts_what_it_changes_and_takes_back(older: Path, tmp_path: Path) -> None:
+    """A partial copy that counts as a whole is seen at once."""
+    newer = copy(tmp_path / "newer", Scheduled_Close_Time=LATER, Question_Title="Rain?")
+    rewrite(newer / FORECASTS, lambda row: None if row["Forecaster Username"] == "ada" else row)
+    with ticking() as ledger:
+        assert import_into(ledger, "metaculus", older).changes == {}
+        found = import_into(ledger, "metaculus", newer)
+        gone = found.changes["the forecasts of a participant on a question retracted"]
+        assert gone + found.changes.get("a forecast withdrawn", 0) == len({row[1] for row in scores(ledger)} | {"501"})
+        assert (found.changes["a question rescheduled"], found.changes["a question amended"]) == (1, 1)
+        assert import_into(ledger, "metaculus", newer).changes == {}
+
+
+def test_a_new_name_where_options_changed_is_counted_and_the_old_one_stays(tmp_path: Path) -> None:
+    """Forecasts from before the change cannot be recorded again under the new name: nobody loses what counts.
+
+    On question 507, `c` is added on 4 March; ada and bo forecast before, and bo then. On 510, an option is removed at
+    the instant of the second forecast of ada.
+    """
+    older = Path(shutil.copytree(DOWNLOAD, tmp_path / "older"))
+    newer = Path(shutil.copytree(DOWNLOAD, tmp_path / "newer"))
+    rename = {"ada": "ada lovelace", "bo": "robert"}
+    rewrite(
+        newer / FORECASTS,
+        lambda row: row | {"Forecaster Username": rename.get(row["Forecaster Username"], row["Forecaster Username"])},
+    )
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", older)
+        before = [row for row in scores(ledger) if row[1] in CHANGED]
+        found = import_into(ledger, "metaculus", newer)
+        assert (found.refused, found.left_out[BEFORE_CHANGE]) == ([], 3)
+        assert [row for row in scores(ledger) if row[1] in CHANGED] == before
+        assert import_into(ledger, "metaculus", newer).counts["accepted"] == 0

@@ -182,7 +182,7 @@ def told(kind: str, path: Path) -> list[str]:
     files, left_out = SourceFiles(path), LeftOut()
     with ticking() as ledger:
         now = read_instant("2026-06-01T00:00:00Z")
-        counts = record_copy(ledger, KINDS[kind].read(files, None), Following(now), left_out, lambda *_: None)
+        counts, _ = record_copy(ledger, KINDS[kind].read(files, None), Following(now), left_out, lambda *_: None)
     assert counts["refused"] == 0
     return left_out.lines()
 
