@@ -231,11 +231,11 @@ def _range(value: Any, name: str) -> list[Any]:
     bins = DEFAULT_BINS if value.bins is None and has_bins else value.bins
     decimals = DEFAULT_DECIMALS if value.decimals is None and not has_bins else value.decimals
     kinds = (("bins", bins, int | None), ("open_lower", value.open_lower, bool), ("open_upper", value.open_upper, bool))
+    shape = [_checked(kind)(part, f"{name}.{field}") for field, part, kind in kinds]
     added = [] if has_bins and value.decimals is None else [_checked(int)(decimals, f"{name}.decimals")]
     added += [] if value.samples is None else [{"samples": _checked(int)(value.samples, f"{name}.samples")}]
     added += [] if levels is None else [_array(_number)(levels, f"{name}.levels")]
     bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
-    shape = [_checked(kind)(part, f"{name}.{field}") for field, part, kind in kinds]
     return [*(_quantity(bound, name) for bound in bounds), shape, *added]
 
 

@@ -214,7 +214,7 @@ SOURCES = (
         "`import-from forecastbench`",
     ),
     Source(
-        "Kalshi, API documentation: markets",
+        "Kalshi, API documentation",
         'Kalshi, API documentation: "Get Markets", "Get Events", "Get Trades", "Get Market Candlesticks", '
         '"Get Settlements"',
         "https://docs.kalshi.com",
