@@ -134,7 +134,7 @@ class _Question:
         self._closes = known.said.closes_at  # as the copy says it, also if that is not in force
         self._renamed: list[list[tuple[object, ...]]] = []  # the forecasts of each new participant
         self._stuck: list[list[tuple[object, ...]]] = []  # those that cannot be recorded
-        self._options = _options(known, [], settled=False)
+        self._options, self._asked = _options(known, [], settled=False), False
         self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
 
     def followed(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
@@ -166,7 +166,7 @@ class _Question:
         yield from times.commands(self._where) if moves else times.known()
         yield from self._quotes(asked)
         settled = bool(known.standing) and not unsettles
-        self._options = _options(known, asked, settled=settled)
+        self._options, self._asked = _options(known, asked, settled=settled), bool(asked)
         if not self._options.agrees and asked:
             yield self._where, NotCarried(OTHER_OPTIONS)
         yield from self._forecasts(asked, times.after(self._open) if moves else self._open, settled=settled)
@@ -363,6 +363,9 @@ class _Question:
         self, who: str, recorded: RecordedForecasts, question: QuestionState, *, settled: bool
     ) -> Iterator[SourceItem]:
         """Return what becomes of forecasts that the copy does not have: withdrawn while open, else never made."""
+        if self._asked and not self._options.agrees:  # they may be there, with options that the ledger does not have
+            yield self._where, NotCarried(OTHER_OPTIONS)
+            return
         last = recorded.spans[-1]
         if last.missed or not self._scope.forecasts(self._known.opened):
             return
