@@ -23,7 +23,7 @@ def points_content(value: Any, name: str) -> list[Any]:
     """
     if type(value) is not Points:
         raise Refused("malformed", name, value, "not an object of levels, quantiles and a method")
-    if value.method not in get_args(Method):
+    if type(value.method) is not str or value.method not in get_args(Method):
         raise Refused("malformed", f"{name}.method", value.method, f"choose from {', '.join(get_args(Method))}")
     for part in ("levels", "quantiles"):
         if type(getattr(value, part)) not in {tuple, list}:

@@ -24,11 +24,13 @@ def literals(struct: type) -> dict[str, tuple[str, ...]]:
 
 OF_RULES = [(f"rules.{name}", words) for name, words in literals(RuleSet).items()]
 OF_TRADING = [(f"rules.trading.{name}", words) for name, words in literals(Trading).items()]
+METHODS = ("linear", "monotone_cubic", "metaculus-2026-04")
 OF_COMMANDS = [
     ("kind", ("binary", "multiple_choice", "numeric", "date", "discrete")),
     ("level", ("no_prize", "no_rank", "hidden")),
     ("policy", ("refund_cost", "void_trades")),
 ]
+OF_POINTS = [(f"{path}.method", METHODS) for path in ("points", "forecasts.points")]
 EVERY = [*OF_RULES, *OF_TRADING, *OF_COMMANDS]
 BASE = {"kind": opened(), "level": exclusion(), "policy": cancellation()}
 
@@ -56,7 +58,7 @@ def command_with(path: str, word: Any) -> dict[str, Any]:
 def test_the_vocabulary_has_every_field_with_a_choice_of_words() -> None:
     """The vocabulary has exactly the words of the types of commands, rule sets and trading rules."""
     values = vocabulary(AnyCommand).values
-    assert {path: set(words) for path, words in EVERY} == {
+    assert {path: set(words) for path, words in EVERY + OF_POINTS} == {
         path: set(words) for path, words in values.items() if path != "type"
     }
     assert set(values["type"]) == {kind.__struct_config__.tag for kind in get_args(AnyCommand)}
