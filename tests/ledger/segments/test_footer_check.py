@@ -39,7 +39,7 @@ from tests.support.footer_forging import parts, whole
 from tests.support.given import forecast, numeric, opened
 from tests.support.paths import ROOT
 
-EVERY = max(1, 400 // EFFORT)  # of about 33,000 changes, which take most of an hour; LONG=400 tries all
+EVERY = max(1, 300 // EFFORT)  # of about 37,000 changes, which take most of an hour; LONG=300 tries all
 
 
 @pytest.fixture(scope="module")
