@@ -85,7 +85,7 @@ def time_order(
 ) -> Int64Array:
     """Return the order of rows in which those of a participant with several ids are in order of time on each question.
 
-    Of one instant, the later log position is the later row; all other rows stay where they are. Shape (n,) each.
+    Of two rows at one instant, the one with the later log position comes later; all others stay. Shape (n,) each.
 
     >>> forecasts = [np.array(column) for column in ([0, 0, 0], [1, 2, 1], [7, 3, 5], [1, 2, 3])]
     >>> time_order([Rename(4, old=0, new=1)], *forecasts).tolist()

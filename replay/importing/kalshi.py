@@ -54,7 +54,8 @@ def read_kalshi(files: SourceFiles, rules: str | None) -> Source:
     check_json_is_there(files, PLATFORM.title)
     copy = _Copy()
     return Source(
-        _items(files, copy, rules), Scope(forecasts=lambda opened: opened.question.partition(" ")[2] in copy.priced)
+        _items(files, copy, rules),
+        Scope(forecasts=lambda opened: opened.question.partition(" ")[2] in copy.priced, unread=lambda *_: copy.is_cut),
     )
 
 
@@ -86,6 +87,7 @@ class _Copy:
     """
 
     def __init__(self) -> None:
+        self.is_cut = False  # whether a part of a file is no JSON
         self.markets: dict[str, tuple[InputPlace, Record]] = {}
         self.events: dict[str, Record] = {}
         self.trades: dict[str, list[Price]] = {}
@@ -121,6 +123,7 @@ class _Copy:
     def _value(self, place: InputPlace, value: Any) -> Iterator[SourceItem]:
         """Take in an answer of the API, or a part of one."""
         if isinstance(value, Refused):
+            self.is_cut = True
             yield place, value
         elif is_nested_too_deep(place):
             yield place, NotCarried(OTHER_JSON)

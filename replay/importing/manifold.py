@@ -61,7 +61,10 @@ def read_manifold(files: SourceFiles, rules: str | None) -> Source:
     """
     check_json_is_there(files, PLATFORM.title)
     copy = _Copy()
-    return Source(_items(files, copy, rules), Scope(forecasts=lambda opened: opened.question in copy.priced))
+    return Source(
+        _items(files, copy, rules),
+        Scope(forecasts=lambda opened: opened.question in copy.priced, unread=lambda *_: copy.is_cut),
+    )
 
 
 def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
@@ -117,6 +120,7 @@ class _Copy:
     """
 
     def __init__(self) -> None:
+        self.is_cut = False  # whether a part of a file is no JSON
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}
         self.bets: dict[str, list[_Bet]] = {}
@@ -129,6 +133,7 @@ class _Copy:
         unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
         for place, value in records(files, name, PAGES):
             if isinstance(value, Refused):
+                self.is_cut = True
                 yield place, value
                 continue
             kind = _kind(value)

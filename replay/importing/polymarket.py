@@ -58,7 +58,10 @@ def read_polymarket(files: SourceFiles, rules: str | None) -> Source:
     """
     check_json_is_there(files, PLATFORM.title)
     copy = _Copy()
-    return Source(_items(files, copy, rules), Scope(forecasts=lambda opened: opened.question in copy.priced))
+    return Source(
+        _items(files, copy, rules),
+        Scope(forecasts=lambda opened: opened.question in copy.priced, unread=lambda *_: copy.is_cut),
+    )
 
 
 def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
@@ -104,6 +107,7 @@ class _Copy:
     """
 
     def __init__(self) -> None:
+        self.is_cut = False  # whether a part of a file is no JSON
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}
         self.histories: dict[str, list[_History]] = {}
@@ -144,6 +148,7 @@ class _Copy:
     def _value(self, place: InputPlace, value: Any, event: Record) -> Iterator[SourceItem]:
         """Take in an answer of the API, or a part of one. event: the one that it is part of."""
         if isinstance(value, Refused):
+            self.is_cut = True
             yield place, value
         elif is_nested_too_deep(place):
             yield place, NotCarried(OTHER_JSON)

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.follow_copy import Following, follow_copy
-from forecast_ledger.replay.importing.recorded_copy import is_missed
+from forecast_ledger.replay.importing.recorded_copy import is_missed, takes_back_an_answer
 from forecast_ledger.replay.importing.source_items import LeftOut, Source, carried, with_known_setup
 from forecast_ledger.replay.writing.append import OnRefusal, Outcome, append_batches, tally
 
@@ -60,11 +60,12 @@ def _change(command: AnyCommand) -> str:
         return f"the forecasts of a participant on a question {'restated' if command.forecasts else 'retracted'}"
     if isinstance(command, WithdrawForecast):
         return "a forecast withdrawn" if is_missed(command.id) else ""
+    if isinstance(command, RevokeResolution):
+        return "an answer revoked" if takes_back_an_answer(command.id) else ""
     return _CHANGES.get(type(command), "")
 
 
 _CHANGES: dict[type, str] = {
-    RevokeResolution: "an answer revoked",
     RescheduleQuestion: "a question rescheduled",
     AmendQuestion: "a question amended",
 }

@@ -215,6 +215,15 @@ class RecordedCopy:
             end_forecast(own.spans, event.at, missed=is_missed(recorded.command_id))
 
 
+def takes_back_an_answer(command_id: str) -> bool:
+    """Return whether a revocation is of an answer that the ledger had, and not of an older version in the copy itself.
+
+    >>> takes_back_an_answer("hub revoke 12 for hub answer 3"), takes_back_an_answer("hub revoke before 4")
+    (True, False)
+    """
+    return "".join(command_id.split(" ")[2:3]).isdigit()
+
+
 def is_missed(command_id: str) -> bool:
     """Return whether a withdrawal is of a forecast that a copy did not have."""
     return command_id.split(" ")[1:2] == ["missed"]

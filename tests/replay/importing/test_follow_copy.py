@@ -1,5 +1,6 @@
 """A newer copy of a source: other times, other answers, and forecasts that are gone, corrected or back again."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from forecast_ledger.ledger.model.events import (
     QuestionAdded,
     QuestionClosed,
     QuestionRescheduled,
+    ResolutionRevoked,
 )
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
@@ -308,6 +310,29 @@ def test_a_file_that_cannot_be_read_whole_takes_nothing_back(kind: str, file: st
             True,
         )
         assert scores(ledger) == before
+
+
+def test_a_page_of_bets_that_cannot_be_read_takes_no_bet_back(tmp_path: Path) -> None:
+    """Bets are saved in pages; those of the other pages are known."""
+    whole, damaged = DATA / "manifold-import", Path(shutil.copytree(DATA / "manifold-import", tmp_path / "damaged"))
+    bets = json.loads((damaged / "bets.json").read_text(encoding="utf-8"))
+    for number, page in enumerate((bets[::2], bets[1::2])):
+        (damaged / f"bets-{number}.json").write_text(json.dumps(page)[: -number or None], encoding="utf-8")
+    (damaged / "bets.json").unlink()
+    with ticking() as ledger:
+        assert import_into(ledger, "manifold", whole).changes == {}
+        before = scores(ledger)
+        found = import_into(ledger, "manifold", damaged)
+        assert (found.counts["accepted"], found.counts["refused"], UNREAD in found.left_out) == (0, 1, True)
+        assert scores(ledger) == before
+
+
+def test_the_versions_of_an_answer_in_one_copy_take_nothing_back() -> None:
+    """A hub that revises its target data has older answers in its first copy; no earlier copy is changed by it."""
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", DATA / "hub-import")
+        assert any(type(event) is ResolutionRevoked for event in events(ledger))
+        assert found.changes == {}
 
 
 def test_forecasts_that_were_recorded_by_hand_stay(tmp_path: Path) -> None:
