@@ -89,8 +89,8 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.files.restore import restore
     from forecast_ledger.replay.files.seal import seal
     from forecast_ledger.replay.papers.paper_files import audit
+    from forecast_ledger.replay.reading.log import WithSegments
     from forecast_ledger.replay.reading.replay import Replay, replay
-    from forecast_ledger.replay.reading.with_segments import WithSegments
     from forecast_ledger.replay.readmodel.runner import Runner
     from forecast_ledger.replay.report.report import plot, report
     from forecast_ledger.replay.writing.append import append_lines as append
@@ -117,7 +117,7 @@ else:  # so that a type checker reports a name that is not offered
         "Table": ("projections.core.table", "Table"),
         "Unavailable": ("ledger.core.errors", "Unavailable"),
         "Uncertain": ("ledger.core.errors", "Uncertain"),
-        "WithSegments": ("replay.reading.with_segments", "WithSegments"),
+        "WithSegments": ("replay.reading.log", "WithSegments"),
         "append": ("replay.writing.append", "append_lines"),
         "audit": ("replay.papers.paper_files", "audit"),
         "commands": ("ledger.model.commands", ""),

@@ -69,7 +69,8 @@ from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.explain import explain_scores
 from forecast_ledger.replay.files import export
 from forecast_ledger.replay.files.seal import seal
-from forecast_ledger.replay.reading.replay import open_store, replay, summarize_tables
+from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.support.crowds import crowd
@@ -315,7 +316,7 @@ def cpu(step: Callable[[], Any]) -> float:
 
 def read_checked(log: str | Path) -> None:
     """Read every row of a log, and check its digest."""
-    with open_store(log, "main") as store:
+    with Log(log).opened() as store:
         for _ in unseal_pages(store.pages()):
             pass
 
@@ -328,7 +329,7 @@ def open_writer(log: str, segments: Path | None = None) -> None:
 
 def read_rebuilt(segments: Path) -> None:
     """Rebuild every row of segments; each is hashed, and the chain is compared with the digests of the manifest."""
-    with open_store(segments, "main") as store:
+    with Log(segments).opened() as store:
         for _ in store.pages():
             pass
 
@@ -365,7 +366,7 @@ def using(folder: Path) -> dict[str, float]:
     with Ledger.open(log) as ledger:
         events = (recorded.event for page in ledger.read() for recorded in page)
         who = next(event.participant for event in events if isinstance(event, ForecastMade) and event.question == "q0")
-    source = explain_scores.LogSource(log, model=model)
+    source = Log(log)
     segments = folder / "million-segments"
     seal(log, segments)
     large = ("consensus", "scores", "standing")
@@ -384,7 +385,7 @@ def using(folder: Path) -> dict[str, float]:
         "verify": lambda: verify(log),
         "replay to the leaderboard": lambda: replay(log).projections.board("c"),
         "replay of every table, with its digest": lambda: every_table(log),
-        "explain of one score, with a read model": lambda: explain_scores.score(source, "c", "q0", who),
+        "explain of one score, with a read model": lambda: explain_scores.score(source, "c", "q0", who, model=model),
         "export to SQLite": lambda: export.export(log, folder / "out.db", "sqlite"),
         "export to Parquet": lambda: export.export(log, folder / "out", "parquet"),
     }
@@ -393,7 +394,7 @@ def using(folder: Path) -> dict[str, float]:
             with timed(seconds.setdefault(name, [])):
                 step()
     with timed(seconds.setdefault("check of a read model", [])):
-        check_model(log, model)
+        check_model(Log(log), model)
     with timed(seconds.setdefault("start of a runner", [])), Runner(log, model) as runner:
         runner.refresh()
     with (

@@ -28,7 +28,8 @@ from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
-from forecast_ledger.replay.reading.replay import Replay, TableSummary, open_store, replay
+from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.replay import Replay, TableSummary, replay
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, given, replication
 from tests.support.seasons import Season as Tournament
@@ -353,7 +354,7 @@ def taken(log: Path, replayed: Replay | None = None, without: Collection[str] = 
 
     replayed: the log's tables, if they are there. without: tables whose digests are not taken.
     """
-    with open_store(str(log), "main") as store:
+    with Log(str(log)).opened() as store:
         rows = [row for page in store.pages() for row in page]
     replayed_log = replayed or replay(log)
     built: dict[str, TableSummary | None] = dict.fromkeys(CATALOGUE)

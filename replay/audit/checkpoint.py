@@ -1,7 +1,6 @@
 """Checkpoints: small texts to keep elsewhere, against which a log can be checked later."""
 
 import tomllib
-from os import PathLike
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -10,7 +9,8 @@ from msgspec import Meta, Struct
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.table import PART_ROWS
-from forecast_ledger.replay.reading.replay import AsOf, Cut, TableSummary, Watch, read_facts, summarize_tables
+from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.replay import TableSummary, summarize_tables
 from forecast_ledger.replay.reading.version import code_version
 
 LARGEST_CHECKPOINT = 2**20  # bytes of a checkpoint
@@ -48,18 +48,16 @@ class CheckpointDifferences(NamedTuple):
     skipped: list[str]
 
 
-def take_checkpoint(
-    location: str | PathLike[str], name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
-) -> SavedCheckpoint:
-    """Return the checkpoint of a log as of a cut, with every projection that is built by default.
+def take_checkpoint(log: Log) -> SavedCheckpoint:
+    """Return the checkpoint of a log as of its cut, with every projection that is built by default.
 
     Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
     """
-    cut = Cut(as_of)
-    facts = read_facts(location, name, cut, watch)
+    cut = log.cut()
+    facts = log.facts(cut)
     position, digest = cut.reached()
     return SavedCheckpoint(
-        ledger=name,
+        ledger=log.name,
         log_position=position,
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
@@ -93,12 +91,10 @@ def read_checkpoint(text: bytes) -> SavedCheckpoint:
         raise ValueError(str(error) or type(error).__name__) from None
 
 
-def compare_with_checkpoint(
-    checkpoint: SavedCheckpoint, location: str | PathLike[str], name: str = "main", watch: Watch = lambda _: None
-) -> CheckpointDifferences:
+def compare_with_checkpoint(checkpoint: SavedCheckpoint, log: Log) -> CheckpointDifferences:
     """Compare a log as of the checkpoint's position with the checkpoint. Raises Unavailable, Corrupt."""
     try:
-        now = take_checkpoint(location, name, checkpoint.log_position, watch)
+        now = take_checkpoint(log._replace(as_of=checkpoint.log_position))
     except Refused as refused:
         return CheckpointDifferences(
             [f"the checkpoint was made at log position {checkpoint.log_position}; {refused.detail}"], []

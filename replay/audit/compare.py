@@ -18,8 +18,9 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.files.manifest import Manifest, is_segments, read_manifest
 from forecast_ledger.replay.files.restore import exported_pages as exported
 from forecast_ledger.replay.reading.input_files import ROW_BYTES
+from forecast_ledger.replay.reading.log import AsOf, Cut, Log, Watch
 from forecast_ledger.replay.reading.outcome_names import OutcomeNames, Outcomes, unnamed
-from forecast_ledger.replay.reading.replay import AsOf, Cut, TableSummary, Watch, open_store, summarize_tables
+from forecast_ledger.replay.reading.replay import TableSummary, summarize_tables
 
 COMPARISON_COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
 
@@ -92,8 +93,8 @@ def compare_logs(one: ComparedLog, other: ComparedLog, watch: Watch = lambda _: 
 
     Raises, first that applies: Refused (a cut is not valid, or beyond its log), Unavailable, Corrupt.
     """
-    cuts = Cut(one.as_of), Cut(other.as_of)
-    with _events(one, cuts[0], watch) as ours, _events(other, cuts[1]) as theirs:
+    cuts = Cut(one.as_of, watch), Cut(other.as_of)
+    with _events(one, cuts[0]) as ours, _events(other, cuts[1]) as theirs:
         first_difference = _first_difference(ours, theirs)
     if first_difference is None:
         head, built = _summarize(one, watch)
@@ -113,16 +114,16 @@ def _first_difference(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> F
 
 
 def _summarize(compared: ComparedLog, watch: Watch) -> tuple[Checkpoint, dict[str, TableSummary]]:
-    cut = Cut(compared.as_of)
+    cut = Cut(compared.as_of, watch)
     with _rows(compared) as pages:
-        facts = from_log.facts(_name_log(compared, cut.pages(log.unseal_pages(pages), watch)))
+        facts = from_log.facts(_name_log(compared, cut.pages(log.unseal_pages(pages))))
     return cut.reached(), summarize_tables(facts)
 
 
 @contextmanager
-def _events(compared: ComparedLog, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Iterator[Recorded]]:
+def _events(compared: ComparedLog, cut: Cut) -> Iterator[Iterator[Recorded]]:
     with _rows(compared) as pages:
-        yield chain.from_iterable(_name_log(compared, cut.pages(log.unseal_pages(pages), watch)))
+        yield chain.from_iterable(_name_log(compared, cut.pages(log.unseal_pages(pages))))
 
 
 def _name_log(compared: ComparedLog, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
@@ -142,7 +143,7 @@ def _rows(compared: ComparedLog) -> Iterator[Iterator[Sequence[bytes]]]:
             with closing(_export_rows(compared.location, manifest)) as pages:
                 yield pages
             return
-        with open_store(compared.location, compared.name) as store:
+        with Log(compared.location, compared.name).opened() as store:
             yield store.pages()
         return
     with open_regular(Path(compared.location).resolve()) as file:

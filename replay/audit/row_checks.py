@@ -6,7 +6,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import UNREADABLE, Checkpoint, Envelope, Recorded
-from forecast_ledger.replay.reading.replay import Cut
+from forecast_ledger.replay.reading.log import Cut
 
 ROW_CHECKS = ("positions", "digests", "schemas", "clock", "store")
 INDEPENDENT_CHECKS = {"clock", "store"}  # a failure of these does not stop other checks

@@ -16,7 +16,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
 from forecast_ledger.replay.audit.row_checks import INDEPENDENT_CHECKS, ROW_CHECKS, RowChecker
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store
+from forecast_ledger.replay.reading.log import AsOf, Log, Watch
 
 CHECKS = {
     "positions": "log positions are 1, 2, 3 … without gaps",
@@ -70,38 +70,32 @@ def verify(
     ...     verify(f"{folder}/season.db").position
     1
     """
-    report = run_checks(location, name, as_of, watch=watch)
+    report = run_checks(Log(location, name, as_of, watch))
     for wrong in report.damage + report.differences:
         raise wrong
     return report.head
 
 
-def run_checks(
-    location: str | PathLike[str],
-    name: str = "main",
-    as_of: AsOf = None,
-    only: Collection[str] = (),
-    watch: Watch = lambda _: None,
-) -> Verification:
-    """Run all checks, or only some, on a log as of a cut, and return their results.
+def run_checks(log: Log, only: Collection[str] = ()) -> Verification:
+    """Run all checks, or only some, on a log as of its cut, and return their results.
 
     A check that fails does not stop the others, except those that need it. Raises, first that applies: KeyError (no
     such check), Refused (as_of is not an instant, or beyond the log), Unavailable.
     """
     checks = sorted({*(only or CHECKS)}, key=_ORDER.index)
-    cut = Cut(as_of)
+    cut, cut_short = log.cut(), isinstance(log.as_of, int)
     rows, differences, told = RowChecker(cut), list[Corrupt](), ""
-    with open_store(location, name) as store:
+    with log.opened() as store:
         for fault in store.faults() if "store" in checks else ():
             rows.note(Corrupt(fault.position or 1, fault.message, "store"))
-        pages = cut.pages(rows.pages(store.pages_with_types()), watch)
+        pages = cut.pages(rows.pages(store.pages_with_types()))
         damage = rows.damage
         if not {*checks} <= {*ROW_CHECKS}:
             audit = Audit(lambda position: _text(store, position))
-            facts = _read_facts(audit.pages(pages, cut=isinstance(as_of, int)), damage)
+            facts = _read_facts(audit.pages(pages, cut=cut_short), damage)
             told = _first_forms(audit)
             if facts is not None and "payouts" in checks and not damage.keys() - INDEPENDENT_CHECKS:
-                differences = check_payouts(facts, cut_short=isinstance(as_of, int))
+                differences = check_payouts(facts, cut_short=cut_short)
         deque(pages, maxlen=0)
     if not damage:
         cut.reached()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.audit.checkpoint import SavedCheckpoint
     from forecast_ledger.replay.audit.compare import FirstDifference
     from forecast_ledger.replay.audit.verify import CheckResult
+    from forecast_ledger.replay.reading.log import Log
 
 _LAST = 2**63 - 1  # no log position is greater
 RESULT = ["check", "found", "log_position", "says"]
@@ -87,14 +88,15 @@ def verify(
     removed. With --strict, a log that is not compared with a checkpoint is a finding, and the exit code is 1.
     """
     from forecast_ledger.replay.audit.verify import CHECKS, run_checks
+    from forecast_ledger.replay.reading.log import Log
 
     require_columns(view, RESULT)
     for check in only:
         require_name("check", check, list(CHECKS))
     earlier = None if file is None else read_checkpoint_file(file)
     with progress("verified") as watch:
-        report = run_checks(log, name, parse_cut(as_of), only, watch)
-    comparisons = [] if earlier is None else [_compare_checkpoint(earlier, log, name)]
+        report = run_checks(Log(log, name, parse_cut(as_of), watch), only)
+    comparisons = [] if earlier is None else [_compare_checkpoint(earlier, Log(log, name))]
     results = [*report.results, *(result for result, _ in comparisons)]
     findings = [*map(str, report.differences), *(finding for _, findings in comparisons for finding in findings)]
     if report.head.position == 0 and as_of is None and not report.damage:
@@ -156,7 +158,7 @@ def read_checkpoint_file(file: IO[bytes]) -> "SavedCheckpoint":
         fail(f"{file.name}: not a checkpoint: {error}", USAGE)
 
 
-def _compare_checkpoint(earlier: "SavedCheckpoint", log: str, name: str) -> "tuple[CheckResult, list[str]]":
+def _compare_checkpoint(earlier: "SavedCheckpoint", log: "Log") -> "tuple[CheckResult, list[str]]":
     """Compare a log with a checkpoint. Returns a row of the report, and every difference."""
     from forecast_ledger.ledger.core.errors import Corrupt
     from forecast_ledger.replay.audit.checkpoint import compare_with_checkpoint
@@ -164,7 +166,7 @@ def _compare_checkpoint(earlier: "SavedCheckpoint", log: str, name: str) -> "tup
 
     at = earlier.log_position
     try:
-        comparison = compare_with_checkpoint(earlier, log, name)
+        comparison = compare_with_checkpoint(earlier, log)
     except Corrupt as damage:
         return CheckResult(
             "checkpoint", "not checked", damage.position, f"the check {damage.check} stops the reading there"
@@ -204,9 +206,10 @@ def checkpoint(log: Location, as_of: str | None, name: str) -> None:
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.audit.checkpoint import checkpoint_text, take_checkpoint
+    from forecast_ledger.replay.reading.log import Log
 
     with progress("read") as watch:
-        made = take_checkpoint(log, name, parse_cut(as_of), watch)
+        made = take_checkpoint(Log(log, name, parse_cut(as_of), watch))
     print(checkpoint_text(made), end="", flush=True)
     say_as_of(Checkpoint(made.log_position, made.digest))
 
@@ -271,9 +274,8 @@ def log_(
         format_rows,
         unchecked_checkpoint,
     )
+    from forecast_ledger.replay.reading.log import Log, read_span
     from forecast_ledger.replay.reading.outcome_names import OutcomeNames, openings
-    from forecast_ledger.replay.reading.plain_dates import read_span
-    from forecast_ledger.replay.reading.replay import open_store
 
     require_columns(view, EVENT_LIST_COLUMNS)
     try:
@@ -283,7 +285,7 @@ def log_(
 
         require_name("type of event", missing.args[0], list(TAGS.values()))
     first, end = read_span(since, until)
-    with open_store(log, name) as store:
+    with Log(log, name).opened() as store:
         start = unchecked_checkpoint(store, after)
         filters = EventFilter(selected, question, participant, contest, first, end)
         listing = EventList(filters, limit, start, OutcomeNames(openings(store, after)))
@@ -310,12 +312,12 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
     """
     from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal
     from forecast_ledger.replay.audit.browse import event_fields, row_bytes, unchecked_checkpoint
+    from forecast_ledger.replay.reading.log import Log
     from forecast_ledger.replay.reading.outcome_names import OutcomeNames, openings
-    from forecast_ledger.replay.reading.replay import open_store
 
     require_columns(view, ["field", "value"])
 
-    with open_store(log, name) as store:
+    with Log(log, name).opened() as store:
         stored = row_bytes(store, position)
         if raw:
             sys.stdout.buffer.write(stored)

@@ -134,11 +134,11 @@ def diff(log: Location, old: str, new: str, projection: str, name: str, view: Vi
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.explain.diff import diff as compared
-    from forecast_ledger.replay.explain.explain_scores import LogSource
+    from forecast_ledger.replay.reading.log import Log
 
     require_projection(projection)
     with progress("read") as watch:
-        difference = compared(LogSource(log, name, _at(old), watch), _at(new), projection)
+        difference = compared(Log(log, name, _at(old), watch), _at(new), projection)
     in_json = view.form == "json"
     every = view.form == "csv" or bool(view.where)
     rows = _changed_rows(difference) if in_json else _changed_values(difference, every=every)
@@ -182,12 +182,12 @@ def blame(
     """
     from forecast_ledger.replay.explain.blame import LastChange
     from forecast_ledger.replay.explain.blame import blame as blamed
-    from forecast_ledger.replay.explain.explain_scores import LogSource
+    from forecast_ledger.replay.reading.log import Log
 
     require_projection(projection)
     require_columns(view, LastChange._fields)
     with progress("events") as watch:
-        answer = blamed(LogSource(log, name, parse_cut(as_of), watch), projection, key, columns)
+        answer = blamed(Log(log, name, parse_cut(as_of), watch), projection, key, columns)
     look = Look(keep=("column", "log_position", "old", "new"), spare=("recorded_at",))
     emit(list(LastChange._fields), (column._asdict() for column in answer.columns), view, look)
     say(f"looked at {answer.looked_at:,} of the {answer.candidates:,} events that can have changed the row")
@@ -199,7 +199,7 @@ COMMANDS = (explain, diff, blame)
 
 def _at(text: str) -> int | str | None:
     """Read a cut written as @31, 31, an instant or a date; for a date, say which instant it means."""
-    from forecast_ledger.replay.reading.plain_dates import end_of_date
+    from forecast_ledger.replay.reading.log import end_of_date
 
     asked = text.removeprefix("@")
     instant = end_of_date(asked)

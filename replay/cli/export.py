@@ -134,12 +134,13 @@ def _export_hub(
 ) -> None:
     """Write a hub, and print what it has."""
     from forecast_ledger.replay.files.hub_export import export_hub
+    from forecast_ledger.replay.reading.log import Log
 
     if tables is not None:
         fail("--tables does not go with --format hub: a hub has no tables", USAGE)
     try:
         with progress("read") as watch:
-            hub = export_hub(log, out, name, parse_cut(as_of), force=force, watch=watch)
+            hub = export_hub(Log(log, name, parse_cut(as_of), watch), out, force=force)
     except FileExistsError as error:
         fail(str(error), USAGE)
     except OSError as error:

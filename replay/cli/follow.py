@@ -139,10 +139,11 @@ def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | Non
 
 
 def _check(log: str, readmodel: str, name: str) -> None:
+    from forecast_ledger.replay.reading.log import Log
     from forecast_ledger.replay.readmodel.consistency import check_model
 
     with progress("read") as watch:
-        result = check_model(log, readmodel, name, watch)
+        result = check_model(Log(log, name, watch=watch), readmodel)
     for drift in result.drifts:
         print(_describe(drift))
     if more := result.total - len(result.drifts):

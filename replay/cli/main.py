@@ -150,7 +150,7 @@ def table(
     which parts.
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-    from forecast_ledger.replay.reading.plain_dates import read_span
+    from forecast_ledger.replay.reading.log import read_span
 
     names = [column.name for column in CATALOGUE[require_projection(projection)].columns]
     require_columns(view, names)

@@ -89,7 +89,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     from shlex import quote
 
     from forecast_ledger.ledger.model.log import decode_row
-    from forecast_ledger.replay.reading.replay import open_store
+    from forecast_ledger.replay.reading.log import Log
 
     suggested: dict[str, None] = {}
     given = ctx.params.get("log") or next(iter(ctx.args), "")  # the latter if an option is being completed
@@ -98,7 +98,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
         return []
 
     def read() -> None:
-        with suppress(Exception), open_store(log, name) as store:
+        with suppress(Exception), Log(log, name).opened() as store:
             for position, row in enumerate(chain.from_iterable(store.pages()), 1):
                 value: str = getattr(decode_row(row, position).event, field, "")
                 if value.startswith(incomplete) and not value.startswith("-") and quote(value) == value:

@@ -12,8 +12,8 @@ from forecast_ledger.replay.console.shell import USAGE, fail, parse_cut, progres
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.engines.engines import Choice
+    from forecast_ledger.replay.reading.log import Trust
     from forecast_ledger.replay.reading.replay import Replay
-    from forecast_ledger.replay.reading.with_segments import Trust
 
 Location = str | PathLike[str]  # of a log; a `WithSegments` if its beginning is read from segments
 _segments_option = click.option(
@@ -56,7 +56,7 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
 
     if segments is None and (trust == "rows" or (trust is None and (not found or is_folder(log)))):
         return log
-    from forecast_ledger.replay.reading.with_segments import WithSegments
+    from forecast_ledger.replay.reading.log import WithSegments
 
     if segments is not None:
         return WithSegments(log, segments, trust or "files")

@@ -139,12 +139,11 @@ def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
 
 def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str) -> str | None:
     """Return the cut as a log position or an instant of the ledger's clock; say what is not plain from the options."""
-    from forecast_ledger.replay.reading.cuts import cut_as_claimed, first_event
-    from forecast_ledger.replay.reading.plain_dates import end_of_date
+    from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
 
     if as_of_claimed is not None:
         instant = end_of_date(as_of_claimed)
-        cut = cut_as_claimed(log, name, instant)
+        cut = cut_as_claimed(Log(log, name), instant)
         left_out = f"; later events left out that claim an earlier instant: {cut.earlier:,}" * bool(cut.earlier)
         say(f"cut by the claimed clock at {instant}{left_out}")
         nothing, instants = cut.position == 0, str(cut.position)
@@ -154,11 +153,11 @@ def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str)
         instants = end_of_date(as_of)
         if instants != as_of:
             say(f"cut by the ledger's clock at {instants}")
-        first, micros = first_event(log, name), read_instant(instants, "as_of")
+        first, micros = first_event(Log(log, name)), read_instant(instants, "as_of")
         nothing = first is not None and first.recorded_at > micros
     else:
         return as_of
-    if nothing and (first := first_event(log, name)):
+    if nothing and (first := first_event(Log(log, name))):
         from forecast_ledger.ledger.core.values import format_instant
 
         recorded, claimed = format_instant(first.recorded_at), format_instant(first.event.at)

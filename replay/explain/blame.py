@@ -38,9 +38,8 @@ from forecast_ledger.replay.explain.dependencies import (
     reads_scores,
     single_question,
 )
-from forecast_ledger.replay.explain.explain_scores import LogSource
 from forecast_ledger.replay.reading.event_text import event_type
-from forecast_ledger.replay.reading.replay import Cut, open_parts
+from forecast_ledger.replay.reading.log import Log
 
 PrintedRow = dict[str, Any] | None  # None if there is no such row
 
@@ -65,7 +64,7 @@ class BlameResult(NamedTuple):
     checkpoint: Checkpoint
 
 
-def blame(source: LogSource, table: str, key: Sequence[str], columns: Collection[str] = ()) -> BlameResult:
+def blame(source: Log, table: str, key: Sequence[str], columns: Collection[str] = ()) -> BlameResult:
     """Return the last change of each column of the row with this key.
 
     key: as printed, in the order of the table's key. columns: the columns to examine; all if empty. `source.watch` is
@@ -104,7 +103,7 @@ def blame(source: LogSource, table: str, key: Sequence[str], columns: Collection
 class _History:
     """A row of a table as of any log position, after one pass through the log."""
 
-    def __init__(self, source: LogSource, table: str, key: dict[str, str]) -> None:
+    def __init__(self, source: Log, table: str, key: dict[str, str]) -> None:
         self._table, self._key, self._own = table, key, own_key(table, key)
         self._name = self._own.get("contest", "")
         self._depends_on_forecasts = reads_forecasts(table) or reads_scores(table)
@@ -113,8 +112,8 @@ class _History:
         self._base: list[Recorded] = []  # all but forecasts, which stay in columns, unless the clock counts
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
         self._digests: list[str] = []  # of the log at every position, if the table depends on it
-        self._answers, cut = AnsweredQuestions(), Cut(source.as_of)
-        with open_parts(source.location, source.name, cut, source.watch, None if self._draws else UNREAD) as parts:
+        self._answers, cut = AnsweredQuestions(), source.cut()
+        with source.parts(cut, None if self._draws else UNREAD) as parts:
             self._facts = facts_of_segments(self._passed(parts.segments), self._collected(parts.pages))
         self.checkpoint = cut.reached()
         self._whole = self._on_question(self._facts.forecasts)

@@ -20,9 +20,8 @@ from forecast_ledger.replay.explain.dependencies import (
     single_question,
     touches,
 )
-from forecast_ledger.replay.explain.explain_scores import LogSource
 from forecast_ledger.replay.reading.event_text import event_type
-from forecast_ledger.replay.reading.replay import AsOf, Cut, open_parts, open_store
+from forecast_ledger.replay.reading.log import AsOf, Cut, Log
 from forecast_ledger.replay.reading.table_difference import Difference, differences
 
 CAUSES_SHOWN = 5  # events that are listed for a row
@@ -52,14 +51,14 @@ class Diff(NamedTuple):
     new: Checkpoint
 
 
-def diff(source: LogSource, other: AsOf, table: str) -> Diff:
+def diff(source: Log, other: AsOf, table: str) -> Diff:
     """Return the changes of a table from the log as of `source.as_of` to the log as of `other`, which is later.
 
     Raises, first that applies: Refused (either is not an instant or beyond the log, or `other` is not later),
     Unavailable, Corrupt.
     """
-    old, new, grows, between = Cut(source.as_of), Cut(other), IncrementalTables(), _Between(table)
-    with open_parts(source.location, source.name, old, source.watch) as parts:
+    old, new, grows, between = source.cut(), Cut(other, source.watch), IncrementalTables(), _Between(table)
+    with source.parts(old) as parts:
         for part in parts.segments:
             grows.add_segment(part.columns, part.end)
             between.pass_by(segment_events(part.columns))
@@ -67,13 +66,13 @@ def diff(source: LogSource, other: AsOf, table: str) -> Diff:
         for page in parts.pages:
             grows.add(page)
             between.pass_by(page)
-    with open_store(source.location, source.name) as store:
+    with source.opened() as store:
         first = new.last = old.reached()
         if old.recorded_at is not None and not new.includes(first.position, old.recorded_at):
             wrong = f"it is before log position {first.position}, with which the table is compared"
             raise Refused("out_of_range", "to", other, wrong, remedy="give the earlier point of the log first")
         tables = [update.table for update in grows.whole_tables([table])]
-        for page in new.pages(log.unseal_pages(store.pages(first.position), first), source.watch):
+        for page in new.pages(log.unseal_pages(store.pages(first.position), first)):
             grows.add(page)
             between.take_in(page)
         last = new.reached()

@@ -22,7 +22,7 @@ from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.coverage import mean_kind
 from forecast_ledger.projections.scores.score_policies import lower_is_better
-from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, LogSource, read_log, rounded_parts
+from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.changed_answers import seal_notes
 from forecast_ledger.replay.reading.descriptions import (
@@ -32,6 +32,7 @@ from forecast_ledger.replay.reading.descriptions import (
     least_forecasts,
     money,
 )
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.other_ids import ids_of, says_ids, says_present_id
 
 NEIGHBOURS = 3  # rows on either side of a rank
@@ -39,7 +40,7 @@ _WIDEST = 5_000  # digits of the largest take of which a difference is computed
 _SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 
 
-def take(source: LogSource, contest: str, participant: str) -> Explanation:
+def take(source: Log, contest: str, participant: str) -> Explanation:
     """Explain a take: the total and the coverage that it is computed from, by question.
 
     A question without a forecast adds nothing, the worst score if the total is of kind means, or what the rules impute.
@@ -73,7 +74,7 @@ def take(source: LogSource, contest: str, participant: str) -> Explanation:
     return explanation(reading, opened, number, parts, words)
 
 
-def prize(source: LogSource, contest: str, participant: str) -> Explanation:
+def prize(source: Log, contest: str, participant: str) -> Explanation:
     """Explain a prize: take / sum of the takes, whole payable units, and who gets one unit more.
 
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
@@ -145,7 +146,7 @@ def why_nothing(contest: Contest, place: BoardRow, counted: int) -> str:
     return next(reason for reason, holds in reasons.items() if holds)
 
 
-def rank(source: LogSource, contest: str, participant: str) -> Explanation:
+def rank(source: Log, contest: str, participant: str) -> Explanation:
     """Explain a rank: its neighbours on the board, and the differences between them.
 
     With trading, it is the rank by profit, unless the participant has only forecasts there. Raises, first that
@@ -180,7 +181,7 @@ def rank(source: LogSource, contest: str, participant: str) -> Explanation:
     return explanation(reading, opened, number, parts, describe_board(rules))
 
 
-def balance(source: LogSource, contest: str, participant: str) -> Explanation:
+def balance(source: Log, contest: str, participant: str) -> Explanation:
     """Explain the cash of an account, movement by movement.
 
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, not_trading, not_enrolled.
@@ -221,7 +222,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
     return explanation(reading, opened, number, parts, words)
 
 
-def read_contest(source: LogSource, contest: str, participant: str) -> LogReading:
+def read_contest(source: Log, contest: str, participant: str) -> LogReading:
     """Read a log, and select the events of a contest and those that settle its questions."""
 
     def select(event: Any) -> bool:

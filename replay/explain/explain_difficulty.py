@@ -6,12 +6,13 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
 from forecast_ledger.projections.difficulty.designs import CONTEST
 from forecast_ledger.replay.explain.explain_boards import board_row, explanation, nine, number_key, read_contest
-from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource
+from forecast_ledger.replay.explain.explain_scores import Explanation
+from forecast_ledger.replay.reading.log import Log
 
 _WORDS = "the weighted mean of score - effect, where the effects of the questions are fitted by least squares"
 
 
-def adjusted(source: LogSource, contest: str, participant: str) -> Explanation:
+def adjusted(source: Log, contest: str, participant: str) -> Explanation:
     """Explain an adjusted score: the participant's scores, and what each question adds to a score.
 
     A part is a question. The numbers are those of the tables `adjusted_scores`, `difficulty` and `scores`; the effects

@@ -28,11 +28,12 @@ from forecast_ledger.replay.explain.explain_boards import (
     read_contest,
     scores_without_forecast,
 )
-from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource
+from forecast_ledger.replay.explain.explain_scores import Explanation
 from forecast_ledger.replay.reading.descriptions import describe_total, money
+from forecast_ledger.replay.reading.log import Log
 
 
-def interval(source: LogSource, contest: str, participant: str) -> Explanation:
+def interval(source: Log, contest: str, participant: str) -> Explanation:
     """Explain the intervals of a row of a board: their seed, their replicates, and how often questions were drawn.
 
     A part is a question: its score, and how often it was drawn in the replicates whose totals are the low and the high
@@ -73,7 +74,7 @@ def interval(source: LogSource, contest: str, participant: str) -> Explanation:
     return explanation(reading, opened, described, parts, words)
 
 
-def pair(source: LogSource, contest: str, participant: str, other: str) -> Explanation:
+def pair(source: Log, contest: str, participant: str, other: str) -> Explanation:
     """Explain the comparison of two participants: their scores on each common question.
 
     The numbers are those of the table `pairwise`, where the participant with the better rank comes first. Raises, first

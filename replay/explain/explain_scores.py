@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import chain
-from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,22 +33,12 @@ from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.changed_answers import changed_answers, restated_since, unsealed
 from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.other_ids import ids_of, renamed_since, says_ids, says_present_id
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_parts, open_store
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.log_index import IndexQuery
 
 OTHERS_LISTED = 10  # participants that are listed, of those that a number depends on
-
-
-class LogSource(NamedTuple):
-    """A log, and the point up to which it is read; model: a read model, whose index lists the rows to read."""
-
-    location: str | PathLike[str]
-    name: str = "main"
-    as_of: AsOf = None
-    watch: Watch = lambda _: None
-    model: str | None = None
 
 
 class Explanation(NamedTuple):
@@ -87,14 +76,14 @@ Select = Callable[[Any], bool]  # whether an event is selected
 
 
 def read_log(
-    source: LogSource, select: Select, question: str = "", *, only: bool = False, query: IndexQuery | None = None
+    source: Log, select: Select, question: str = "", *, only: bool = False, query: IndexQuery | None = None
 ) -> LogReading:
     """Read a log and select events; only: make the facts from the selected events only; query: read only these rows.
 
     question: forecasts on other questions are not selected. Raises, first that applies: Refused (as_of is not an
     instant, or beyond the log), Unavailable, Corrupt.
     """
-    cut, selected = Cut(source.as_of), list[Recorded]()
+    cut, selected = source.cut(), list[Recorded]()
 
     def filtered(pages: Iterable[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
@@ -104,10 +93,10 @@ def read_log(
                 yield some if only else page
 
     if query is not None:
-        with open_store(source.location, source.name) as store:
-            facts = from_log.facts(filtered(log_index.indexed_pages(store, query, cut, source.watch)))
+        with source.opened() as store:
+            facts = from_log.facts(filtered(log_index.indexed_pages(store, query, cut)))
         return LogReading(cut.reached(), facts, selected)
-    with open_parts(source.location, source.name, cut, source.watch) as parts:
+    with source.parts(cut) as parts:
         if only:
             sealed = (segment_events(part.columns, question) for part in parts.segments)
             facts = from_log.facts(filtered(chain(sealed, parts.pages)))
@@ -125,13 +114,23 @@ def _selecting(
         yield part.columns, part.end
 
 
-def score(source: LogSource, contest: str, question: str, participant: str, *, every_part: bool = False) -> Explanation:
+def score(  # noqa: PLR0913 - what has a default is named
+    source: Log,
+    contest: str,
+    question: str,
+    participant: str,
+    *,
+    model: str | None = None,
+    every_part: bool = False,
+) -> Explanation:
     """Explain a score, by interval of each forecast, or by every part of the score.
+
+    model: the path of a read model of the log, whose index lists the rows to read; by default all rows are read.
 
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, unknown_question (or not in
     the contest), not_resolved, nothing_standing.
     """
-    reading = _read_question(source, contest, question)
+    reading = _read_question(source, contest, question, model)
     facts = reading.facts
     narrowed, questions = _narrowed(facts, contest, question)
     facts.contests = {contest: narrowed}
@@ -218,7 +217,7 @@ def rounded_parts(parts: Sequence[Fraction], whole: Fraction) -> list[str]:
     return [format_fixed(unit, POINTS, least=9) for unit in units]
 
 
-def _read_question(source: LogSource, contest: str, question: str) -> LogReading:
+def _read_question(source: Log, contest: str, question: str, model: str | None) -> LogReading:
     """Read the events about one question in one contest; in a contest with trading, or with the
     market as a row, all events, which accounts and quotes need.
 
@@ -244,7 +243,7 @@ def _read_question(source: LogSource, contest: str, question: str) -> LogReading
             trades = event.rules.trading is not None or "market" in shown_references(event.rules)
         return selected and not trades
 
-    query = None if source.model is None else IndexQuery(source.model, question, contest)
+    query = None if model is None else IndexQuery(model, question, contest)
     reading = read_log(source, until_it_trades, question, only=True, query=query)
     exists = contest in reading.facts.contests
     return (

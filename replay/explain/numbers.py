@@ -8,7 +8,7 @@ from forecast_ledger.ledger.core.arguments import checked
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.explain.explain_scores import Explanation
-    from forecast_ledger.replay.reading.replay import AsOf
+    from forecast_ledger.replay.reading.log import AsOf
 
 _BOARD_KEY = ("contest", "participant")
 NUMBERS = {  # kind -> the ids that are its key
@@ -59,12 +59,13 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
         explain_intervals,
         explain_scores,
     )
+    from forecast_ledger.replay.reading.log import Log  # noqa: PLC0415 - late too
 
     if len(key) != len(NUMBERS[number]):
         raise ValueError(f"the key of a {number} is {', '.join(NUMBERS[number])}; {len(key)} ids were given")
-    source = explain_scores.LogSource(log, name, as_of, watch, None if model is None else fspath(model))
+    source = Log(log, name, as_of, watch)
     if number == "score":
-        return explain_scores.score(source, *key, every_part=every_part)
+        return explain_scores.score(source, *key, model=None if model is None else fspath(model), every_part=every_part)
     modules = {"interval": explain_intervals, "pair": explain_intervals, "adjusted": explain_difficulty}
     explanation: Explanation = getattr(modules.get(number, explain_boards), number)(source, *key)
     return explanation

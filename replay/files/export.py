@@ -29,7 +29,8 @@ from forecast_ledger.replay.files.manifest import (
     read_manifest,
 )
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store, replay
+from forecast_ledger.replay.reading.log import AsOf, Cut, Log, Watch
+from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reading.version import code_version
 
 METADATA = ".metadata.json"  # suffix of the file beside an SQLite file that datasette reads
@@ -83,13 +84,13 @@ def export(  # noqa: PLR0913 - what has a default is named
     if form == SEGMENTS:
         if names and tables is not None:
             raise ValueError(f"segments have no tables, such as {names[0]}: leave tables out")
-        with scratch_folder(out) as part, open_store(log, name) as store:
+        with scratch_folder(out) as part, Log(log, name).opened() as store:
             manifest = _write_segments(part / form, store, as_of, watch)
             _check_free(out, form, force=force)
             move_into_place(part / form, out)
             return manifest
     season = replay(log, name, as_of, watch, tables=names, memory=memory)
-    with scratch_folder(out) as part, open_store(log, name) as store:
+    with scratch_folder(out) as part, Log(log, name).opened() as store:
         whole, code = _is_whole(store, season.checkpoint.position), code_version()
         manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {}, (*season.notes(),))
         contents = export_tables(season.projections, names, store, season.checkpoint)
@@ -107,9 +108,9 @@ def export(  # noqa: PLR0913 - what has a default is named
 
 def _write_segments(folder: Path, store: Store, as_of: AsOf, watch: Watch) -> Manifest:
     """Write the log up to a cut as segments. Raises Absent: it has no events."""
-    cut, position = Cut(as_of), store.newest()
+    cut, position = Cut(as_of, watch), store.newest()
     if as_of is not None:
-        deque(cut.pages(log.unseal_pages(store.pages()), watch), maxlen=0)
+        deque(cut.pages(log.unseal_pages(store.pages())), maxlen=0)
         position = cut.reached().position
     if not position:
         raise Absent(f"there are no events in the ledger {store.name!r} up to there; nothing was written")

@@ -20,14 +20,14 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
-from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.facts.renames import put_last
 from forecast_ledger.projections.facts.schedules import rescheduled
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.hub_tasks import HubTask, hub_task, tasks_config
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store
+from forecast_ledger.replay.reading.log import Log
 
 ADMIN = "hub-config/admin.json"
 LABELS = ("output_type", "output_type_id")
@@ -128,27 +128,19 @@ def _renamed(standing: _Standing, rename: events.ParticipantRenamed) -> _Standin
     return found
 
 
-def export_hub(  # noqa: PLR0913 - what has a default is named
-    location: str | PathLike[str],
-    out: str | PathLike[str],
-    name: str = "main",
-    as_of: AsOf = None,
-    *,
-    force: bool = False,
-    watch: Watch = lambda _: None,
-) -> HubExport:
-    """Export a log to a folder in the layout of a hub.
+def export_hub(log: Log, out: str | PathLike[str], *, force: bool = False) -> HubExport:
+    """Export a log as of its cut to a folder in the layout of a hub.
 
-    location, name, as_of: as in `replay`. force: replace a hub that was exported before.
+    force: replace a hub that was exported before.
     Raises, first that applies: FileExistsError (the path exists and may not be replaced), Refused (as_of), Unavailable,
     Corrupt, OSError.
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100 - links are not followed: a link at OUT is replaced itself
     clear_leftovers(out)
     _check_free(out, force=force)
-    folded, cut = _Folded(), Cut(as_of)
-    with open_store(location, name) as store:
-        for page in cut.pages(log.unseal_pages(store.pages()), watch):
+    folded, cut = _Folded(), log.cut()
+    with log.pages(cut) as pages:
+        for page in pages:
             for recorded in page:
                 folded.add(recorded.event)
     head = cut.reached()

@@ -35,7 +35,7 @@ from forecast_ledger.replay.files.manifest import (
     open_table,
     read_manifest,
 )
-from forecast_ledger.replay.reading.replay import Watch
+from forecast_ledger.replay.reading.log import Watch
 
 ROWS_PER_TRANSACTION = 20 * PAGE  # rows per transaction
 PAGE_BYTES = 2**24  # a page has fewer rows if they are this long

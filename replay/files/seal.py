@@ -12,7 +12,7 @@ from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
 from forecast_ledger.ledger.segments.segment_manifest import MOST_ROWS
 from forecast_ledger.ledger.storing.store import segments_beside
-from forecast_ledger.replay.reading.replay import Watch, open_store
+from forecast_ledger.replay.reading.log import Log, Watch
 
 
 class Sealed(NamedTuple):
@@ -57,7 +57,7 @@ def seal(
         raise ValueError(f"{redacted(fspath(log))}: there is no place beside it; give a folder")
     if is_remote(folder):
         raise Unavailable(f"{redacted(fspath(folder))}: seal into a folder on this machine, and copy that")
-    with open_store(log, name) as store:
+    with Log(log, name).opened() as store:
         if not store.newest():
             shown = redacted(fspath(log))
             raise Absent(f"{shown} has no ledger named {name!r}, or it has no events yet; nothing was sealed")

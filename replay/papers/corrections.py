@@ -1,7 +1,6 @@
 """What corrections moved: boards just before answers were revoked, and just after they were given anew."""
 
 from collections.abc import Iterator, Sequence
-from os import PathLike
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.model import log
@@ -9,7 +8,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.papers.evidence import Correction
 from forecast_ledger.replay.reading.changed_answers import BOARDS
-from forecast_ledger.replay.reading.replay import Watch, open_store
+from forecast_ledger.replay.reading.log import Log
 
 _MOVES = 2  # columns of which one must differ: a score can change without consequence
 Row = dict[str, Any]
@@ -26,12 +25,7 @@ class Move(NamedTuple):
     after: Row | None
 
 
-def moves(
-    location: str | PathLike[str],
-    name: str,
-    corrections: Sequence[Correction],
-    watch: Watch = lambda _: None,
-) -> Iterator[list[Move]]:
+def moves(source: Log, corrections: Sequence[Correction]) -> Iterator[list[Move]]:
     """Yield the rows that each correction moved: from the log as of just before its first event to that as of its last.
 
     A row moves if its rank, its prize or, for trading, its total differs. corrections: in log order. The log
@@ -41,11 +35,11 @@ def moves(
         return
     grows, boards, before = IncrementalTables(BOARDS), _Boards(), _Boards()
     starts, ends = {each.first - 1 for each in corrections}, {each.last for each in corrections}
-    with open_store(location, name) as store:
+    with source.opened() as store:
         pages = log.unseal_pages(log.pages_up_to(store.pages(), corrections[-1].last))
         for part in _parts(pages, sorted(starts | ends)):
             grows.add(part)
-            watch(part[-1].position)
+            source.watch(part[-1].position)
             position = part[-1].position
             if position not in starts and position not in ends:
                 continue

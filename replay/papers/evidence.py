@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
-from os import PathLike
 from typing import NamedTuple
 
 from forecast_ledger.ledger.model import events, log
@@ -11,8 +10,8 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.reading.event_text import event_type
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.outcome_names import OutcomeNames
-from forecast_ledger.replay.reading.replay import Watch, open_store
 
 HOUR = 3_600 * 10**6  # µs
 MOST_AFTER_CLOSE = 50  # forecasts after the close that are listed
@@ -166,7 +165,7 @@ class Evidence:
         self._running = correction
 
 
-def collect(location: str | PathLike[str], name: str, until: int, allowed: int, watch: Watch) -> tuple[Facts, Evidence]:
+def collect(source: Log, until: int, allowed: int) -> tuple[Facts, Evidence]:
     """Read a log up to a log position, and no row after it: it may be damaged. allowed: how late an entry may be, µs.
 
     Raises Unavailable, Corrupt.
@@ -176,10 +175,10 @@ def collect(location: str | PathLike[str], name: str, until: int, allowed: int, 
     def read(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
             evidence.add(page)
-            watch(page[-1].position)
+            source.watch(page[-1].position)
             yield page
 
-    with open_store(location, name) as store:
+    with source.opened() as store:
         facts = from_log.facts(read(log.unseal_pages(log.pages_up_to(store.pages(), until))))
     return facts, evidence
 

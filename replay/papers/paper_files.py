@@ -9,7 +9,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.replay.audit.checkpoint import SavedCheckpoint
 from forecast_ledger.replay.papers.evidence import HOUR
 from forecast_ledger.replay.papers.working_paper import Audit, Paper, Section, Sheet, working_paper
-from forecast_ledger.replay.reading.replay import AsOf, Watch
+from forecast_ledger.replay.reading.log import AsOf, Log, Watch
 from forecast_ledger.replay.reading.text_tables import escape
 from forecast_ledger.replay.report.report import template_environment, write_file
 
@@ -54,7 +54,7 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     write = FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
-    found = working_paper(log, out, late=int(late), checkpoint=checkpoint, name=name, as_of=as_of, watch=watch)
+    found = working_paper(Log(log, name, as_of, watch), out, late=int(late), checkpoint=checkpoint)
     write_file(Path(out), write(found.paper).encode("utf-8", "replace"))
     return found
 

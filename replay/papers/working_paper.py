@@ -33,7 +33,8 @@ from forecast_ledger.replay.reading.changed_answers import (
 )
 from forecast_ledger.replay.reading.descriptions import money
 from forecast_ledger.replay.reading.event_text import event_type, sentence
-from forecast_ledger.replay.reading.replay import AsOf, Replay, Watch
+from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.replay import Replay
 from forecast_ledger.replay.reading.version import code_version
 from forecast_ledger.replay.reference.rule_sets import fields_of
 from forecast_ledger.replay.report.chart_parts import count, rows_of
@@ -84,49 +85,42 @@ class Audit(NamedTuple):
     verification: Verification
 
 
-def working_paper(  # noqa: PLR0913 - the arguments with a default are keywords
-    log: str | PathLike[str],
-    out: str | PathLike[str],
-    *,
-    late: int = HOUR,
-    checkpoint: SavedCheckpoint | None = None,
-    name: str = "main",
-    as_of: AsOf = None,
-    watch: Watch = lambda _: None,
+def working_paper(
+    log: Log, out: str | PathLike[str], *, late: int = HOUR, checkpoint: SavedCheckpoint | None = None
 ) -> Audit:
     """Check a log and return the working paper of it. out: where it will be written; the paper names it.
 
     late: how long after the instant that it claims an entry may be recorded, µs. If the log is damaged, the paper says
-    where, and nothing else. checkpoint: an earlier one to compare the log with. log, name, as_of, watch: as in
-    `replay`. Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable.
+    where, and nothing else. checkpoint: an earlier one to compare the log with. Raises, first that applies: Refused
+    (as_of is not an instant, or beyond the log), Unavailable.
     """
-    verification = run_checks(log, name, as_of, watch=watch)
+    verification = run_checks(log)
     if checkpoint is not None and not verification.damage:
-        verification = _compared(verification, compare_with_checkpoint(checkpoint, log, name), checkpoint.log_position)
-    position, shown = verification.head.position, Path(redacted(fspath(log))).name
+        verification = _compared(verification, compare_with_checkpoint(checkpoint, log), checkpoint.log_position)
+    position, shown = verification.head.position, Path(redacted(fspath(log.location))).name
     command = ["forecast-ledger", "audit", shown, Path(out).name]
     command += ["--as-of", str(position)] * (not verification.damage)
-    command += ["--late", f"{late // 10**6}s"] * (late != HOUR) + ["--name", name] * (name != "main")
+    command += ["--late", f"{late // 10**6}s"] * (late != HOUR) + ["--name", log.name] * (log.name != "main")
     command += ["--checkpoint", "FILE"] * (checkpoint is not None)
     sections, says = [_checks(verification)], verdict(verification)
     if not verification.damage:
-        facts, evidence = collect(log, name, position, late, watch)
+        facts, evidence = collect(log, position, late)
         season = Replay(verification.head, Projections(facts))
         changed = {name: what for name in sorted(facts.contests) if (what := what_changed(facts, facts.contests[name]))}
         answers = (answer for name in changed for answer in changed_answers(facts, facts.contests[name]))
         sealed = {answer.first.position for answer in answers}
         corrected = _followed(evidence.corrections, sealed)
-        effects = [*zip(corrected, moves(log, name, corrected, watch), strict=True)]
+        effects = [*zip(corrected, moves(log, corrected), strict=True)]
         if changed:
             rest = "board rests" if len(changed) == 1 else "boards rest"
             whats = " or ".join(dict.fromkeys(each for what in changed.values() for each in what.split(" and ")))
             says += f" {len(changed):,} sealed {rest} on {whats} that changed since."
             sections.append(_changed_since(season.projections, [*changed]))
-        sections += [_checkpoint(season, name), *_contests(season.projections), _trial_balance(season)]
+        sections += [_checkpoint(season, log.name), *_contests(season.projections), _trial_balance(season)]
         sections += [_late(evidence), _revocations(evidence, effects, sealed)]
         sections += [_annulments(evidence), _moved_times(evidence), _exclusions(evidence), _alike(season)]
     sections += [_unchecked(verification), _signature()]
-    title = f"Working paper: {shown}" + f", ledger {name}" * (name != "main")
+    title = f"Working paper: {shown}" + f", ledger {log.name}" * (log.name != "main")
     return Audit(Paper(title, says, sections, join(command)), verification)
 
 

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.deltas import PartKey
-from forecast_ledger.replay.reading.replay import Cut, Watch, open_store
+from forecast_ledger.replay.reading.log import Cut, Log
 from forecast_ledger.replay.readmodel.layouts import (
     PARTS,
     PLACES,
@@ -82,7 +82,7 @@ class _Expected:
             yield key, place_rows(key, self.places[key])
 
 
-def check_model(location: str, path: str, name: str = "main", watch: Watch = lambda _: None) -> ModelCheck:
+def check_model(followed: Log, path: str) -> ModelCheck:
     """Compare a read model with the tables made again from the log, as of the checkpoint of the read model.
 
     A runner may keep the read model up to date meanwhile. Raises, first that applies: Refused (the name is not an id),
@@ -90,7 +90,7 @@ def check_model(location: str, path: str, name: str = "main", watch: Watch = lam
     is damaged, or not the one that was followed).
     """
     with (
-        open_store(location, name) as store,
+        followed.opened() as store,
         closing(ReadModel(path, read_only=True)) as model,
         model.reading() as stored,
     ):
@@ -98,10 +98,10 @@ def check_model(location: str, path: str, name: str = "main", watch: Watch = lam
         tracking = model.tracking()
         if tracking is None:
             raise Unavailable(f"{path}: the read model follows no ledger yet")
-        if tracking.ledger != name:
+        if tracking.ledger != followed.name:
             raise Unavailable(f"{path}: the read model follows another ledger, {tracking.ledger!r}")
-        cut, past = Cut(tracking.reached.position), _Expected()
-        facts = facts_of(past.collect(cut.pages(log.unseal_pages(store.pages()), watch)))
+        cut, past = Cut(tracking.reached.position, followed.watch), _Expected()
+        facts = facts_of(past.collect(cut.pages(log.unseal_pages(store.pages()))))
         if cut.last.position < tracking.reached.position:
             raise Corrupt(
                 cut.last.position + 1, f"the read model has followed the log up to {tracking.reached.position}"
@@ -109,7 +109,7 @@ def check_model(location: str, path: str, name: str = "main", watch: Watch = lam
         if cut.last != tracking.reached:
             wrong = f"the read model has digest {tracking.reached.digest} for this row, but the log has another"
             raise Corrupt(tracking.reached.position, wrong)
-        expected = Tracking(name, past.first, cut.last, cut.recorded_at or 0)
+        expected = Tracking(followed.name, past.first, cut.last, cut.recorded_at or 0)
         drifts = _drifts(stored, Projections(facts), expected, past, model.names())
         first = [*islice(drifts, DRIFTS_SHOWN)]
         return ModelCheck(cut.last, first, len(first) + sum(1 for _ in drifts))

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import PAGE, Store
 from forecast_ledger.projections.core.sorting import run_starts
 from forecast_ledger.projections.facts.from_log import ForecastColumns
-from forecast_ledger.replay.reading.replay import Cut, Watch
+from forecast_ledger.replay.reading.log import Cut
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel
 
 _LEFT_OUT = (events.AccountEvent, events.ForecastMade, events.ForecastWithdrawn)
@@ -62,7 +62,7 @@ class NewPlaces:
         return places
 
 
-def indexed_pages(store: Store, query: IndexQuery, cut: Cut, watch: Watch) -> Iterator[Sequence[Recorded]]:
+def indexed_pages(store: Store, query: IndexQuery, cut: Cut) -> Iterator[Sequence[Recorded]]:
     """Yield the rows about a question or a contest up to a cut, as the index lists them, then the rows after the index.
 
     The digest of the last row that the read model has followed is compared, and that of each row that is read. The
@@ -84,9 +84,9 @@ def indexed_pages(store: Store, query: IndexQuery, cut: Cut, watch: Watch) -> It
     for first in range(0, len(selected), PAGE):
         page = _rows(store, selected[first : first + PAGE])
         yield page
-        watch(page[-1].position)
+        cut.watch(page[-1].position)
     if last == reached.position:
-        yield from cut.pages(log.unseal_pages(store.pages(last), reached), watch)
+        yield from cut.pages(log.unseal_pages(store.pages(last), reached))
 
 
 def _after(store: Store, cut: Cut, position: int) -> bool:

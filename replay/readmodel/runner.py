@@ -18,7 +18,7 @@ from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
-from forecast_ledger.replay.reading.replay import Watch
+from forecast_ledger.replay.reading.log import Watch
 from forecast_ledger.replay.readmodel.log_index import NewPlaces
 from forecast_ledger.replay.readmodel.read_model import ReadModel, Tracking, Update
 

@@ -8,6 +8,7 @@ import pytest
 
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.files.hub_export import export_hub
+from forecast_ledger.replay.reading.log import Log
 from tests.support import flusight
 from tests.support.effort import LONG
 from tests.support.hubs import write_flusight
@@ -68,12 +69,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ledg
 
 def test_a_season_comes_out_as_a_hub_with_the_same_numbers(small: tuple[Path, Ledger], tmp_path: Path) -> None:
     """Written as a hub, imported and written again: no byte differs, and the boards are the same."""
-    export_hub(small[0].parent / "log.db", tmp_path / "a")
+    export_hub(Log(small[0].parent / "log.db"), tmp_path / "a")
     with Ledger.open(tmp_path / "b.db") as ledger:
         assert import_into(ledger, "hubverse", tmp_path / "a").counts["refused"] == 0
         columns = ("contest", "rank", "participant", "score", "completion")
         assert table(ledger, "leaderboard", *columns) == table(small[1], "leaderboard", *columns)
-    export_hub(tmp_path / "b.db", tmp_path / "b")
+    export_hub(Log(tmp_path / "b.db"), tmp_path / "b")
     names = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
     models = len(list((small[0] / "model-output").iterdir()))
     assert len(names) == len(list(small[0].glob("model-output/*/*"))) + models + 3

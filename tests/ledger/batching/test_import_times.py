@@ -13,6 +13,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks, verify
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.restore import restore
+from forecast_ledger.replay.reading.log import Log
 from tests.support.forging import chained, written
 from tests.support.given import DAY, NOW, day, forecast, opened
 
@@ -155,7 +156,7 @@ def test_an_export_with_such_a_row_is_not_restored(tmp_path: Path) -> None:
 
 def test_verify_says_up_to_where_times_are_imported(tmp_path: Path) -> None:
     """An auditor sees that these times are the word of whoever imported them."""
-    [clock] = run_checks(forged(tmp_path / "log.db", True, True, False), only=["clock"]).results
+    [clock] = run_checks(Log(forged(tmp_path / "log.db", True, True, False)), only=["clock"]).results
     assert (clock.found, "imported up to log position 2" in clock.says) == ("ok", True)
-    [clock] = run_checks(forged(tmp_path / "none.db", False, False), only=["clock"]).results
+    [clock] = run_checks(Log(forged(tmp_path / "none.db", False, False)), only=["clock"]).results
     assert "up to log position" not in clock.says

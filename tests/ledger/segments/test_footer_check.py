@@ -29,6 +29,7 @@ from forecast_ledger.ledger.segments.segment_manifest import (
     read_manifest,
 )
 from forecast_ledger.replay.audit.verify import run_checks
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay, summarize_parts
 from tests.ledger.segments.test_segment_files import columns_of, segment_of
 from tests.support import oracle
@@ -171,7 +172,7 @@ def test_a_footer_that_lies_is_refused(folder: Path, lie: str) -> None:
     """Full verification reports the file at the first log position of the segment, and the place in its metadata."""
     change, says = LIES[lie]
     changed(folder, change)
-    [damage] = run_checks(folder).damage
+    [damage] = run_checks(Log(folder)).damage
     assert (damage.check, damage.position) == ("store", 1)
     assert re.search(rf"forecasts\.parquet: .*{says}", str(damage))
 

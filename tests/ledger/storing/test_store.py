@@ -25,6 +25,7 @@ from forecast_ledger.ledger.storing.store import Store, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.cli.main import UNREADABLE, main
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.support.given import NOW, day, opened
 
@@ -155,7 +156,7 @@ def test_the_encoding_of_a_database_does_not_change_its_rows(tmp_path: Path, enc
     assert kept[0] == kept[1]
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA encoding").fetchone() == (encoding,)
-    assert run_checks(str(path)).damage == []
+    assert run_checks(Log(str(path))).damage == []
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\n", " a"])
@@ -586,7 +587,7 @@ def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Pa
     assert positions(path) == [1, 2, 3, 4, 5]
     with closing(Store.open(str(path), "main")) as store:
         assert (store.newest(), len(store.at([3, 4]))) == (5, 2)
-    report = run_checks(str(path))
+    report = run_checks(Log(str(path)))
     assert [(result.check, result.found, result.position) for result in report.results if result.found != "ok"] == [
         ("store", "damaged", 3)
     ]
@@ -602,10 +603,10 @@ def test_a_table_that_its_index_does_not_agree_with_is_found(tmp_path: Path) -> 
     assert before.count(b"main\x03question_opened.v1") == 1
     path.write_bytes(before.replace(b"main\x03question_opened.v1", b"main\x02question_opened.v1"))
     assert positions(path) == [1, 2, 3, 4, 5]
-    report = run_checks(str(path))
+    report = run_checks(Log(str(path)))
     [wrong] = report.damage
     assert (wrong.check, "integrity_check: row 3 missing from index" in str(wrong)) == ("store", True)
-    assert run_checks(str(path), only=["digests"]).damage == []
+    assert run_checks(Log(str(path)), only=["digests"]).damage == []
 
 
 STATES = [

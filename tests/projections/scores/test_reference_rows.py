@@ -20,8 +20,9 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.scores.range_kernels import place_of, value_at
 from forecast_ledger.projections.scores.reference_rows import uniform_numbers
-from forecast_ledger.replay.explain.explain_scores import LogSource, score
+from forecast_ledger.replay.explain.explain_scores import score
 from forecast_ledger.replay.explain.what_if import under_rules
+from forecast_ledger.replay.reading.log import Log
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (
@@ -264,7 +265,7 @@ def test_the_score_of_a_reference_forecaster_is_explained_by_its_parts(
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids(asked(rules, *quotes)))
         recorded = [each for page in ledger.read() for each in page]
-    own = score(LogSource(path), "cup", "rain", name)
+    own = score(Log(path), "cup", "rain", name)
     assert sum(Decimal(part["points"]) for part in own.parts) == Decimal(own.number["score"])
     tags = {row.position: type(row.event).__name__ for row in recorded}
     expected = ["PricesQuoted", "PricesQuoted"] if name == "[market]" else ["QuestionOpened"]

@@ -23,6 +23,7 @@ from forecast_ledger.replay.audit.checkpoint import (
     take_checkpoint,
 )
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.audit.test_verify import another_number, changed, forged, happened, wrong_prize
 from tests.replay.cli.test_main import run
@@ -74,7 +75,7 @@ def test_a_checkpoint_says_what_it_is_of(log: str) -> None:
 
 def test_the_same_log_gives_the_same_text_and_an_earlier_cut_another(log: str) -> None:
     """The text contains nothing of a clock, a machine or a path."""
-    assert run("checkpoint", log).stdout == run("checkpoint", log).stdout == checkpoint_text(take_checkpoint(log))
+    assert run("checkpoint", log).stdout == run("checkpoint", log).stdout == checkpoint_text(take_checkpoint(Log(log)))
     assert tomllib.loads(run("checkpoint", log, "--as-of", "3").stdout)["log_position"] == 3
     empty = tomllib.loads(run("checkpoint", log, "--as-of", "0").stdout)
     assert (empty["digest"], "recorded_at" in empty) == ("0" * 64, False)
@@ -92,7 +93,7 @@ def test_a_log_that_has_grown_still_has_its_checkpoint(tmp_path: Path) -> None:
     """A checkpoint of the empty log and of every position agrees with the longer log."""
     grown = forged(tmp_path / "grown.db", happened(*SAID, *LATER))
     for position in range(7):
-        kept = file(tmp_path, take_checkpoint(grown, as_of=position))
+        kept = file(tmp_path, take_checkpoint(Log(grown, as_of=position)))
         result = run("verify", grown, "--checkpoint", kept, "--only", "positions")
         assert result.exit_code == FINE
         assert result.stdout.splitlines()[-1].split() == [
@@ -104,7 +105,7 @@ def test_a_log_that_has_grown_still_has_its_checkpoint(tmp_path: Path) -> None:
 
 def test_a_log_that_was_cut_short_is_found(tmp_path: Path, log: str) -> None:
     """The shorter log is sound in itself; only the checkpoint shows that there was more."""
-    kept = take_checkpoint(log)
+    kept = take_checkpoint(Log(log))
     cut = changed(log, "DELETE FROM stored_events WHERE originator_version > 3")
     assert run("verify", cut).exit_code == FINE
     result = run("verify", cut, "--checkpoint", file(tmp_path, kept))
@@ -115,8 +116,8 @@ def test_a_log_that_was_cut_short_is_found(tmp_path: Path, log: str) -> None:
 def test_a_log_written_anew_is_found_and_every_difference_named(tmp_path: Path, log: str) -> None:
     """Bob says another number, every digest is right: the log's differs, and the tables that show what he said."""
     another = forged(tmp_path / "another.db", happened(*SAID[:-1], forecast(participant="bob", probability="0.3")))
-    kept, now = take_checkpoint(log), take_checkpoint(another)
-    found = compare_with_checkpoint(kept, another)
+    kept, now = take_checkpoint(Log(log)), take_checkpoint(Log(another))
+    found = compare_with_checkpoint(kept, Log(another))
     assert found.skipped == []
     assert found.apart[0] == f"digest: the checkpoint has {kept.digest}, the log has {now.digest}"
     apart = [name for name in BUILT if kept.projections[name] != now.projections[name]]
@@ -131,16 +132,18 @@ def test_rows_that_are_more_or_fewer_are_counted(tmp_path: Path, log: str) -> No
     """One forecast fewer."""
     fewer = forged(tmp_path / "fewer.db", happened(*SAID[:-1], opened("wind")))
     [standing] = [
-        each for each in compare_with_checkpoint(take_checkpoint(log), fewer).apart if "projection standing" in each
+        each
+        for each in compare_with_checkpoint(take_checkpoint(Log(log)), Log(fewer)).apart
+        if "projection standing" in each
     ]
     assert standing.endswith("(2 rows in the checkpoint, 1 in the log)")
 
 
 def test_another_ledger_or_instant_is_a_difference(log: str) -> None:
     """Neither is in any digest but the log's."""
-    kept = take_checkpoint(log)
+    kept = take_checkpoint(Log(log))
     other = structs.replace(kept, ledger="other", recorded_at="2026-03-31T00:00:06Z")
-    assert compare_with_checkpoint(other, log).apart == [
+    assert compare_with_checkpoint(other, Log(log)).apart == [
         "ledger: the checkpoint has other, the log has main",
         "recorded_at: the checkpoint has 2026-03-31T00:00:06Z, the log has 2026-03-31T00:00:05Z",
     ]
@@ -150,31 +153,33 @@ def test_a_large_table_is_compared_if_its_digest_is_made_of_the_same_parts(
     log: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before 0.2.0, the digest of a large table was not made of parts; a checkpoint says how many rows these have."""
-    was = take_checkpoint(log)
+    was = take_checkpoint(Log(log))
     assert "part_rows" not in checkpoint_text(was)
     for module in ("projections.core.table", "replay.audit.checkpoint"):
         monkeypatch.setattr(f"forecast_ledger.{module}.PART_ROWS", 1)
-    now = take_checkpoint(log)
+    now = take_checkpoint(Log(log))
     large = [name for name, table in now.projections.items() if table.rows > 1]
     assert "standing" in large
     assert [name for name, table in now.projections.items() if table.part_rows == 1] == large
     assert "part_rows = 1 }" in checkpoint_text(now)
-    assert compare_with_checkpoint(read_checkpoint(checkpoint_text(now).encode()), log) == ([], [])
-    found = compare_with_checkpoint(was, log)
+    assert compare_with_checkpoint(read_checkpoint(checkpoint_text(now).encode()), Log(log)) == ([], [])
+    found = compare_with_checkpoint(was, Log(log))
     assert [line.partition(":")[0] for line in found.skipped] == large
     assert "this code has another digest of tables with as many rows" in found.skipped[0]
     assert found.apart == []
     forged = structs.replace(now.projections["standing"], digest="0" * 64)
     changed = structs.replace(now, projections={**now.projections, "standing": forged})
-    assert [line.partition(":")[0] for line in compare_with_checkpoint(changed, log).apart] == ["projection standing"]
+    assert [line.partition(":")[0] for line in compare_with_checkpoint(changed, Log(log)).apart] == [
+        "projection standing"
+    ]
 
 
 def test_a_projection_of_another_version_is_not_compared(tmp_path: Path, log: str) -> None:
     """A note names it and the code that can compare it; that is no finding. Nor is a projection that was removed."""
-    kept = take_checkpoint(log)
+    kept = take_checkpoint(Log(log))
     scores = structs.replace(kept.projections["scores"], version=1, digest="f" * 64)
     older = structs.replace(kept, code="0.0.1", projections=kept.projections | {"scores": scores, "ranks": scores})
-    found = compare_with_checkpoint(older, log)
+    found = compare_with_checkpoint(older, Log(log))
     assert found.apart == []
     assert found.skipped == [
         "scores: the checkpoint has version 1, this code has version 5; code 0.0.1 can compare",
@@ -188,7 +193,7 @@ def test_a_projection_of_another_version_is_not_compared(tmp_path: Path, log: st
 def test_in_a_damaged_log_nothing_is_compared_past_the_damage(tmp_path: Path) -> None:
     """Damage exits with 4; what comes before it is as it was."""
     whole = forged(tmp_path / "whole.db", happened(*SAID))
-    kept = file(tmp_path, take_checkpoint(whole))
+    kept = file(tmp_path, take_checkpoint(Log(whole)))
     broken = another_number(tmp_path / "broken.db")
     result = run("verify", broken, "--checkpoint", kept)
     assert (result.exit_code, result.stdout.splitlines()[-1].split()[:4]) == (
@@ -199,7 +204,9 @@ def test_in_a_damaged_log_nothing_is_compared_past_the_damage(tmp_path: Path) ->
 
 def test_wrong_payouts_and_a_checkpoint_are_told_together(tmp_path: Path, log: str) -> None:
     """Both are findings."""
-    result = run("verify", wrong_prize(tmp_path / "unpaid.db"), "--checkpoint", file(tmp_path, take_checkpoint(log)))
+    result = run(
+        "verify", wrong_prize(tmp_path / "unpaid.db"), "--checkpoint", file(tmp_path, take_checkpoint(Log(log)))
+    )
     assert (result.exit_code, "checkpoint: digest" in result.stderr, "expected 25.00 for 'ada'" in result.stderr) == (
         FINDINGS, True, True,
     )  # fmt: skip
@@ -243,7 +250,7 @@ def test_a_checkpoint_needs_a_log(tmp_path: Path, log: str) -> None:
     assert run("checkpoint", log, "--as-of", "6").exit_code == USAGE
     assert run("checkpoint", log, "--name", "other").exit_code == UNREADABLE
     with pytest.raises(Refused):
-        take_checkpoint(log, as_of=6)
+        take_checkpoint(Log(log, as_of=6))
 
 
 def test_a_checkpoint_of_one_of_several_ledgers_names_it(tmp_path: Path) -> None:
@@ -252,6 +259,6 @@ def test_a_checkpoint_of_one_of_several_ledgers_names_it(tmp_path: Path) -> None
     for name in ("main", "other"):
         with Ledger.open(path, name, clock=lambda: NOW) as ledger:
             ledger.handle_many(oracle.with_ids(SAID if name == "main" else SAID[:2]))
-    kept = file(tmp_path, take_checkpoint(path, "other"))
+    kept = file(tmp_path, take_checkpoint(Log(path, "other")))
     assert run("verify", path, "--name", "other", "--checkpoint", kept).exit_code == FINE
     assert "ledger: the checkpoint has other, the log has main" in run("verify", path, "--checkpoint", kept).stderr

@@ -34,7 +34,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.row_checks import RowChecker
 from forecast_ledger.replay.audit.verify import CHECKS, run_checks, verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
-from forecast_ledger.replay.reading.replay import AsOf, Cut
+from forecast_ledger.replay.reading.log import AsOf, Cut, Log
 from forecast_ledger.replay.writing.pay import pay
 from forecast_ledger.replay.writing.pay import prizes_from_log as worth
 from tests.support import oracle
@@ -175,7 +175,7 @@ def test_how_many_digests_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
         made = [forecast(participant=f"p{number}", probability=1 / 3) for number in range(count)]
         commands: list[AnyCommand] = [opened(), forecast(), *made]
         path = written(tmp_path / f"{count}.db", in_first_form(oracle.history(*commands), commands))
-        [result] = run_checks(path, only=["decided"]).results
+        [result] = run_checks(Log(path), only=["decided"]).results
         says = result.says.removeprefix(CHECKS["decided"])
         assert (result.found, says[: len(told)]) == ("ok", told)
         assert says.endswith("were not compared: " + ", ".join(str(3 + n) for n in range(count)) if count else told)
@@ -539,11 +539,11 @@ def test_each_check_names_the_log_position_and_what_is_wrong(
 def test_each_check_fails_by_itself(tmp_path: Path, check: str, broken: Callable[[Path], str]) -> None:
     """Only this check finds damage; the checks that need it are not made."""
     path = broken(tmp_path / "log.db")
-    found = {result.check: result.found for result in run_checks(path).results}
+    found = {result.check: result.found for result in run_checks(Log(path)).results}
     wrong = "differs" if check == "payouts" else "damaged"
     assert {name for name, what in found.items() if what not in {"ok", "not checked"}} == {check}
     assert found[check] == wrong
-    alone = run_checks(path, only=[check])
+    alone = run_checks(Log(path), only=[check])
     assert [result.found for result in alone.results] == [wrong]
     assert len(alone.damage + alone.differences) >= 1
 
@@ -565,10 +565,10 @@ def test_what_does_not_rest_on_a_check_goes_on_without_it(
 ) -> None:
     """Asked for alone, it finds nothing wrong."""
     path = broken(tmp_path / "log.db")
-    found = run_checks(path, only=fine)
+    found = run_checks(Log(path), only=fine)
     assert [(result.check, result.found) for result in found.results] == [(check, "ok") for check in fine]
     assert found.damage + found.differences == [wrong for wrong in found.damage if wrong.check == "clock"]
-    resting = run_checks(path, only=["payouts"])
+    resting = run_checks(Log(path), only=["payouts"])
     assert [result.found for result in resting.results] != ["ok"] or broken is back_in_time
 
 
@@ -577,7 +577,7 @@ def test_rows_that_have_changed_places_are_found_by_their_number_and_their_diges
     path = forged(tmp_path / "log.db", happened(*PAID))
     for old, new in ((4, -4), (5, 4), (-4, 5)):
         changed(path, "UPDATE stored_events SET originator_version = ? WHERE originator_version = ?", new, old)
-    found = {result.check: (result.found, result.position) for result in run_checks(path).results}
+    found = {result.check: (result.found, result.position) for result in run_checks(Log(path)).results}
     assert [found[check] for check in ("positions", "digests", "schemas")] == [
         ("damaged", 4),
         ("damaged", 4),

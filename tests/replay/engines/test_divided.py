@@ -23,8 +23,8 @@ from forecast_ledger.replay.engines.engines import ENGINES, processes
 from forecast_ledger.replay.engines.log_frame import LogFrame
 from forecast_ledger.replay.engines.tasks import Task, divide, shared_by_tasks, tasks
 from forecast_ledger.replay.files.seal import seal
-from forecast_ledger.replay.reading.replay import Cut, TableSummary, read_frame, replay, summarize_tables
-from forecast_ledger.replay.reading.with_segments import WithSegments
+from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
+from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_tables
 from forecast_ledger.replay.writing.append import append_lines
 from tests.support.paths import ROOT
 from tests.support.processes import forking
@@ -73,7 +73,7 @@ def test_every_table_is_the_same_for_any_number_of_processes(
     monkeypatch.setattr(LogFrame, "forecasts_on", _unread)
     expected = summarize_tables(replay(season).projections.facts)
     for location, forecasts in ((WithSegments(season), 1), (season, 7)):
-        assert found(read_frame(location, "main", Cut(None)), forecasts) == expected
+        assert found(Log(location).frame(Cut(None)), forecasts) == expected
 
 
 @pytest.mark.parametrize(("beside", "as_of"), [*product([True, False], [None, 27, 20, 0])])
@@ -90,7 +90,7 @@ def test_every_table_is_the_same_here_as_of_any_cut(season: Path, beside: bool, 
 
 def test_processes_are_started_for_many_forecasts_only(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From 2^22 on, and not on one processor."""
-    frame = read_frame(season, "main", Cut(None))
+    frame = Log(season).frame(Cut(None))
     for forecasts, count, engine in ((MANY, 2, "processes"), (MANY - 1, 2, "local"), (MANY, 1, "local")):
         monkeypatch.setattr("forecast_ledger.replay.engines.divided.processors", lambda count=count: count)
         counts = np.array([forecasts - 1, 1])
@@ -116,7 +116,7 @@ def test_an_engine_that_does_not_exist_and_a_cut_beyond_the_log_are_refused(seas
 
 def test_the_questions_of_a_task_are_neighbours_by_id_and_the_tasks_have_all(season: Path) -> None:
     """As in segments, so that a task reads few row groups; a question is in one task."""
-    frame = read_frame(season, "main", Cut(None))
+    frame = Log(season).frame(Cut(None))
     labels = frame.frame.facts.question_codes.labels
     for size in (1, 12, 10**6):
         parts = [*tasks(frame, divide(frame, size))]
@@ -133,7 +133,7 @@ def test_damage_that_another_process_finds_is_reported_here(season: Path, tmp_pa
     """With its log position, as if it had been found here."""
     folder = tmp_path / "copy"
     seal(season, folder, rows=10)
-    frame = read_frame(WithSegments(folder), "main", Cut(None))
+    frame = Log(WithSegments(folder)).frame(Cut(None))
     for file in folder.glob("*.forecasts.parquet"):
         file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(Corrupt, match="restore the folder from a copy") as corrupt:
@@ -148,7 +148,7 @@ def _killed(_: Task) -> bytes:
 
 def test_a_process_that_ends_early_is_an_error_with_a_remedy(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits for it, and no table is made of what the others found."""
-    frame = read_frame(season, "main", Cut(None))
+    frame = Log(season).frame(Cut(None))
     monkeypatch.setattr(engines, "_score", _killed)
     with pytest.raises(Unavailable, match=r"ended before it was done.*use the engine local"):
         [*in_processes(2)(shared_by_tasks(frame, needed(BUILT)), tasks(frame, divide(frame, 1)))]
@@ -156,7 +156,7 @@ def test_a_process_that_ends_early_is_an_error_with_a_remedy(season: Path, monke
 
 def test_few_tasks_wait_so_that_few_forecasts_are_in_memory(season: Path) -> None:
     """The tasks of a log are made while others are scored, not all at first."""
-    frame, made = read_frame(season, "main", Cut(None)), list[int]()
+    frame, made = Log(season).frame(Cut(None)), list[int]()
 
     def counted(every: Iterable[Task]) -> Iterator[Task]:
         for task in every:

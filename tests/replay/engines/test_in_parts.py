@@ -18,8 +18,8 @@ from forecast_ledger.replay.engines.log_frame import LogFrame
 from forecast_ledger.replay.engines.tasks import divide, tasks
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.seal import seal
-from forecast_ledger.replay.reading.replay import Cut, TableSummary, read_frame, replay, summarize_parts
-from forecast_ledger.replay.reading.with_segments import WithSegments
+from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
+from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_parts
 from tests.replay.cli.test_main import run
 from tests.replay.engines.test_divided import in_processes
 from tests.support import oracle
@@ -65,7 +65,7 @@ def test_every_table_of_every_story_is_the_same_in_parts(story: str, tmp_path: P
     seal(log, tmp_path / "log.db.segments", rows=16)
     size = Random(story).randrange(2, 30)
     for location, forecasts in ((log, 1), (WithSegments(log), size)):
-        projections = InParts(read_frame(location, "main", Cut(None)), "local", tables, forecasts)
+        projections = InParts(Log(location).frame(Cut(None)), "local", tables, forecasts)
         assert summarize_parts(projections, tables) == expected
 
 
@@ -79,14 +79,14 @@ def test_a_table_in_parts_is_made_of_some_forecasts_at_a_time(
     tables = [*BUILT, *IN_PARTS]
     expected = summaries(replay(log).projections, tables)
     monkeypatch.setattr(LogFrame, "forecasts_on", unread)
-    projections = InParts(read_frame(log, "main", Cut(None)), engine, BUILT, 3)
+    projections = InParts(Log(log).frame(Cut(None)), engine, BUILT, 3)
     assert summarize_parts(projections, tables) == expected
 
 
 def test_the_tables_in_parts_are_those_with_a_row_for_a_question_or_an_account(tmp_path: Path) -> None:
     """The others are sums, boards and what is kept of contests."""
     log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
-    projections = InParts(read_frame(log, "main", Cut(None)), "local", BUILT, 3)
+    projections = InParts(Log(log).frame(Cut(None)), "local", BUILT, 3)
     asked: list[str] = []
     projections.table = lambda name: asked.append(name) or Projections.table(projections, name)  # type: ignore[method-assign, func-returns-value]
     summarize_parts(projections, CATALOGUE)
@@ -125,7 +125,7 @@ def test_parts_of_scores_are_computed_for_so_many_questions_as_have_few_enough_r
     monkeypatch.setattr("forecast_ledger.replay.engines.divided.MOST_PARTS", 50)
     with pytest.raises(Refused, match="the limit is 50"):
         replay(log).table("score_parts")
-    parts = InParts(read_frame(log, "main", Cut(None)), "local", BUILT, 10**6).parts("score_parts")
+    parts = InParts(Log(log).frame(Cut(None)), "local", BUILT, 10**6).parts("score_parts")
     assert [row for part in parts for row in part.rows()] == [*whole.rows()]
     assert parts.digest == whole.digest()
 
@@ -133,7 +133,7 @@ def test_parts_of_scores_are_computed_for_so_many_questions_as_have_few_enough_r
 def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out(tmp_path: Path) -> None:
     """A task of some questions has their forecasts alone."""
     log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
-    frame = read_frame(log, "main", Cut(None))
+    frame = Log(log).frame(Cut(None))
     labels, counts = frame.frame.facts.question_codes.labels, frame.frame.counts
     some = [code for code in range(len(labels)) if code != 1]
     [one] = divide(frame, 10**6, some)

@@ -27,8 +27,8 @@ from forecast_ledger.projections.facts.from_log import width
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, forecasts_on, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 from forecast_ledger.replay.files.seal import seal
-from forecast_ledger.replay.reading.replay import Cut, read_frame, replay
-from forecast_ledger.replay.reading.with_segments import WithSegments
+from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
+from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.support import oracle
 from tests.support.effort import times
@@ -118,14 +118,14 @@ def season(tmp_path: Path) -> Path:
 def test_a_cut_within_a_segment_cuts_the_forecasts(season: Path, as_of: int | None) -> None:
     """Those after it are not read, although they are in the same file."""
     for location in (WithSegments(season), season):
-        frame = read_frame(location, "main", Cut(as_of))
+        frame = Log(location).frame(Cut(as_of))
         expected = replay(season, as_of=as_of).projections.facts
         assert contents(in_parts(frame, Random(1))) == contents(expected)
 
 
 def test_a_file_that_is_gone_or_was_changed_is_found_by_the_reader_of_a_part(season: Path) -> None:
     """Although the files were checked when the frame was read: another process may read them later."""
-    frame = read_frame(WithSegments(season), "main", Cut(None))
+    frame = Log(WithSegments(season)).frame(Cut(None))
     every = np.arange(len(frame.frame.facts.questions))
     files = sorted(season.with_name("season.db.segments").glob("*.forecasts.parquet"))
     files[-2].write_bytes(files[-2].read_bytes()[:-20])

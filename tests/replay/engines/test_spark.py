@@ -18,8 +18,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.replay.engines import spark
 from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.reading.log import WithSegments
 from forecast_ledger.replay.reading.replay import replay, summarize_parts, summarize_tables
-from forecast_ledger.replay.reading.with_segments import WithSegments
 from forecast_ledger.replay.writing.append import append_lines
 from tests.support.paths import ROOT
 

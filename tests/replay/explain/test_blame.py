@@ -23,7 +23,7 @@ from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain.blame import BlameResult, blame
 from forecast_ledger.replay.explain.diff import diff
-from forecast_ledger.replay.explain.explain_scores import LogSource
+from forecast_ledger.replay.reading.log import Log
 from tests.projections.catalogue.test_inputs import trading_story
 from tests.replay.cli.test_main import run, said
 from tests.support import oracle
@@ -122,7 +122,7 @@ def test_a_blame_is_what_tables_at_every_log_position_say(
     count = len(every_cut[story][-1].table(table))
     assert count
     for key, expected in slowly(every_cut[story], table, slice(None, None, count // 2 + 1)):
-        assert plain(blame(LogSource(logs[story]), table, key)) == expected, key
+        assert plain(blame(Log(logs[story]), table, key)) == expected, key
 
 
 @settings(max_examples=times(5), suppress_health_check=list(HealthCheck), deadline=None)
@@ -135,7 +135,7 @@ def test_a_blame_is_so_on_logs_of_any_sort(said: list[AnyCommand], tmp_path_fact
     every = cuts(path)
     for table in ("scores", "leaderboard"):
         for key, expected in slowly(every, table, slice(4)):
-            assert plain(blame(LogSource(path), table, key)) == expected, key
+            assert plain(blame(Log(path), table, key)) == expected, key
 
 
 @pytest.mark.parametrize("seed", range(times(5)))
@@ -157,7 +157,7 @@ def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> Non
     every = cuts(path)
     for table in ("leaderboard", "kind_means", "prizes", "brier", "brier_overall", "contests"):
         for key, expected in slowly(every, table, slice(3)):
-            assert plain(blame(LogSource(path), table, key)) == expected, (table, key)
+            assert plain(blame(Log(path), table, key)) == expected, (table, key)
 
 
 @pytest.mark.parametrize("seed", [4])
@@ -169,7 +169,7 @@ def test_a_blame_is_so_in_seasons_of_trading(seed: int, tmp_path: Path) -> None:
     every = cuts(path)
     for table in ("contests", "accounts", "positions", "trades", "journal", "portfolio_snapshots", "arena_leaderboard"):
         for key, expected in slowly(every, table, slice(-3, None)):
-            assert plain(blame(LogSource(path), table, key)) == expected, (table, key)
+            assert plain(blame(Log(path), table, key)) == expected, (table, key)
 
 
 @pytest.mark.parametrize("table", [name for name, row in CATALOGUE.items() if "clock" in row.reads])
@@ -180,7 +180,7 @@ def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: 
         ledger.handle_many(oracle.with_ids(trading_story()))
     every = cuts(path)
     for key, expected in slowly(every, table, slice(-2, None)):
-        found = blame(LogSource(path), table, key)
+        found = blame(Log(path), table, key)
         assert plain(found) == expected, (table, key)
 
 
@@ -209,7 +209,7 @@ def test_forecasts_that_leave_the_clock_as_it_is_are_not_candidates(tmp_path: Pa
             ledger.handle_many([read(json.dumps(command)) for command in sent])
         row = next(cuts(path)[-1].table("arena_leaderboard").rows())
         key = [str(row[name]) for name in CATALOGUE["arena_leaderboard"].key]
-        candidates.append(blame(LogSource(path), "arena_leaderboard", key).candidates)
+        candidates.append(blame(Log(path), "arena_leaderboard", key).candidates)
     assert candidates[0] == candidates[1]
 
 
@@ -243,7 +243,7 @@ def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: s
     every = cuts(path)
     for table in ("leaderboard", "prizes", "contests"):
         for key, expected in slowly(every, table):
-            assert plain(blame(LogSource(path), table, key)) == expected, (table, key)
+            assert plain(blame(Log(path), table, key)) == expected, (table, key)
 
 
 def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path: Path) -> None:
@@ -258,8 +258,8 @@ def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path:
         rows = dict(slowly(cuts(path), table))
         assert any("[[consensus]]" in key for key in rows)
         for key, expected in rows.items():
-            assert plain(blame(LogSource(path), table, key)) == expected, (table, key)
-    changes = diff(LogSource(path, as_of=8), 9, "leaderboard").changes
+            assert plain(blame(Log(path), table, key)) == expected, (table, key)
+    changes = diff(Log(path, as_of=8), 9, "leaderboard").changes
     assert [(change.difference.row, change.causes[0].log_position) for change in changes] == [("new", 9), ("gone", 9)]
 
 
@@ -278,28 +278,28 @@ def test_a_board_is_not_scored_anew_before_each_answer(tmp_path: Path, monkeypat
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids(asked))
     monkeypatch.setattr(time_weighted, "scores", counting)
-    found = blame(LogSource(path), "leaderboard", ("cup", "ada"))
+    found = blame(Log(path), "leaderboard", ("cup", "ada"))
     assert found.looked_at == 128
     assert sum(scored) <= 4 * 128
 
 
 def test_a_score_is_blamed_on_the_answer_without_looking_at_forecasts(logs: dict[str, str]) -> None:
     """The last answer is the newest event that can have changed it: one look, and one before it for the rest."""
-    found = blame(LogSource(logs[METACULUS]), "scores", ("plain", "olympics-2021", "A"))
+    found = blame(Log(logs[METACULUS]), "scores", ("plain", "olympics-2021", "A"))
     assert {each.type for each in found.columns} == {"question_resolved"}
     assert found.looked_at < found.candidates < 15
 
 
 def test_as_of_an_earlier_cut_the_blame_is_that_of_then(logs: dict[str, str]) -> None:
     """As of log position 34 the question still has its first answer."""
-    found = blame(LogSource(logs[METACULUS], as_of=34), "scores", ("plain", "olympics-2021", "A"))
+    found = blame(Log(logs[METACULUS], as_of=34), "scores", ("plain", "olympics-2021", "A"))
     assert {each.log_position for each in found.columns} == {32}
     assert found.checkpoint.position == 34
 
 
 def test_one_column_is_found_without_looking_for_the_others(logs: dict[str, str]) -> None:
     """A's score changed with the last answer, `excluded` not since the row was added."""
-    source, key = LogSource(logs[METACULUS], as_of=34), ("plain", "A")
+    source, key = Log(logs[METACULUS], as_of=34), ("plain", "A")
     one, every = blame(source, "leaderboard", key, ["score"]), blame(source, "leaderboard", key)
     assert (one.looked_at, one.columns) == (1, [each for each in every.columns if each.column == "score"])
     assert every.looked_at > 1
@@ -312,7 +312,7 @@ def test_one_column_is_found_without_looking_for_the_others(logs: dict[str, str]
 def test_a_key_that_names_no_row_is_refused(key: tuple[str, ...], code: str, logs: dict[str, str]) -> None:
     """Not as many parts as the key has, or no such row."""
     with pytest.raises(Refused) as refused:
-        blame(LogSource(logs[METACULUS]), "leaderboard", key)
+        blame(Log(logs[METACULUS]), "leaderboard", key)
     assert refused.value.code == code
 
 

@@ -18,7 +18,7 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.cli.explain import COMMANDS
 from forecast_ledger.replay.cli.main import FINE, USAGE, main
 from forecast_ledger.replay.explain.diff import CAUSES_SHOWN, diff
-from forecast_ledger.replay.explain.explain_scores import LogSource
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run, said
 from tests.system.test_stories import ARENA, DATA, METACULUS
@@ -43,7 +43,7 @@ def log(tmp_path: Path) -> str:
 
 def test_rows_that_change_come_or_go_are_told_with_their_causes(log: str) -> None:
     """At log position 32 the first question is resolved, so every row of both boards is new."""
-    found = diff(LogSource(log, as_of=31), 32, "leaderboard")
+    found = diff(Log(log, as_of=31), 32, "leaderboard")
     assert (len(found.changes), found.equal) == (8, 0)
     assert {change.difference.row for change in found.changes} == {"new"}
     [own] = [change for change in found.changes if change.difference.key == {"contest": "plain", "participant": "A"}]
@@ -53,16 +53,16 @@ def test_rows_that_change_come_or_go_are_told_with_their_causes(log: str) -> Non
 
 def test_what_does_not_change_is_counted_as_equal(log: str) -> None:
     """The third answer adds three scores to each contest, and changes none of the sixteen there are."""
-    found = diff(LogSource(log, as_of=33), 34, "scores")
+    found = diff(Log(log, as_of=33), 34, "scores")
     assert [change.difference.key["question"] for change in found.changes] == ["sp500-4500"] * 6
     assert found.equal == 16
     assert {change.difference.row for change in found.changes} == {"new"}
-    assert diff(LogSource(log, as_of=34), 34, "scores").changes == []
+    assert diff(Log(log, as_of=34), 34, "scores").changes == []
 
 
 def test_own_forecasts_on_what_has_been_answered_since_are_among_the_causes(log: str) -> None:
     """Between log positions 11 and 32 A forecast twice on the first question, and once on each of the others."""
-    found = diff(LogSource(log, as_of=11), 32, "scores")
+    found = diff(Log(log, as_of=11), 32, "scores")
     [own] = [
         change for change in found.changes if tuple(change.difference.key.values()) == ("plain", "olympics-2021", "A")
     ]
@@ -75,17 +75,17 @@ def test_own_forecasts_on_what_has_been_answered_since_are_among_the_causes(log:
 
 def test_causes_are_of_the_contest_and_question_alone(log: str) -> None:
     """The exclusion is of the other contest; what settles a question comes first."""
-    found = diff(LogSource(log, as_of=34), 37, "leaderboard")
+    found = diff(Log(log, as_of=34), 37, "leaderboard")
     causes = {tuple(change.difference.key.values()): change.causes for change in found.changes}
     assert [cause.log_position for cause in causes["plain", "A"]] == [35, 36]
     assert [cause.log_position for cause in causes["hidden-only", "A"]] == [35, 36, 37]
-    scores = diff(LogSource(log, as_of=34), 37, "scores")
+    scores = diff(Log(log, as_of=34), 37, "scores")
     assert {change.difference.key["question"] for change in scores.changes} == {"olympics-2021"}
 
 
 def test_of_many_causes_some_are_named_and_all_are_counted(log: str) -> None:
     """Every forecast on a question can change its consensus."""
-    found = diff(LogSource(log, as_of=11), 37, "consensus")
+    found = diff(Log(log, as_of=11), 37, "consensus")
     most = max(found.changes, key=lambda change: change.events)
     assert len(most.causes) == CAUSES_SHOWN < most.events
     told = run("diff", log, "@11", "@37", "--table", "consensus", "--format", "csv").stdout
@@ -94,7 +94,7 @@ def test_of_many_causes_some_are_named_and_all_are_counted(log: str) -> None:
 
 def test_a_row_that_is_gone_is_told_as_gone(log: str) -> None:
     """Between the revocation and the new answer there is no score."""
-    found = diff(LogSource(log, as_of=34), 35, "scores")
+    found = diff(Log(log, as_of=34), 35, "scores")
     assert {(change.difference.row, change.difference.key["question"]) for change in found.changes} == {
         ("gone", "olympics-2021")
     }
@@ -112,7 +112,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize("table", ["journal", "cash", "refused_legs"])
 def test_what_is_never_other_than_it_came_is_caused_by_its_own_event(table: str, week: str) -> None:
     """An entry, a movement, a leg refused: each names the log position that it came with."""
-    changes = diff(LogSource(week, as_of=0), None, table).changes
+    changes = diff(Log(week, as_of=0), None, table).changes
     assert {change.difference.row for change in changes} == {"new"}
     for change in changes:
         assert [(cause.log_position, change.events) for cause in change.causes] == [
@@ -125,16 +125,16 @@ def test_the_foremost_cause_is_what_a_row_tells_of(week: str) -> None:
     end = replay(week).checkpoint.position
     with Ledger.open(week) as ledger:
         recorded = {each.position: each.event for page in ledger.read() for each in page}
-    for change in diff(LogSource(week, as_of=50), end, "contests").changes:
+    for change in diff(Log(week, as_of=50), end, "contests").changes:
         name, [foremost, *_] = change.difference.key["contest"], change.causes
         assert foremost.type == ("contest_opened" if change.difference.row == "new" else "contest_finalized")
         assert getattr(recorded[foremost.log_position], "contest", "") == name
-    for change in diff(LogSource(week, as_of=50), end, "trades").changes:
+    for change in diff(Log(week, as_of=50), end, "trades").changes:
         if change.difference.row == "new":
             assert change.causes[0].log_position == change.difference.key["log_position"]
     [own] = [
         change
-        for change in diff(LogSource(week, as_of=50), 56, "accounts").changes
+        for change in diff(Log(week, as_of=50), 56, "accounts").changes
         if tuple(change.difference.key.values()) == ("week-1", "bo")
     ]
     assert getattr(recorded[own.causes[0].log_position], "participant", "") == "bo"
@@ -149,22 +149,22 @@ def test_in_a_file_of_many_rows_each_is_compared_once(log: str, monkeypatch: pyt
         return rows(table)
 
     monkeypatch.setattr(Table, "rows", counting)
-    assert len(diff(LogSource(log, as_of=11), 32, "scores").changes) > 1
+    assert len(diff(Log(log, as_of=11), 32, "scores").changes) > 1
     many = len(read)
-    assert diff(LogSource(log, as_of=34), 34, "scores").changes == []
+    assert diff(Log(log, as_of=34), 34, "scores").changes == []
     assert len(read) == 2 * many
 
 
 def test_a_cut_before_the_first_event_has_nothing(log: str) -> None:
     """Everything is new since position 0, or since an instant long ago; up to 0 there is nothing to compare."""
-    new = diff(LogSource(log, as_of=0), None, "leaderboard")
-    assert new == diff(LogSource(log, as_of="1970-01-01T00:00:00Z"), None, "leaderboard")
+    new = diff(Log(log, as_of=0), None, "leaderboard")
+    assert new == diff(Log(log, as_of="1970-01-01T00:00:00Z"), None, "leaderboard")
     assert {change.difference.row for change in new.changes} == {"new"}
-    assert diff(LogSource(log, as_of=0), 0, "leaderboard")[:2] == ([], 0)
+    assert diff(Log(log, as_of=0), 0, "leaderboard")[:2] == ([], 0)
     with pytest.raises(Refused, match="the earlier point of the log first"):
-        diff(LogSource(log, as_of=1), "1970-01-01T00:00:00Z", "leaderboard")
+        diff(Log(log, as_of=1), "1970-01-01T00:00:00Z", "leaderboard")
     with pytest.raises(Refused, match="the log ends at position 37"):
-        diff(LogSource(log, as_of=37), 38, "leaderboard")
+        diff(Log(log, as_of=37), 38, "leaderboard")
 
 
 def test_the_command_takes_positions_and_instants_in_each_format(log: str) -> None:

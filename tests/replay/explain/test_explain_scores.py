@@ -17,7 +17,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_boards as boards
 from forecast_ledger.replay.explain import explain_intervals
-from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource, rounded_parts, score
+from forecast_ledger.replay.explain.explain_scores import Explanation, rounded_parts, score
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
@@ -39,11 +40,11 @@ from tests.support.given import (
 from tests.system.test_stories import ARENA, AUTOCAST, BRIER, DAILY, DATA, FAQ, METACULUS, expected
 
 DAY = 86_400 * 10**6  # µs
-Log = Callable[[str], str]
+Logs = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Logs:
     """The path of a story's log."""
     folder = tmp_path_factory.mktemp("logs")
 
@@ -63,15 +64,13 @@ def shown(rows: list[dict[str, Any]], column: str) -> Fraction:
 
 
 @pytest.mark.parametrize("story", [METACULUS, FAQ, AUTOCAST, DAILY, BRIER])
-def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log: Log) -> None:
+def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log: Logs) -> None:
     """Contributions to the numerator, points to the published score; one row a forecast, or one a part."""
     rows = list(replay(log(story)).projections.table("scores").rows())
     assert rows
     for row in rows[:: len(rows) // 20 + 1]:
         for every_part in (False, True):
-            found = score(
-                LogSource(log(story)), row["contest"], row["question"], row["participant"], every_part=every_part
-            )
+            found = score(Log(log(story)), row["contest"], row["question"], row["participant"], every_part=every_part)
             assert {name: found.number[name] for name in row} == row
             assert sum(int(part["contribution"]) for part in found.parts) == int(row["numerator"])
             assert shown(found.parts, "points") == Fraction(row["score"])
@@ -104,7 +103,7 @@ def test_a_score_says_whether_its_question_counts_as_ordered(
     made = forecast("colour", probabilities={name: int(name == names[0]) for name in names})
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids([*told, made, resolution("colour", outcome=names[0])]))
-    words = score(LogSource(path), "cup", "colour", "ada").rule["words"]
+    words = score(Log(path), "cup", "colour", "ada").rule["words"]
     assert kernel in words.split(",")[0]
     assert order in words
     assert ("order, and" in words) == (ordered is not True)
@@ -121,13 +120,13 @@ def test_a_score_of_payouts_names_them_and_adds_up(tmp_path: Path) -> None:
     told += [contest("plain", rules=unscored), entry("plain")]
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids(told))
-    found = score(LogSource(path), "cup", "rain", "ada")
+    found = score(Log(path), "cup", "rain", "ada")
     assert (found.number["score"], found.number["outcome"]) == ("0.090000000", "yes 0.3, no 0.7")
     assert sum(int(part["contribution"]) for part in found.parts) == int(found.number["numerator"])
     assert [part["probability"] for part in found.parts] == [None]
     assert "payouts count as shares of an outcome" in found.rule["words"]
     with pytest.raises(Refused, match="not_resolved"):
-        score(LogSource(path), "plain", "rain", "ada")
+        score(Log(path), "plain", "rain", "ada")
     log = replay(path).projections
     assert [row["contest"] for row in log.table("scores").rows()] == ["cup"]
     assert [*log.table("brier").rows(), *log.table("calibration").rows()] == []
@@ -139,15 +138,15 @@ def test_a_score_of_thirds_names_them(tmp_path: Path) -> None:
     told: list[AnyCommand] = [opened(), contest(rules="forecastbench"), entry(), forecast(probability="0.6"), paid]
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids(told))
-    found = score(LogSource(path), "cup", "rain", "ada")
+    found = score(Log(path), "cup", "rain", "ada")
     assert (found.number["score"], found.number["outcome"]) == ("0.071111111", "yes 1/3, no 2/3")
 
 
-def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> None:
+def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Logs) -> None:
     """Metaculus, Tournament Scoring, "Question 1": A says 10% on two days, medians 15% and 25%, then 55%, the median
     itself.
     """
-    found = score(LogSource(log(METACULUS)), "plain", "olympics-2021", "A")
+    found = score(Log(log(METACULUS)), "plain", "olympics-2021", "A")
     ln = {percent: oracle.picos("ln", Fraction(percent, 100)) for percent in (10, 15, 25)}
     first = (2 * ln[10] - ln[15] - ln[25]) * DAY
     assert [int(part["contribution"]) for part in found.parts] == [first, 0]
@@ -177,20 +176,20 @@ def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> No
     assert "Metaculus, Tournament Scoring, April 6th, 2022" in found.rule["source"]
 
 
-def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Log) -> None:
+def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Logs) -> None:
     """Metaculus, Tournament Scoring, "Question 3": A withdraws as day 3 begins; the bot's forecast ends with the
     question, a day early.
     """
-    withdrawn = score(LogSource(log(METACULUS)), "plain", "sp500-4500", "A")
-    closed = score(LogSource(log(METACULUS)), "plain", "sp500-4500", "bot")
+    withdrawn = score(Log(log(METACULUS)), "plain", "sp500-4500", "A")
+    closed = score(Log(log(METACULUS)), "plain", "sp500-4500", "bot")
     assert [part["ended"] for part in withdrawn.parts] == ["withdrawn by #27"]
     assert [part["ended"] for part in closed.parts] == ["closed by #31"]
     assert [part["weight"] for part in (*withdrawn.parts, *closed.parts)] == [2 * DAY, DAY]
 
 
-def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: Log) -> None:
+def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: Logs) -> None:
     """Metaculus, Scores FAQ: 40%, 70% twice, 80% from day 2 of five; a day is 100 (1 + log2 p) / 5."""
-    found = score(LogSource(log(FAQ)), "five-days", "five-days", "you")
+    found = score(Log(log(FAQ)), "five-days", "five-days", "you")
     two = oracle.picos("ln", Fraction(2))
     for part, (percent, days) in zip(found.parts, ((40, 1), (70, 2), (80, 1)), strict=True):
         exact = Fraction(100 * (oracle.picos("ln", Fraction(percent, 100)) + two) * days, two * 5)
@@ -200,15 +199,15 @@ def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: L
     assert found.others["count"] == 0
 
 
-def test_a_peer_score_says_how_many_peers_stand(log: Log) -> None:
+def test_a_peer_score_says_how_many_peers_stand(log: Logs) -> None:
     """Metaculus, Scores FAQ: Alex's log score of -1 beside 1 and 2, times 50: fifty times -2.5."""
-    [part] = score(LogSource(log(FAQ)), "tournament", "continuous", "Alex").parts
+    [part] = score(Log(log(FAQ)), "tournament", "continuous", "Alex").parts
     assert (part["peers"], part["reference"], part["points"]) == ("3", None, "-125.000000019")
 
 
-def test_only_the_scored_question_is_read_beside_the_contest(log: Log) -> None:
+def test_only_the_scored_question_is_read_beside_the_contest(log: Logs) -> None:
     """A log with trading in the contest is read whole, for its books need everything; the score is the same."""
-    source = LogSource(log(ARENA))
+    source = Log(log(ARENA))
     rows = list(replay(source.location).projections.table("scores").rows())
     for row in rows:
         found = score(source, row["contest"], row["question"], row["participant"])
@@ -222,12 +221,12 @@ def test_fitted_parts_add_up_to_what_is_published_by_largest_remainder() -> None
     assert rounded_parts([], Fraction(0)) == []
 
 
-def _take(log: Log, story: str, contest: str, participant: str) -> Explanation:
-    return boards.take(LogSource(log(story)), contest, participant)
+def _take(log: Logs, story: str, contest: str, participant: str) -> Explanation:
+    return boards.take(Log(log(story)), contest, participant)
 
 
 @pytest.mark.parametrize("story", [METACULUS, FAQ, AUTOCAST, DAILY])
-def test_the_parts_of_every_total_and_coverage_add_up(story: str, log: Log) -> None:
+def test_the_parts_of_every_total_and_coverage_add_up(story: str, log: Logs) -> None:
     """Sums, means, means of each kind with what is missing as the worst: contributions over one denominator."""
     board = list(replay(log(story)).projections.table("leaderboard").rows())
     for row in board[:: len(board) // 12 + 1]:
@@ -241,7 +240,7 @@ def test_the_parts_of_every_total_and_coverage_add_up(story: str, log: Log) -> N
         assert found.number["take"] == row["take"]
 
 
-def test_a_take_is_made_of_the_published_scores(log: Log) -> None:
+def test_a_take_is_made_of_the_published_scores(log: Logs) -> None:
     """Metaculus, Tournament Scoring, "Leaderboard": A's three scores and coverages, as in the story's tables."""
     found = _take(log, METACULUS, "plain", "A")
     scores = {
@@ -259,11 +258,11 @@ def test_a_take_is_made_of_the_published_scores(log: Log) -> None:
     assert [part["resolved"] for part in found.parts] == [32, 33, 34]
 
 
-def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Log) -> None:
+def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Logs) -> None:
     """Metaculus, Tournament Scoring: of 100,000 cents, two are left after the whole ones; B's and A's remainders are
     the largest.
     """
-    found = boards.prize(LogSource(log(METACULUS)), "plain", "A")
+    found = boards.prize(Log(log(METACULUS)), "plain", "A")
     takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
     for part in found.parts:
         cents = 100_000 * takes[part["participant"]] / sum(takes.values())
@@ -320,27 +319,27 @@ def test_a_prize_of_nothing_says_why(
         story.insert(-1, exclusion(participant="bob", level=excluded))
     with Ledger.open(tmp_path / "log.db") as ledger:
         assert {type(each).__name__ for each in ledger.handle_many(oracle.with_ids(story))} == {"Receipt"}
-    found = boards.prize(LogSource(tmp_path / "log.db"), "cup", "bob")
+    found = boards.prize(Log(tmp_path / "log.db"), "cup", "bob")
     assert (found.number["prize"], found.number["because"]) == ("0.00", because)
     parts = {part["participant"]: part.get("because") for part in found.parts}
     assert parts.get("bob", because) == because
 
 
-def test_a_rank_is_told_with_its_neighbours_and_by_how_much(log: Log) -> None:
+def test_a_rank_is_told_with_its_neighbours_and_by_how_much(log: Logs) -> None:
     """The differences are of published takes under the older rules, of totals under the newer."""
-    found = boards.rank(LogSource(log(METACULUS)), "plain", "A")
+    found = boards.rank(Log(log(METACULUS)), "plain", "A")
     assert (found.number["rank"], found.number["of"], found.number["ranked_by"]) == (2, 4, "take")
     takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
     assert [part["participant"] for part in found.parts] == ["B", "A", "bot", "C"]
     for part in found.parts:
         assert abs(Fraction(part["ahead_by"]) - takes[part["participant"]] + takes["A"]) <= Fraction(1, 10**9)
-    by_total = boards.rank(LogSource(log(FAQ)), "tournament", "Bailey")
+    by_total = boards.rank(Log(log(FAQ)), "tournament", "Bailey")
     assert [part["ahead_by"] for part in by_total.parts] == ["5.685281957", "0.000000000", "-288.629436134"]
 
 
-def test_where_one_trades_a_rank_is_by_profit(log: Log) -> None:
+def test_where_one_trades_a_rank_is_by_profit(log: Logs) -> None:
     """2360, 1756.428572 and -11000."""
-    found = boards.rank(LogSource(log(ARENA)), "week-1", "cy")
+    found = boards.rank(Log(log(ARENA)), "week-1", "cy")
     assert [(part["participant"], part["ahead_by"]) for part in found.parts] == [
         ("ada", "603.571428"),
         ("cy", "0.00"),
@@ -348,11 +347,11 @@ def test_where_one_trades_a_rank_is_by_profit(log: Log) -> None:
     ]
 
 
-def test_a_balance_is_every_movement_with_what_it_rests_on(log: Log) -> None:
+def test_a_balance_is_every_movement_with_what_it_rests_on(log: Logs) -> None:
     """Forecaster Arena, Methodology v1: 1,250 shares of rain at 0.40 pay 1,250; a settlement reversed names it, the
     next its own resolution.
     """
-    found = boards.balance(LogSource(log(ARENA)), "week-1", "ada")
+    found = boards.balance(Log(log(ARENA)), "week-1", "ada")
     assert shown(found.parts, "amount") == Fraction(found.number["balance"]) == 12_360
     table = [row for row in expected(ARENA, "cash") if (row["contest"], row["participant"]) == ("week-1", "ada")]
     assert [(part["amount"], part["balance"]) for part in found.parts] == [
@@ -376,17 +375,17 @@ def test_a_balance_is_every_movement_with_what_it_rests_on(log: Log) -> None:
         (("hidden-only", "olympics-2021", "nobody"), "nothing_standing"),
     ],
 )
-def test_what_there_is_not_is_refused(key: tuple[str, str, str], code: str, log: Log) -> None:
+def test_what_there_is_not_is_refused(key: tuple[str, str, str], code: str, log: Logs) -> None:
     """The contest is checked first, then the question, then the participant."""
     with pytest.raises(Refused) as refused:
-        score(LogSource(log(METACULUS)), *key)
+        score(Log(log(METACULUS)), *key)
     assert refused.value.code == code
 
 
-def test_a_cut_before_the_answer_has_no_score(log: Log) -> None:
+def test_a_cut_before_the_answer_has_no_score(log: Logs) -> None:
     """At log position 31 no question was resolved."""
     with pytest.raises(Refused) as refused:
-        score(LogSource(log(METACULUS), as_of=31), "plain", "olympics-2021", "A")
+        score(Log(log(METACULUS), as_of=31), "plain", "olympics-2021", "A")
     assert refused.value.code == "not_resolved"
 
 
@@ -398,7 +397,7 @@ def test_a_question_without_a_forecast_shows_what_is_imputed(tmp_path: Path) -> 
     story += [forecast(probability="0.9"), forecast("snow", "bob"), resolution(), resolution("snow")]
     with Ledger.open(str(tmp_path / "log.db")) as ledger:
         ledger.handle_many(oracle.with_ids(story))
-    source = LogSource(str(tmp_path / "log.db"))
+    source = Log(str(tmp_path / "log.db"))
     found = boards.take(source, "cup", "ada")
     sure = explain_intervals.interval(source, "cup", "ada")
     assert [(part["score"], part["imputed"]) for part in sure.parts] == [("0.010000000", None), (None, "0.250000000")]
@@ -409,28 +408,28 @@ def test_a_question_without_a_forecast_shows_what_is_imputed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", ["take", "prize", "rank"])
-def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log: Log) -> None:
+def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log: Logs) -> None:
     """The contest is looked for first."""
     for where, who, code in (("nowhere", "A", "unknown_contest"), ("plain", "nobody", "nothing_standing")):
         with pytest.raises(Refused) as refused:
-            getattr(boards, number)(LogSource(log(METACULUS)), where, who)
+            getattr(boards, number)(Log(log(METACULUS)), where, who)
         assert refused.value.code == code
 
 
 @pytest.mark.parametrize(
     ("contest", "who", "code"), [("five-days", "you", "not_trading"), ("nowhere", "you", "unknown_contest")]
 )
-def test_a_balance_needs_an_account(contest: str, who: str, code: str, log: Log) -> None:
+def test_a_balance_needs_an_account(contest: str, who: str, code: str, log: Logs) -> None:
     """Only a trading contest has accounts."""
     with pytest.raises(Refused) as refused:
-        boards.balance(LogSource(log(FAQ)), contest, who)
+        boards.balance(Log(log(FAQ)), contest, who)
     assert refused.value.code == code
     with pytest.raises(Refused) as refused:
-        boards.balance(LogSource(log(ARENA)), "week-1", "nobody")
+        boards.balance(Log(log(ARENA)), "week-1", "nobody")
     assert refused.value.code == "not_enrolled"
 
 
-def test_the_command_prints_a_table_or_one_json_object(log: Log) -> None:
+def test_the_command_prints_a_table_or_one_json_object(log: Logs) -> None:
     """The same number in both; what it speaks about is on stderr."""
     arguments = ("explain", log(METACULUS), "score", "plain", "olympics-2021", "A")
     text, plain = run(*arguments), run(*arguments, "--json")
@@ -450,7 +449,7 @@ def test_the_command_prints_a_table_or_one_json_object(log: Log) -> None:
     assert [part["reference"] for part in parts] == ["0.15", "0.25", "0.55"]
 
 
-def test_what_is_printed_can_be_read_without_knowing_this_code(log: Log) -> None:
+def test_what_is_printed_can_be_read_without_knowing_this_code(log: Logs) -> None:
     """Log positions have their sign, what a number depends on is a sentence, a source is one that is published."""
     score = run("explain", log(METACULUS), "score", "plain", "olympics-2021", "A").stdout.splitlines()
     balance = run("explain", log(ARENA), "balance", "week-1", "ada").stdout.splitlines()
@@ -464,7 +463,7 @@ def test_what_is_printed_can_be_read_without_knowing_this_code(log: Log) -> None
     assert not any("seed " in line for line in (*score, *balance))
 
 
-def test_the_command_says_which_key_a_number_has(log: Log) -> None:
+def test_the_command_says_which_key_a_number_has(log: Logs) -> None:
     """Wrong usage, in one line."""
     result = run("explain", log(METACULUS), "score", "plain", "A")
     assert (result.exit_code, result.stdout) == (USAGE, "")
@@ -472,9 +471,9 @@ def test_the_command_says_which_key_a_number_has(log: Log) -> None:
     assert run("explain", log(METACULUS), "fame", "plain", "A").exit_code == USAGE
 
 
-def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log: Log) -> None:
+def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log: Logs) -> None:
     """Every settlement of the question is among the events; the last one counts."""
-    found = boards.balance(LogSource(log(ARENA)), "week-1", "ada")
+    found = boards.balance(Log(log(ARENA)), "week-1", "ada")
     launch = [each["type"] for each in found.events if "launch" in each["says"]]
     assert launch == ["question_resolved", "resolution_revoked", "question_resolved"]
 
@@ -488,7 +487,7 @@ def test_an_explanation_says_which_forecast_ended_by_itself(tmp_path: Path) -> N
     commands += [forecast(at=day(14), until=day(16)), withdrawal(at=day(15)), forecast(at=day(17), until=day(21))]
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids([*commands, resolution()]))
-    explained = score(LogSource(path), "cup", "rain", "ada")
+    explained = score(Log(path), "cup", "rain", "ada")
     assert [(part["forecast"], part["ended"]) for part in explained.parts] == [
         (4, "ended by itself"),
         (5, "replaced by #6"),
@@ -513,7 +512,7 @@ def test_an_explanation_says_which_forecast_a_change_of_outcomes_ended(tmp_path:
     ]
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids([*commands, resolution("colour", outcome="violet")]))
-    found = {who: score(LogSource(path), "cup", "colour", who).parts for who in ("ada", "bob")}
+    found = {who: score(Log(path), "cup", "colour", who).parts for who in ("ada", "bob")}
     assert [(part["forecast"], part["ended"], part["probability"]) for part in found["ada"]] == [
         (4, "outcomes removed by #6", "0.001"),
         (6, "replaced by #8", "0.5"),
@@ -536,11 +535,11 @@ def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None
     commands += [forecast(probability="0.9", at=day(12)), withdrawal(participant="bo"), resolution()]
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids(commands))
-    own = score(LogSource(path), "cup", "rain", "[consensus]")
+    own = score(Log(path), "cup", "rain", "[consensus]")
     assert {part["forecast"] for part in own.parts} == {None}
     assert [part["probability"] for part in own.parts] == ["0.375", "0.575", "0.9"]
     assert own.others["named"] == ["ada", "bo"]
-    [part] = score(LogSource(path), "spot", "rain", "ada").parts
+    [part] = score(Log(path), "spot", "rain", "ada").parts
     assert (part["forecast"], part["ended"], part["weight"], part["points"]) == (8, "close", 1, "0.000000000")
 
 
@@ -559,7 +558,7 @@ def test_a_question_of_weight_0_adds_nothing_to_a_take(rules: str, tmp_path: Pat
     commands += [forecast(at=day(10)), painted, resolution(), resolution("colour", outcome="red")]
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids(commands))
-    found = boards.take(LogSource(path), "cup", "ada")
+    found = boards.take(Log(path), "cup", "ada")
     colour, rain = sorted(found.parts, key=lambda part: part["question"])
     assert (colour["weight"], colour["points"], colour["of_coverage"]) == ("0", "0.000000000", "0.000000000")
     assert colour["score"] == ("100.000000000" if rules == "baseline" else "0.000000000")
@@ -574,7 +573,7 @@ def test_a_score_at_several_instants_has_a_part_for_each(tmp_path: Path) -> None
     commands += [forecast(participant=who, probability=p, at=day(10)) for who, p in (("ada", "0.8"), ("bo", "0.2"))]
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.with_ids([*commands, resolution()]))
-    parts = score(LogSource(path), "cup", "rain", "ada").parts
+    parts = score(Log(path), "cup", "rain", "ada").parts
     assert [(part["from_at"], part["ended"], part["weight"], part["points"]) for part in parts] == [
         (day(12), "counts again", 1, "34.657359028"),
         (day(14), "close", 3, "103.972077084"),

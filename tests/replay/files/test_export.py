@@ -22,7 +22,7 @@ from forecast_ledger.replay.files.export import default_tables, export
 from forecast_ledger.replay.files.export_tables import EVENT_COLUMNS, UNITS, export_tables
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
-from forecast_ledger.replay.reading.replay import open_store as reading
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.effort import times
@@ -255,7 +255,7 @@ def test_events_that_others_append_meanwhile_are_left_out(tmp_path: Path, monkey
     location, commands = str(tmp_path / "log.db"), commands_of("metaculus-2022")
     written(tmp_path / "log.db", commands[:20])
     before = rows(location)
-    monkeypatch.setattr(module, "open_store", lambda *of: (written(tmp_path / "log.db", commands), reading(*of))[1])
+    monkeypatch.setattr(module, "Log", lambda *of: (written(tmp_path / "log.db", commands), Log(*of))[1])
     exported(location, tmp_path / "out", "jsonl")
     restore(tmp_path / "out", str(tmp_path / "copy.db"))
     assert len(rows(location)) > len(before)

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.files.hub_export import export_hub
 from forecast_ledger.replay.files.hub_tasks import hub_task
+from forecast_ledger.replay.reading.log import Log
 from tests.replay.cli.test_main import run
 from tests.support.exports import commands_of, written
 from tests.support.paths import DATA
@@ -69,7 +70,7 @@ def test_a_hub_comes_out_as_it_went_in(tmp_path: Path) -> None:
         with Ledger.open(tmp_path / f"{name}.db") as ledger:
             assert import_into(ledger, "hubverse", source).counts["refused"] == 0
             scores.append(sorted(table(ledger, "scores", "contest", "question", "participant", "score")))
-        assert export_hub(tmp_path / f"{name}.db", tmp_path / name).left_out == {}
+        assert export_hub(Log(tmp_path / f"{name}.db"), tmp_path / name).left_out == {}
     assert scores[0] == scores[1]
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
@@ -100,7 +101,7 @@ def test_model_output_has_the_rows_of_the_files_that_were_read(tmp_path: Path) -
     """In an order of its own, without the level that no task has; the ids of samples are numbers of its own."""
     with Ledger.open(tmp_path / "log.db") as ledger:
         import_into(ledger, "hubverse", HUB)
-    export_hub(tmp_path / "log.db", tmp_path / "hub")
+    export_hub(Log(tmp_path / "log.db"), tmp_path / "hub")
     for path in sorted(HUB.glob("model-output/*/*.csv")):
         name = path.relative_to(HUB).as_posix()
         assert said(rows(tmp_path / "hub", name)) == said(row for row in rows(HUB, name) if row[6] != "0.95")
@@ -111,7 +112,7 @@ def test_model_output_has_the_rows_of_the_files_that_were_read(tmp_path: Path) -
 def test_any_log_is_a_hub_that_can_be_read(tmp_path: Path) -> None:
     """A question is a task id, and the days on which it is open are the round; probabilities sum to one."""
     log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
-    export_hub(log, tmp_path / "hub")
+    export_hub(Log(log), tmp_path / "hub")
     sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
     for row in rows(tmp_path / "hub", "model-output/ledger-A/20210720_20210723-ledger-A.csv"):
         if row[2] == "pmf":
@@ -120,7 +121,7 @@ def test_any_log_is_a_hub_that_can_be_read(tmp_path: Path) -> None:
     assert set(sums.values()) == {1}
     with Ledger.open(tmp_path / "copy.db") as ledger:
         assert import_into(ledger, "hubverse", tmp_path / "hub").counts["refused"] == 0
-    export_hub(tmp_path / "copy.db", tmp_path / "again")
+    export_hub(Log(tmp_path / "copy.db"), tmp_path / "again")
     before, after = files(tmp_path / "hub"), files(tmp_path / "again")
     assert {name: before[name] for name in before if name.startswith(("model-output", "target"))} == {
         name: after[name] for name in after if name.startswith(("model-output", "target"))
@@ -140,7 +141,7 @@ def test_the_forecast_that_stands_at_the_close_is_the_submission(tmp_path: Path)
         forecast("eve", "7", 0.7),
         {"type": "close_question", "at": "2026-03-06T00:00:00Z", "question": "rain"},
     )
-    export_hub(log, tmp_path / "hub")
+    export_hub(Log(log), tmp_path / "hub")
     found = {path.parent.name: path.read_text().splitlines()[1] for path in tmp_path.glob("hub/model-output/*/*")}
     assert found == {
         "ledger-ada": "20260301_20260307,rain,pmf,yes,0.3",
@@ -170,7 +171,7 @@ def test_the_oracle_has_the_answer_that_stands(
 ) -> None:
     """A share of each outcome is no answer of an oracle, and is counted."""
     log = rain(tmp_path / "log.db", *({"at": "2026-03-09T00:00:00Z", **each} for each in said))
-    found = export_hub(log, tmp_path / "hub")
+    found = export_hub(Log(log), tmp_path / "hub")
     assert [row[-1] for row in rows(tmp_path / "hub", "target-data/oracle-output.csv")] == expected
     assert sum(found.left_out.values()) == left_out
 
@@ -188,7 +189,7 @@ def test_a_question_whose_outcomes_changed_is_left_out_and_counted(tmp_path: Pat
         sky | ada | {"at": "2026-03-04T00:00:00Z", "probabilities": {"blue": 0, "other": 0, "red": 1}},
         sky | {"type": "resolve_question", "at": "2026-03-09T00:00:00Z", "outcome": "red"},
     )
-    found = export_hub(log, tmp_path / "hub")
+    found = export_hub(Log(log), tmp_path / "hub")
     assert not rows(tmp_path / "hub", "target-data/oracle-output.csv")
     assert found.left_out == {
         "a forecast on a question whose outcomes changed": 1,
@@ -200,7 +201,7 @@ def test_participants_have_names_that_a_hub_takes(tmp_path: Path) -> None:
     """TEAM-MODEL, each once; the metadata says who it is; no name leads out of the folder."""
     names = ["../../etc", "a b", "a_b", "team-model", "ü", "x: y", "ledger-a_b"]
     log = rain(tmp_path / "log.db", *(forecast(name, "2", 0.5) for name in names))
-    export_hub(log, tmp_path / "hub")
+    export_hub(Log(log), tmp_path / "hub")
     found = {
         path.stem: json.loads(path.read_text(encoding="utf-8").split("model_name: ")[1])
         for path in (tmp_path / "hub" / "model-metadata").iterdir()
@@ -244,14 +245,14 @@ def test_what_is_printed_and_what_does_not_go_together(tmp_path: Path) -> None:
         ["model-metadata", "2"],
     ]
     assert run("export", log, str(tmp_path / "x"), "--format", "hub", "--tables", "scores").exit_code == USAGE
-    assert export_hub(log, tmp_path / "before", as_of=4).parts["model-output"].rows == 2
+    assert export_hub(Log(log, as_of=4), tmp_path / "before").parts["model-output"].rows == 2
 
 
 def test_the_oracle_of_a_range_is_one_from_the_answer_on(tmp_path: Path) -> None:
     """Two goals of at most four: from the edge 2.5 on. An answer above an open end: nowhere. A date: half way."""
     with Ledger.open(tmp_path / "log.db") as ledger:
         import_into(ledger, "metaculus", DATA / "metaculus-import")
-    export_hub(tmp_path / "log.db", tmp_path / "hub")
+    export_hub(Log(tmp_path / "log.db"), tmp_path / "hub")
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for row in rows(tmp_path / "hub", "target-data/oracle-output.csv"):
         found[row[1]].append((row[3], row[4]))
@@ -275,7 +276,7 @@ def test_a_hub_has_the_last_ids_and_of_several_the_last_forecast(tmp_path: Path)
         {**told, "participant": "bo", "to": "al"},
         {**told, "participant": "dan", "to": "cy"},
     )
-    export_hub(log, tmp_path / "hub")
+    export_hub(Log(log), tmp_path / "hub")
     written_files = [name for name in files(tmp_path / "hub") if name.startswith("model-output/")]
     assert [name.rpartition("-")[2] for name in written_files] == ["al.csv"]
     assert [row[-2:] for row in rows(tmp_path / "hub", written_files[0])] == [["yes", "0.3"], ["no", "0.7"]]
@@ -292,7 +293,7 @@ def test_a_hub_has_what_was_restated(tmp_path: Path) -> None:
         {**restated, "participant": "ada", "forecasts": made},
         {**restated, "participant": "bo", "forecasts": []},
     )
-    export_hub(log, tmp_path / "hub")
+    export_hub(Log(log), tmp_path / "hub")
     written_files = [name for name in files(tmp_path / "hub") if name.startswith("model-output/")]
     assert len(written_files) == 1
     assert [row[-2:] for row in rows(tmp_path / "hub", written_files[0])] == [["yes", "0.4"], ["no", "0.6"]]

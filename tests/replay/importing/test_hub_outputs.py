@@ -10,6 +10,7 @@ import pytest
 
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.files.hub_export import export_hub
+from forecast_ledger.replay.reading.log import Log
 from tests.support.sources import edit, import_into, table, ticking
 
 TASKS = """{"rounds": [{"round_id_from_variable": true, "round_id": "date", "model_tasks": [{
@@ -167,7 +168,7 @@ def test_levels_and_samples_come_out_of_an_export_as_they_went_in(tmp_path: Path
         with Ledger.open(tmp_path / f"{name}.db") as ledger:
             assert import_into(ledger, "hubverse", folder).refused == []
             scores.append(sorted(table(ledger, "scores", "contest", "participant", "score")))
-        assert export_hub(tmp_path / f"{name}.db", tmp_path / name).left_out == {}
+        assert export_hub(Log(tmp_path / f"{name}.db"), tmp_path / name).left_out == {}
     assert scores[0] == scores[1]
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()} for name in "ab"

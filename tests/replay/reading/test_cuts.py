@@ -9,8 +9,7 @@ from msgspec import structs
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE, main
-from forecast_ledger.replay.reading.cuts import cut_as_claimed, first_event
-from forecast_ledger.replay.reading.plain_dates import end_of_date
+from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
 from tests.replay.cli.test_main import run
 from tests.support.exports import commands_of, written
 from tests.support.given import day, forecast, opened
@@ -47,7 +46,7 @@ def test_a_cut_is_before_the_first_event_that_claims_a_later_instant(
     log: str, instant: str, position: int, earlier: int
 ) -> None:
     """The instant itself is included; events after the cut that claim no later instant are counted."""
-    assert cut_as_claimed(log, "main", instant) == (position, earlier)
+    assert cut_as_claimed(Log(log), instant) == (position, earlier)
 
 
 def test_an_answer_as_of_a_claimed_instant_is_the_replay_of_a_beginning(log: str) -> None:
@@ -142,8 +141,8 @@ def test_each_command_answers_as_of_a_claimed_instant(tmp_path: Path, command: l
 
 def test_an_empty_log_has_no_first_event(log: str, tmp_path: Path) -> None:
     """Nothing is told of it."""
-    first = first_event(log, "main")
+    first = first_event(Log(log))
     assert first is not None
     assert first.position == 1
     Ledger.open(tmp_path / "empty.db").close()
-    assert first_event(str(tmp_path / "empty.db"), "main") is None
+    assert first_event(Log(str(tmp_path / "empty.db"))) is None

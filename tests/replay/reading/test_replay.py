@@ -20,7 +20,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.replay.reading.replay import AsOf, replay, summarize_tables
+from forecast_ledger.replay.reading.log import AsOf
+from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.support import oracle
 from tests.support.given import contest, entry, forecast, opened, resolution, revocation
 from tests.support.paths import ROOT

@@ -15,6 +15,7 @@ from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, UNREADABLE, USAGE
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.consistency import DRIFTS_SHOWN, Drift, check_model
 from forecast_ledger.replay.readmodel.layouts import SYSTEM, rows_digest
 from forecast_ledger.replay.readmodel.read_model import ReadModel
@@ -65,19 +66,19 @@ def test_a_read_model_is_what_its_log_makes_it(copied: tuple[str, str]) -> None:
     log, tables = copied
     end = history(log)[-1]
     with Runner(log, tables) as runner:
-        assert check_model(log, tables) == ((end.position, end.digest), [], 0)
+        assert check_model(Log(log), tables) == ((end.position, end.digest), [], 0)
         with Ledger.open(log) as ledger:
             ledger.handle_many(oracle.with_ids(LATE))
-        assert check_model(log, tables).reached.position == end.position
+        assert check_model(Log(log), tables).reached.position == end.position
         runner.refresh()
-        assert check_model(log, tables) == ((end.position + 3, history(log)[-1].digest), [], 0)
+        assert check_model(Log(log), tables) == ((end.position + 3, history(log)[-1].digest), [], 0)
 
 
 def test_a_value_that_was_changed_is_told_with_what_it_should_be(copied: tuple[str, str]) -> None:
     """Table, key and column, the value that the log gives and the one found, and the digest of its part."""
     log, tables = copied
     changed(tables, "UPDATE leaderboard SET prize = '1000000.00' WHERE contest = 'plain' AND participant = 'A'")
-    found = check_model(log, tables)
+    found = check_model(Log(log), tables)
     assert found.drifts == [Drift("leaderboard", ("plain", 2), "prize", "108.00", "1000000.00")]
     done = run("follow", log, tables, "--check")
     assert (done.exit_code, done.stdout.splitlines()) == (
@@ -95,7 +96,7 @@ def test_a_change_with_a_digest_that_fits_it_is_told_all_the_same(copied: tuple[
         forged = rows_digest(rows)
         connection.execute("UPDATE _parts SET digest = ? WHERE name = 'prizes' AND first = 'plain'", [forged])
     Runner(log, tables).close()
-    found = check_model(log, tables)
+    found = check_model(Log(log), tables)
     assert {(each.table, each.column) for each in found.drifts} == {("prizes", "prize"), ("_parts", "digest")}
 
 
@@ -112,30 +113,30 @@ def test_a_row_too_many_or_too_few_is_told(copied: tuple[str, str], name: str) -
         Runner(log, tables)
     if name == "_tracking":
         with pytest.raises(Unavailable, match="differ from those that were written"):
-            check_model(log, tables)
+            check_model(Log(log), tables)
     else:
-        assert check_model(log, tables).total
+        assert check_model(Log(log), tables).total
 
 
 def test_a_table_that_is_gone_or_other_is_told_and_made_again(copied: tuple[str, str]) -> None:
     """It is rebuilt as if its projection had another version; so is an index."""
     log, tables = copied
     changed(tables, "DROP TABLE scores", 'DROP INDEX "positions by question"', "ALTER TABLE cash RENAME amount TO x")
-    found = check_model(log, tables)
+    found = check_model(Log(log), tables)
     assert {each.table for each in found.drifts} == {"scores", "positions", "cash"}
     with Runner(log, tables) as runner:
         assert runner.refresh().rows > 0
-    assert check_model(log, tables).total == 0
+    assert check_model(Log(log), tables).total == 0
 
 
 def test_a_read_model_without_digests_is_made_again(copied: tuple[str, str]) -> None:
     """An older version wrote it: only the ledger that it follows and the checkpoint are used."""
     log, tables = copied
     changed(tables, "DROP TABLE _parts", "UPDATE prizes SET prize = '1.00'", "DELETE FROM _places")
-    assert {each.table for each in check_model(log, tables).drifts} == {"_parts"}
+    assert {each.table for each in check_model(Log(log), tables).drifts} == {"_parts"}
     with Runner(log, tables) as runner:
         assert runner.refresh().events == 0
-    assert check_model(log, tables).total == 0
+    assert check_model(Log(log), tables).total == 0
 
 
 def test_no_more_differences_than_one_can_read_are_listed(copied: tuple[str, str]) -> None:
@@ -143,7 +144,7 @@ def test_no_more_differences_than_one_can_read_are_listed(copied: tuple[str, str
     log, tables = copied
     changed(tables, "UPDATE standing SET made_at = 'x'", "UPDATE consensus SET median = '2'")
     changed(tables, "UPDATE journal SET amount = 'x'", "UPDATE cash SET balance = 'x'")
-    found = check_model(log, tables)
+    found = check_model(Log(log), tables)
     assert len(found.drifts) == DRIFTS_SHOWN < found.total
     done = run("follow", log, tables, "--check")
     assert done.stdout.splitlines()[-1] == f"and {found.total - DRIFTS_SHOWN} more"
@@ -170,9 +171,9 @@ def test_a_read_model_of_something_else_is_refused(copied: tuple[str, str], tmp_
     assert run("follow", log, tables, "--check", "--wait").exit_code == USAGE
     assert not (tmp_path / "none.db").exists()
     with pytest.raises(Corrupt, match="the read model has followed the log up to"):
-        check_model(short, tables)
+        check_model(Log(short), tables)
     with pytest.raises(Refused):
-        check_model(log, tables, "")
+        check_model(Log(log, ""), tables)
 
 
 def test_what_others_write_while_a_runner_lives_is_found_at_its_next_refresh(copied: tuple[str, str]) -> None:
@@ -189,7 +190,7 @@ def test_what_others_write_while_a_runner_lives_is_found_at_its_next_refresh(cop
             ledger.handle_many(oracle.with_ids(LATE))
         with pytest.raises(Unavailable, match="delete the file"):
             runner.refresh()
-    assert check_model(log, tables).reached.position == len(history(log)) - len(LATE)
+    assert check_model(Log(log), tables).reached.position == len(history(log)) - len(LATE)
 
 
 # --- damage
@@ -229,7 +230,7 @@ def test_a_flipped_bit_is_found_or_harms_nobody(copied: tuple[str, str], seed: i
     log, tables = copied
     flipped(tables, Random(seed))
     sound: list[bool] = []
-    if not told(lambda: sound.append(not check_model(log, tables).total)) and sound[0]:
+    if not told(lambda: sound.append(not check_model(Log(log), tables).total)) and sound[0]:
         assert readable(tables, log)
     with Ledger.open(log) as ledger:
         ledger.handle_many(oracle.with_ids(LATE))
@@ -240,7 +241,7 @@ def test_a_flipped_bit_is_found_or_harms_nobody(copied: tuple[str, str], seed: i
 
     if not told(refreshed):
         assert readable(tables, log)
-        assert check_model(log, tables).total == 0
+        assert check_model(Log(log), tables).total == 0
 
 
 def test_a_schema_that_is_no_text_is_told(copied: tuple[str, str]) -> None:
@@ -248,7 +249,7 @@ def test_a_schema_that_is_no_text_is_told(copied: tuple[str, str]) -> None:
     log, tables = copied
     bad = "UPDATE sqlite_master SET sql = CAST(X'43524541544520E34141' AS TEXT), name = CAST(X'E341' AS TEXT)"
     changed(tables, "PRAGMA writable_schema = 1", f"{bad} WHERE name = 'prizes'")
-    for act in (lambda: check_model(log, tables), lambda: Runner(log, tables)):
+    for act in (lambda: check_model(Log(log), tables), lambda: Runner(log, tables)):
         with pytest.raises(Unavailable, match=r"damaged|malformed"):
             act()
 
@@ -282,7 +283,7 @@ def test_larger_damage_is_told_too(copied: tuple[str, str], damage: Callable[[by
     for seed in range(max(FLIPS // 6, 10)):
         Path(tables).write_bytes(damage(whole, Random(seed)))
         found: list[int] = []
-        assert told(lambda: found.append(check_model(log, tables).total)) or found[0]  # noqa: B023 - called at once
+        assert told(lambda: found.append(check_model(Log(log), tables).total)) or found[0]  # noqa: B023 - called at once
         assert told(lambda: Runner(log, tables).refresh())
         with suppress(Unavailable), closing(ReadModel(tables, read_only=True)) as model:
             model.places("main", "derby", "week-1")
@@ -302,8 +303,8 @@ def test_a_bit_that_flips_under_a_runner_is_found_by_a_check(copied: tuple[str, 
         with suppress(Unavailable):
             runner.refresh()
     found: list[int] = []
-    if not told(lambda: found.append(check_model(log, tables).total)) and not found[0]:
-        at = check_model(log, tables).reached.position
+    if not told(lambda: found.append(check_model(Log(log), tables).total)) and not found[0]:
+        at = check_model(Log(log), tables).reached.position
         short = f"{log}.short"
         record(short, history(log)[:at])
         assert readable(tables, short)

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_scores
-from forecast_ledger.replay.explain.explain_scores import LogSource
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel import layouts
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.layouts import PLACES
@@ -58,18 +58,18 @@ def followed(folder: str | Path, recorded: Sequence[Recorded], until: int | None
     return log, model
 
 
-def explained(source: LogSource, key: Key) -> Any:
+def explained(source: Log, key: Key, model: str | None = None) -> Any:
     """A score taken apart, or why it cannot be."""
     try:
-        return explain_scores.score(source, *key)
+        return explain_scores.score(source, *key, model=model)
     except Refused as refused:
         return refused.to_dict()
 
 
 def assert_alike(log: str, model: str, key: Key, as_of: int | str | None) -> bool:
     """The same with a read model as without; whether there is such a score."""
-    found = explained(LogSource(log, as_of=as_of), key)
-    assert explained(LogSource(log, as_of=as_of, model=model), key) == found, (key, as_of)
+    found = explained(Log(log, as_of=as_of), key)
+    assert explained(Log(log, as_of=as_of), key, model) == found, (key, as_of)
     return isinstance(found, explain_scores.Explanation)
 
 
@@ -131,12 +131,12 @@ def test_only_the_rows_a_score_stands_on_are_read(tmp_path: Path) -> None:
     )
     log, model = followed(tmp_path, recorded)
     tampered(log, elsewhere, "bob", "eve")
-    explain_scores.score(LogSource(log, model=model), *KEYS[0])
+    explain_scores.score(Log(log), *KEYS[0], model=model)
     with pytest.raises(Corrupt, match=f"log position {elsewhere}"):
-        explain_scores.score(LogSource(log), *KEYS[0])
+        explain_scores.score(Log(log), *KEYS[0])
     tampered(log, read, "ada", "eve")
     with pytest.raises(Corrupt, match=f"log position {read}"):
-        explain_scores.score(LogSource(log, model=model), *KEYS[0])
+        explain_scores.score(Log(log), *KEYS[0], model=model)
 
 
 def test_a_log_that_is_not_the_one_followed_is_refused(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_log_that_is_not_the_one_followed_is_refused(tmp_path: Path) -> None:
         (holed, 6, "missing"),
     ):
         with pytest.raises(Corrupt, match=said) as raised:
-            explain_scores.score(LogSource(log, model=model), *KEYS[0])
+            explain_scores.score(Log(log), *KEYS[0], model=model)
         assert raised.value.position == position
 
 
@@ -169,7 +169,7 @@ def test_a_read_model_of_something_else_is_refused(tmp_path: Path) -> None:
         connection.execute("UPDATE _tracking SET ledger = 'second'")
     for path in (model, str(tmp_path / "other.db"), str(tmp_path / "empty.db"), str(tmp_path / "none.db")):
         with pytest.raises(Unavailable, match=path):
-            explain_scores.score(LogSource(log, model=path), *KEYS[0])
+            explain_scores.score(Log(log), *KEYS[0], model=path)
     assert not (tmp_path / "none.db").exists()
 
 
@@ -182,7 +182,7 @@ def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
         connection.execute(f"DROP TABLE {PLACES}")
     assert " ".join(positions for *_, positions in places) == "3 1 6 8 9 10 4 2 7 11 5"
     with pytest.raises(Unavailable, match="follow"):
-        explain_scores.score(LogSource(log, model=model), *KEYS[0])
+        explain_scores.score(Log(log), *KEYS[0], model=model)
     with Runner(log, model) as runner:
         assert runner.refresh().events == 0
     assert stored(model) == before
@@ -202,7 +202,7 @@ def test_many_positions_take_several_rows(tmp_path: Path, monkeypatch: pytest.Mo
         rows = connection.execute(f"SELECT first, positions FROM {PLACES} WHERE question = 'rain'").fetchall()  # noqa: S608
     assert {positions.count(" ") for _, positions in rows} == {0, 1}
     assert all(positions.split()[0] == str(first) for first, positions in rows)
-    assert check_model(log, model).drifts == []
+    assert check_model(Log(log), model).drifts == []
     assert {assert_alike(log, model, key, None) for key in KEYS} == {True, False}
 
 

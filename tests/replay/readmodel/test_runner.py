@@ -25,6 +25,7 @@ from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.cli.main import main
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.layouts import OPTIONAL, VERSIONS
 from forecast_ledger.replay.readmodel.read_model import ReadModel
@@ -163,10 +164,10 @@ def test_optional_tables_equal_a_rebuild_after_every_refresh(seed: int, tmp_path
         runner.refresh()
     assert_up_to_date(tables, recorded, (*BUILT, *OPTIONAL))
     assert stored(tables, ["portfolio_snapshots"])["portfolio_snapshots"]
-    assert check_model(path, tables).total == 0
+    assert check_model(Log(path), tables).total == 0
     with closing(sqlite3.connect(tables)) as other, other:
         other.execute("UPDATE portfolio_snapshots SET cash = '1.00' WHERE row = 2")
-    assert check_model(path, tables).total > 0
+    assert check_model(Log(path), tables).total > 0
 
 
 @pytest.mark.parametrize("optional", [["score"], ["scores", "score_parts"], "scores"])

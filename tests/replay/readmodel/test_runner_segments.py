@@ -8,6 +8,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.replay.cli.test_main import run
@@ -64,11 +65,11 @@ def test_a_new_read_model_starts_from_segments(history: list[Recorded], tmp_path
         vars(runner._model._stored).pop("_write_batch")
         assert runner.refresh().events == len(history) - 2
         assert_up_to_date(model, history[:-2])
-        assert check_model(log, model).drifts == []
+        assert check_model(Log(log), model).drifts == []
         record(log, history[-2:])
         assert runner.refresh().events == 2
     assert_up_to_date(model, history)
-    assert check_model(log, model).drifts == []
+    assert check_model(Log(log), model).drifts == []
 
 
 def test_segments_that_do_not_fit_are_refused(history: list[Recorded], tmp_path: Path) -> None:

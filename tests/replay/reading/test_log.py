@@ -18,8 +18,8 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.seal import seal
-from forecast_ledger.replay.reading.replay import AsOf, Replay, replay
-from forecast_ledger.replay.reading.with_segments import Trust, WithSegments
+from forecast_ledger.replay.reading.log import AsOf, Trust, WithSegments
+from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.support.exports import commands_of, rows, written
