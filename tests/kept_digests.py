@@ -242,6 +242,21 @@ def _samples() -> Iterator[Batch]:
     yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
 
 
+def _elsewhere() -> Iterator[Batch]:
+    """Trades of elsewhere: shares bought, sold and owed, complete sets, all outcomes but one, and their payouts."""
+    own = RuleSet(name="short", trading=TradingRules(recorded_trades=True, short_sales=True))
+    said: list[AnyCommand] = [*given.trading_floor("ada", "bob", rules="market-trades")]
+    said += [given.cohort("short", rules=own), given.entry("short", at=given.SUNDAY)]
+    said += [given.enrolment("short", at=given.SUNDAY), given.sold(contest="short"), given.quote(at=given.day(3))]
+    said += [given.traded(30, 15, contest="short", fee="0.5"), given.traded(), given.sold(25, 20, at=given.day(4))]
+    said += [given.traded(10, 10, None, question="colour"), given.sold(4, "3.5", "red", question="colour")]
+    said += [given.traded(10, "5.000001", None, all_but="red", question="colour", participant="bob")]
+    said += [given.traded(60, 20, "no", at=given.day(30)), given.sold(50, 50, None, at=given.day(30))]
+    said += [given.resolution(payouts={"yes": "1/3", "no": "2/3"}, at=given.day(31))]
+    said += [given.resolution("colour", outcome="blue", at=given.day(31)), given.finalization("week", at=given.day(31))]
+    yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
+
+
 def tournament(seed: int, preset: str) -> Iterator[Batch]:
     """A season under a preset and two rule sets drawn field by field."""
     random = Random(seed)
@@ -315,6 +330,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "metaculus-import": partial(_from_source, "metaculus", "metaculus-import"),
     "arena": _arena,
     "depth": _deep,
+    "elsewhere": _elsewhere,
     "changing": _changing,
     "samples": _samples,
     "flusight": _flusight,

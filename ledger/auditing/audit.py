@@ -18,7 +18,7 @@ from forecast_ledger.ledger.deciding.normal_forms import command_digest
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastsRetracted, PrizePaid, TextKept
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastsRetracted, PrizePaid, TextKept, TradeRecorded
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.model.mismatch import first_difference, mismatch, money_text, short_repr, shorten
 
@@ -260,8 +260,10 @@ class Audit:
 
 
 def _is_begun(recorded_events: Sequence[AnyEvent]) -> bool:
-    """Return whether fewer forecasts follow a retraction than it says."""
+    """Return whether fewer forecasts follow a retraction than it says, or fewer parts of a trade."""
     first = recorded_events[0]
+    if isinstance(first, TradeRecorded):
+        return len(recorded_events) < first.parts
     return isinstance(first, ForecastsRetracted) and len(recorded_events) <= first.restated
 
 

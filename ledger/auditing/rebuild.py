@@ -51,6 +51,7 @@ LOST_DETAILS: dict[str, str] = {
     "record_failed_call": "decimals of the cost beyond six",
     "deposit_cash": "decimals of the amount beyond six",
     "withdraw_cash": "decimals of the amount beyond six",
+    "record_trade": "decimals of shares, amount and fee beyond six",
 }
 
 
@@ -63,6 +64,8 @@ def rebuilt_commands(recorded: Sequence[AnyEvent], state: State, texts: TextLook
     event, *rest = recorded
     if isinstance(event, events.ForecastsRetracted):
         return [_restate_forecasts(event, rest, state)]
+    if isinstance(event, events.TradeRecorded):
+        return list(rebuild_trading.record_trade(event, rest, state))
     rebuild = REBUILDERS.get(type(event))
     return [] if rebuild is None else list(rebuild(event, state, texts))
 

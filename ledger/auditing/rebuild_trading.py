@@ -1,6 +1,6 @@
 """Rebuild the commands of trading from their events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import product
 from typing import Any
@@ -13,6 +13,7 @@ from forecast_ledger.ledger.auditing.command_readings import (
     Rebuilder,
     TextLookup,
     by_outcome,
+    current_outcomes_of,
     in_units,
     instant_text,
     lossy_reading,
@@ -188,6 +189,41 @@ def _malformed_decision(event: events.DecisionMalformed, state: State, texts: Te
         if faulty:
             command = commands.RecordDecision(**attempt, **faulty, response=response)
             yield CommandReading(command, (command, without_fields(command)), lossy=True)
+
+
+def record_trade(
+    event: events.TradeRecorded, rest: Sequence[events.AnyEvent], state: State
+) -> Iterator[CommandReading]:
+    """Yield the readings: shares of one outcome, of all but one, or of all.
+
+    rest: the events after the first, of which those of the other outcomes come first.
+    """
+    parts = [event, *(each for each in rest[: event.parts - 1] if isinstance(each, events.TradeRecorded))]
+    every, traded = outcomes_of(event.question, state), {part.outcome for part in parts}
+    current = current_outcomes_of(event.question, state)
+    names = [name for index, name in enumerate(every) if index in traded]
+    others = [name for name in current if name not in names]
+    which: list[dict[str, str]] = []
+    if event.parts == len(current):
+        which.append({})
+    if event.parts == len(current) - 1:
+        which += [{"all_but": name} for name in others[:1]]
+    if event.parts == 1:
+        which.append({"outcome": names[0] if names else str(event.outcome)})
+    for fields in which:
+        yield from lossy_reading(
+            commands.RecordTrade(
+                at=instant_text(event.at),
+                contest=event.contest,
+                participant=event.participant,
+                question=event.question,
+                **fields,
+                action="buy" if event.shares > 0 else "sell",
+                shares=in_units(abs(event.shares), MONEY),
+                amount=in_units(sum(part.amount for part in parts), MONEY),
+                fee=in_units(event.fee, MONEY),
+            )
+        )
 
 
 TRADING_REBUILDERS: dict[type, Rebuilder] = {

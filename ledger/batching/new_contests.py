@@ -22,9 +22,9 @@ def check_new_contests(events: Iterable[AnyEvent]) -> None:
 
 
 def _check_bets(trading: Trading, name: str) -> None:
-    """Without deposits, the largest bet of all is the first one of somebody who has lost nothing."""
+    """Without deposits or recorded trades, the largest bet of all is the first one of somebody who has lost nothing."""
     most = bet_cap(trading, trading.starting_cash_micros)
-    if most < trading.least_bet_micros and not trading.recapitalisation:
+    if most < trading.least_bet_micros and not trading.recapitalisation and not trading.recorded_trades:
         cash, least = money_text(trading.starting_cash_micros), money_text(trading.least_bet_micros)
         detail = (
             f"no bet is possible: with starting_cash {cash}, the largest is {money_text(most)}; least_bet is {least}"

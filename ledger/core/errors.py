@@ -169,7 +169,19 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the contest's rule set allows no deposits or withdrawals",
         "open a contest whose trading rules set recapitalisation",
     ),
-    "not_enough_cash": ("the amount is more than the participant's cash", "withdraw at most the balance"),
+    "no_recorded_trades": (
+        "the contest's rule set takes no trades that happened elsewhere",
+        "open a contest whose trading rules set recorded_trades",
+    ),
+    "not_enough_shares": (
+        "more shares are sold than the participant holds",
+        "record the purchases first, or open a contest whose trading rules set short_sales",
+    ),
+    "too_much_traded": (
+        "the account would have traded more shares or money than the limit of an account",
+        "use another contest",
+    ),
+    "not_enough_cash": ("the amount is more than the participant's cash", "use at most the balance"),
     "contest_complete": (
         "every participant has taken a decision and no position is open",
         "use another contest; if a resolution is revoked, its positions are open again",

@@ -174,7 +174,7 @@ def exclude_participant(command: commands.ExcludeParticipant, state: State) -> e
 def finalize_contest(command: commands.FinalizeContest, state: State) -> events.ContestFinalized:
     """Refuses, first that applies: unknown_contest, contest_finalized, contest_not_complete."""
     contest = state.open_contest(command.contest)
-    if contest.rules.trading is not None and not contest.complete():
+    if contest.rules.trading is not None and not contest.can_end():
         waiting, positions = contest.enrolled - contest.decided, contest.open
         detail = f"participants without a decision: {waiting}, open positions: {positions}"
         raise Refused("contest_not_complete", "contest", command.contest, detail)

@@ -15,6 +15,7 @@ from forecast_ledger.ledger.deciding import (
     names,
     outcomes,
     questions,
+    recorded_trades,
     restatements,
     schedules,
 )
@@ -23,7 +24,8 @@ from forecast_ledger.ledger.deciding.state import Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 
 _ROOMS = (  # each has a table DECIDE and a table EVOLVE
-    questions, amendments, restatements, names, schedules, outcomes, contests, accounts, decisions
+    questions, amendments, restatements, names, schedules, outcomes, contests, accounts, decisions,
+    recorded_trades
 )  # fmt: skip
 _DECIDE: dict[type, Decide] = {kind: decide for room in _ROOMS for kind, decide in room.DECIDE.items()}
 # The events that follow from an event for the positions on its question, in the same transaction.

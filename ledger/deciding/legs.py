@@ -248,14 +248,19 @@ def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Wri
     writes += _update_traded_at(event, state) + _update_depth(event, state)
     if before is not None:
         return writes
+    contest = state.contests[event.contest]
+    opened = (state.contests, event.contest, contest._replace(open=contest.open + state.completes(*key)))
+    return (*writes, *new_position(event, state), opened)
+
+
+def new_position(event: events.SharesBought | events.TradeRecorded, state: State) -> tuple[Write, ...]:
+    """Note who holds a position that is new. Raises KeyError if its question is not in the contest."""
     state.entries[event.contest, event.question]
-    contest, holders = state.contests[event.contest], state.holders.get(event.question, {})
+    holders, key = state.holders.get(event.question, {}), (event.contest, event.participant)
     return (
-        *writes,
         (state.holders, event.question, holders),
-        (holders, (*key, number), True),
-        (state.held, (*key, event.question, event.outcome), number),
-        (state.contests, event.contest, contest._replace(open=contest.open + state.completes(*key))),
+        (holders, (*key, event.position), True),
+        (state.held, (*key, event.question, event.outcome), event.position),
     )
 
 

@@ -91,6 +91,11 @@ class ContestState(NamedTuple):
         """Return whether every participant has taken a decision and no position is open."""
         return 0 < self.enrolled == self.decided and not self.open
 
+    def can_end(self) -> bool:
+        """Return whether it is complete; where trades of elsewhere are recorded, nobody needs to take a decision."""
+        trading = self.rules.trading
+        return self.complete() or (trading is not None and trading.recorded_trades and not self.open)
+
 
 class LastQuote(NamedTuple):
     """The last prices of a question, 1e-9 by outcome, and the log position of their event; bids, asks: () if none.
@@ -110,7 +115,8 @@ class LastQuote(NamedTuple):
 class AccountState(NamedTuple):
     """The account of a participant in a trading contest.
 
-    cash, 1e-6. positions: the number opened so far. bought: shares bought so far, 1e-6. deposited: cash beyond the
+    cash, 1e-6. positions: the number opened so far. bought: shares bought so far, 1e-6; of recorded trades, also those
+    sold, or the money if it is more. deposited: cash beyond the
     first grant, 1e-6. taken: the number of decisions taken. decided_at: the instant of the last decision, µs.
     """
 
@@ -131,7 +137,7 @@ class AttemptCounts(NamedTuple):
 
 
 class PositionState(NamedTuple):
-    """A position: the shares of one outcome that are held, 1e-6, and their cost, 1e-6.
+    """A position: the shares of one outcome that are held, 1e-6, and their cost, 1e-6; below 0 if they are owed.
 
     paid, received, fees: the sums of all its trades, 1e-6. ended: the log position of the event that settled,
     refunded or voided it; 0 until then. brought: the cash of that event, 1e-6.
@@ -148,8 +154,8 @@ class PositionState(NamedTuple):
     fees: int = 0
 
     def is_open(self) -> bool:
-        """Return whether shares are held."""
-        return self.shares > 0 and not self.ended
+        """Return whether shares are held, or owed if they are below 0."""
+        return self.shares != 0 and not self.ended
 
 
 # When a participant's last forecast or withdrawal was made, µs: one integer for most forecasts, in a third of the

@@ -30,7 +30,7 @@ from forecast_ledger.ledger.model.commands import (
     malformed_refusal,
     read_rule_set,
 )
-from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind
+from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind, TradeAction
 from forecast_ledger.ledger.model.given_points import checks_of_points, normal_points, points_content
 from forecast_ledger.ledger.model.given_prices import mean_price, or_as_given
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
@@ -415,6 +415,7 @@ _ADDED: dict[str, _Convert] = {
     "skip_bad": lambda value, name: _checked(bool)(value, name) or None,
     "samples": _numbers,
     "points": points_content,
+    "record_trade.action": _checked(TradeAction),  # `action` of a decision is a text
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))
@@ -569,8 +570,8 @@ _NORMAL_BY_NAME: dict[str, _Convert] = {
     "probabilities": _units_by_id(values.PROBABILITY),
     "payouts": _or_fractions(_units_by_id(values.PROBABILITY)),
     "cdf": _units_of_each(values.CUMULATIVE),
-    "pool": _or_none(_units(values.MONEY)),
-    **dict.fromkeys(["payable_unit", "amount"], _units(values.MONEY)),
+    **dict.fromkeys(["pool", "fee"], _or_none(_units(values.MONEY))),
+    **dict.fromkeys(["payable_unit", "amount", "shares"], _units(values.MONEY)),
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _units(values.WEIGHT)),
     "value": _measure,
     "range": _normal_range,
@@ -580,6 +581,7 @@ _NORMAL_BY_NAME: dict[str, _Convert] = {
     "bets": _or_none(_array(_normal_bet)),
     "sells": _or_none(_array(_normal_sale)),
     "action": _action,
+    "record_trade.action": _checked(TradeAction),
     "call": _normal_call,
     **dict.fromkeys(["add", "remove", "tags"], _or_none(_array(_id))),
     **dict.fromkeys(["url", "source"], _or_none(values.check_text)),

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint
 from forecast_ledger.ledger.model import forms
-from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind
+from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind, TradeAction
 from forecast_ledger.ledger.model.forms import (
     Bins,
     Cumulative,
@@ -40,6 +40,7 @@ from forecast_ledger.ledger.model.forms import (
     Samples,
     Share,
     Text,
+    TradedShares,
     Weight,
     Withdrawal,
 )
@@ -451,11 +452,30 @@ class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
     reason: Text
 
 
+class RecordTrade(Command, frozen=True, kw_only=True, tag="record_trade"):
+    """Records a trade as it happened on a market elsewhere; the rule set must allow recorded trades.
+
+    Give outcome for shares of one outcome, or all_but for a share of every other outcome. Without both, it is a trade
+    of complete sets, a share of every outcome each. It needs no quote, and may be of an instant after the close, until
+    the question is resolved.
+    """
+
+    contest: Id
+    participant: Id
+    question: Id
+    outcome: str | None = None
+    all_but: str | None = None
+    action: TradeAction
+    shares: TradedShares
+    amount: Pool
+    fee: Pool = Decimal(0)
+
+
 AnyCommand = (
     OpenQuestion | SubmitForecast | WithdrawForecast | RestateForecasts | RenameParticipant | CloseQuestion
     | AmendQuestion | RescheduleQuestion | ChangeOutcomes | ResolveQuestion | AnnulQuestion | CancelMarket
     | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant | ExcludeParticipant | FinalizeContest
-    | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash
+    | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash | RecordTrade
 )  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _kinds = json.Decoder(_Kind)

@@ -22,6 +22,7 @@ QuestionKind = Literal["binary", "multiple_choice", "numeric", "date", "discrete
 RANGED = frozenset({"numeric", "date", "discrete"})  # the kinds of questions with a range
 CancelPolicy = Literal["refund_cost", "void_trades"]
 Action = Literal["BET", "SELL", "HOLD"]
+TradeAction = Literal["buy", "sell"]
 
 
 class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -409,6 +410,20 @@ class LegRefused(LegEvent, frozen=True, kw_only=True, tag="leg_refused.v1"):
     code: str
 
 
+class TradeRecorded(PositionEvent, frozen=True, kw_only=True, tag="trade_recorded.v1"):
+    """Records a trade that happened elsewhere, or its part of one outcome, if it is a trade of several.
+
+    shares: bought, or below 0 sold. amount: paid or received, without the fee. cost: added to that of the position.
+    parts: of how many outcomes the trade is; the events of the others follow that of the first.
+    """
+
+    shares: int
+    amount: int
+    cost: int
+    fee: int = 0
+    parts: int = 1
+
+
 class PositionSettled(PositionEvent, frozen=True, kw_only=True, tag="position_settled.v1"):
     """Pays for the shares of an open position when the question is resolved."""
 
@@ -448,6 +463,6 @@ AnyEvent = (
     | ContestOpened | QuestionAdded | ParticipantEnrolled | ParticipantExcluded | ContestFinalized | PrizePaid
     | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn | TextKept
     | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused
-    | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed
+    | TradeRecorded | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed
 )  # fmt: skip
 TAGS: dict[type[Event], str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}

@@ -119,6 +119,13 @@ _WITHDRAWAL = _decimal(
     (1, values.LARGEST_HOLDING),
     _CURRENCY,
 )
+_TRADED_SHARES = _decimal(
+    "TradedShares",
+    "shares from 0.000001 to 1,000,000,000,000, rounded to 6 decimals",
+    values.MONEY,
+    (1, values.LARGEST_HOLDING),
+    "shares",
+)
 _WEIGHT = _decimal(
     "Weight",
     "a number from 0 to 1,000,000, rounded to 6 decimals",
@@ -177,6 +184,7 @@ if TYPE_CHECKING:  # the types that a caller may pass
     PayableUnit = Number
     Deposit = Number
     Withdrawal = Number
+    TradedShares = Number
     Stamp = str
     Id = str
     Text = str
@@ -209,6 +217,7 @@ else:  # the types that a decoder returns
     PayableUnit = Annotated[values.Number, _PAYABLE_UNIT]
     Deposit = Annotated[values.Number, _DEPOSIT]
     Withdrawal = Annotated[values.Number, _WITHDRAWAL]
+    TradedShares = Annotated[values.Number, _TRADED_SHARES]
     Instant = Annotated[values.Instant, _INSTANT]
     Stamp = Annotated[str, _STAMP]
     Id = Annotated[str, _ID]

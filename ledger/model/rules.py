@@ -395,6 +395,27 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
         ),
         'Polymarket, documentation, "Fees", "Fee Structure" and "Fee Precision"',
     ),
+    # Forecasts by Brier score, as below, and trades that happened elsewhere: accounts start with nothing.
+    (
+        RuleSet(
+            name="market-trades",
+            kernel="brier",
+            period="covered",
+            total="mean",
+            least_probability_ppm=0,
+            payouts="scored",
+            trading=Trading(
+                starting_cash_micros=0,
+                cohorts="none",
+                period_days=0,
+                snapshot_seconds=86_400,
+                closed_marks="last",
+                recorded_trades=True,
+                overdrafts=True,
+            ),
+        ),
+        "ForecastBench's leaderboard: (forecast - resolved_to)², averaged over questions",
+    ),
     # Raw Brier scores, without the adjustment for the difficulty of questions.
     (
         RuleSet(

@@ -99,6 +99,9 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
     fills: Literal["price", "bid_ask"] = "price"
     marks: MarkRule = "price"
     depth: Literal["unlimited", "refuse", "partial"] = "unlimited"
+    recorded_trades: bool = False
+    short_sales: bool = False
+    overdrafts: bool = False
 
 
 # Fields that were added later. They are left out of the log at their defaults, as LATER_FIELDS of a rule set are.
@@ -112,6 +115,9 @@ LATER_TRADING_FIELDS = (
     "fills",
     "marks",
     "depth",
+    "recorded_trades",
+    "short_sales",
+    "overdrafts",
 )
 _DEFAULTS = encoded_fields(Trading())
 
@@ -172,4 +178,6 @@ def broken_trading_rules(trading: Trading) -> dict[str, bool]:
     return {
         "fee_exponent, fee_unit and fee_rounding need fee_rate_ppm above 0": not trading.fee_rate_ppm
         and fee != (1, 1, "up"),
+        "short_sales and overdrafts need recorded_trades": not trading.recorded_trades
+        and (trading.short_sales or trading.overdrafts),
     }

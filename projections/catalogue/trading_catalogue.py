@@ -45,7 +45,11 @@ TRADING: dict[str, Projection] = {
             _TRADER,
             Column("family", "id", "the competitor that the participant stands for across contests"),
             Column("release", "id", "the exact version of the competitor"),
-            Column("cash", "money", "cash; negative (a debt) if a corrected resolution took back a payout"),
+            Column(
+                "cash",
+                "money",
+                "cash; negative (a debt) if a corrected resolution took back a payout, or with overdrafts",
+            ),
             Column("cap", "money", "the largest bet allowed now, rounded down"),
             Column("invested", "money", "cost of the open positions"),
             Column("value", "money", "value of the open positions at their marks"),
@@ -54,7 +58,11 @@ TRADING: dict[str, Projection] = {
             Column("profit", "money", "total - net_deposits"),
             _REALISED,
             _UNREALISED,
-            Column("state", "text", "active, debt, or ruined (no bet is possible and no position is open)"),
+            Column(
+                "state",
+                "text",
+                "active, debt, or ruined (no bet is possible and no position is open); with overdrafts, active",
+            ),
         ),
         account_tables.accounts_values,
         reads=("own_account", "quotes", "questions", "contests"),
@@ -75,7 +83,11 @@ TRADING: dict[str, Projection] = {
                 "text",
                 "open, pending (its question is closed, not resolved), closed, settled, refunded, voided",
             ),
-            Column("shares", "money", "shares held; after a settlement or refund, the shares held at that time"),
+            Column(
+                "shares",
+                "money",
+                "shares held, below 0 if owed; after a settlement or refund, the shares held at that time",
+            ),
             Column("average_entry", "points", "cost / shares"),
             Column("cost", "money", "cost of these shares"),
             Column("mark", "points", "last price that counts; empty unless the position is open"),
@@ -160,7 +172,7 @@ TRADING: dict[str, Projection] = {
     ),
     "trades": Projection(
         1,
-        "every executed leg of a decision",
+        "every executed leg of a decision, and every trade of elsewhere, which has no decision, quote or cap",
         ("contest", "participant", "log_position"),
         (
             CONTEST,
@@ -181,7 +193,9 @@ TRADING: dict[str, Projection] = {
             Column("amount", "money", "amount paid or received, without the fee"),
             Column("shares", "money", "shares bought or sold, rounded down"),
             Column("cost", "money", "cost of those shares"),
-            Column("realised", "money", "amount - cost of a sale, before its fee"),
+            Column(
+                "realised", "money", "amount - cost of a sale, before its fee; of shares bought back, cost - amount"
+            ),
             Column("cap", "money", "the largest bet allowed at that time"),
             Column("confidence", "share", "amount of the bet, also if it was filled in part, / cap"),
             _F_YES,

@@ -125,6 +125,25 @@ def _traded(facts: Facts, position: int, event: events.SharesBought | events.Sha
     facts.books.enter(position, event, "bought" if bought else "sold", change, quote.known_from)
 
 
+def _recorded_trade(facts: Facts, position: int, event: events.TradeRecorded) -> None:
+    """Enter a trade of elsewhere: the changes to shares, cost and cash, of a position that may be new or end."""
+    code, books, number = facts.question_codes.codes[event.question], facts.books, event.position
+    bought, account = event.shares > 0, books.accounts[event.contest, event.participant]
+    books.trades.append(Trade(position, event, code, None, 0))
+    if number not in account.holdings:
+        account.holdings[number] = Holding(code, event.outcome, event.at, status="closed")
+        books.holders.setdefault(code, set()).add((event.contest, event.participant, number))
+    holding, cash = account.holdings[number], (-event.amount if bought else event.amount) - event.fee
+    was_open = holding.is_open()
+    holding.shares, holding.cost = holding.shares + event.shares, holding.cost + event.cost
+    holding.paid, holding.received = holding.paid - min(cash, 0), holding.received + max(cash, 0)
+    holding.status = "open" if holding.shares else "closed"
+    opened = (holding.is_open() - was_open) * _completes(facts, event)
+    books.progress(event.contest).count_positions(opened, event.at)
+    change = (code, holding.outcome, number, cash, event.shares, event.cost, None, event.fee)
+    books.enter(position, event, "bought" if bought else "sold", change)
+
+
 def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
     code = facts.question_codes.codes[event.question]
     outcomes = range(len(facts.questions[code].outcomes))
@@ -196,6 +215,7 @@ _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.DecisionDefaulted: _defaulted,
     events.SharesBought: _traded,
     events.SharesSold: _traded,
+    events.TradeRecorded: _recorded_trade,
     events.LegRefused: _refused,
     events.CallFailed: _failed,
     events.ContestFinalized: _finalized,

@@ -51,13 +51,19 @@ class Movement(NamedTuple):
         return 0 if self.kind in EXTERNAL_KINDS else self.cash + self.cost
 
 
+TradeEvent = events.SharesBought | events.SharesSold | events.TradeRecorded
+
+
 class Trade(NamedTuple):
-    """An executed leg and the quote that it was executed at; cap: the largest bet allowed then, 1e-6, 0 for a sale."""
+    """An executed leg and the quote that it was executed at, or a trade of elsewhere, which has none.
+
+    cap: the largest bet allowed then, 1e-6; 0 unless it is a bet.
+    """
 
     position: int
-    event: events.SharesBought | events.SharesSold
+    event: TradeEvent
     question: int
-    quote: LastQuote
+    quote: LastQuote | None
     cap: int
 
 

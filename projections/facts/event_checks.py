@@ -333,12 +333,12 @@ def _book(quote: events.Quote, outcomes: int) -> Iterator[str]:
             yield mismatch(f"{outcomes} {name} of {question}, at least 0", short_reprs(sizes))
 
 
-def _trade(facts: Facts, event: events.SharesBought | events.SharesSold) -> Iterator[str]:
+def _trade(facts: Facts, event: events.SharesBought | events.SharesSold | events.TradeRecorded) -> Iterator[str]:
     code = facts.question_codes.codes[event.question]
     last = len(facts.questions[code].outcomes) - 1
     if not 0 <= event.outcome <= last:
         yield mismatch(f"an outcome from 0 to {last}", short_repr(event.outcome))
-    if code not in facts.books.quotes:
+    if code not in facts.books.quotes and not isinstance(event, events.TradeRecorded):
         yield mismatch(f"a quote of question {short_repr(event.question)} before the trade", "none")
     if code not in facts.contests[event.contest].entries:
         yield mismatch("a question of the contest", short_repr(event.question))
@@ -374,4 +374,5 @@ _FAULTS: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.CallFailed: _call,
     events.SharesBought: _trade,
     events.SharesSold: _trade,
+    events.TradeRecorded: _trade,
 }

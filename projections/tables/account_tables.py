@@ -153,7 +153,7 @@ def _joined(columns: list[Any], name: str) -> Values:
 
 
 def trades_values(analysis: Analysis) -> list[Values]:
-    """One row for each executed leg."""
+    """One row for each executed leg, and for each trade of elsewhere."""
     rows = [_trade(analysis.facts, trade) for trade in analysis.facts.books.trades]
     kinds = "id id count instant count count count text id id count points count instant text"
     return columns_of_rows(rows, f"{kinds} money money money money money share share share share")
@@ -161,33 +161,40 @@ def trades_values(analysis: Analysis) -> list[Values]:
 
 def _trade(facts: Facts, trade: Trade) -> list[Any]:
     event, question = trade.event, facts.questions[trade.question]
-    payouts = facts.books.payouts_of(event.contest, trade.question)
-    binary = question.kind == "binary"
-    row: list[Any] = [
+    payouts, binary = facts.books.payouts_of(event.contest, trade.question), question.kind == "binary"
+    share = (question.question, question.outcomes[event.outcome], event.position)
+    return [
         event.contest,
         event.participant,
         trade.position,
         event.at,
-        event.period,
-        event.attempt,
-        event.leg,
-        "buy" if trade.cap else "sell",
-        question.question,
-        question.outcomes[event.outcome],
-        event.position,
-        event.price,
-        event.quote,
-        trade.quote.quoted_at,
-        trade.quote.source,
+        *(_elsewhere(event, share) if isinstance(event, events.TradeRecorded) else _leg(trade, event, share, binary)),
+        round_to_points(payouts[0]) if payouts and binary else None,
+        round_to_points(payouts[event.outcome]) if payouts else None,
     ]
-    if isinstance(event, events.SharesBought):
-        confidence = arena.confidence_of(trade)
-        row += [event.amount, event.shares, event.amount, None, trade.cap, round_to_points(confidence)]
-        row.append(round_to_points(arena.yes_probability(confidence, event.outcome)) if binary else None)
-    else:
-        row += [event.proceeds, event.shares, event.cost, event.proceeds - event.cost, None, None, None]
-    row.append(round_to_points(payouts[0]) if payouts and binary else None)
-    return [*row, round_to_points(payouts[event.outcome]) if payouts else None]
+
+
+def _leg(
+    trade: Trade, event: events.SharesBought | events.SharesSold, share: tuple[str, str, int], binary: bool
+) -> list[Any]:
+    """Return the cells of a leg from its period on. share: question, outcome and position."""
+    number, quote = (event.period, event.attempt, event.leg), trade.quote
+    quoted = (event.price, event.quote, quote and quote.quoted_at, quote and quote.source)
+    if isinstance(event, events.SharesSold):
+        sold = (event.proceeds, event.shares, event.cost, event.proceeds - event.cost, None, None, None)
+        return [*number, "sell", *share, *quoted, *sold]
+    confidence = arena.confidence_of(trade)
+    f_yes = round_to_points(arena.yes_probability(confidence, event.outcome)) if binary else None
+    cells = (event.amount, event.shares, event.amount, None, trade.cap, round_to_points(confidence), f_yes)
+    return [*number, "buy", *share, *quoted, *cells]
+
+
+def _elsewhere(event: events.TradeRecorded, share: tuple[str, str, int]) -> list[Any]:
+    """Return the cells of a trade of elsewhere, at the price that its amount and its shares give."""
+    sign, shares = 1 if event.shares > 0 else -1, abs(event.shares)
+    price = round_to_points(Fraction(event.amount, shares))
+    cells = (event.amount, shares, sign * event.cost, event.cost - sign * event.amount, None, None, None)
+    return [None, None, None, "buy" if sign > 0 else "sell", *share, price, None, None, "", *cells]
 
 
 def decisions_values(analysis: Analysis) -> list[Values]:

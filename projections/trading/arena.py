@@ -73,7 +73,8 @@ class TradingRecord:
     def sharpe_ratio(self) -> int | None:
         """The Sharpe ratio of the positions that have ended, in 1e-9; see `sharpe_ratio`."""
         holdings = self.account.holdings.values()
-        return sharpe_ratio([Fraction(each.realised, each.paid) for each in holdings if each.status in _ENDED])
+        ended = [each for each in holdings if each.status in _ENDED and each.paid]
+        return sharpe_ratio([Fraction(each.realised, each.paid) for each in ended])
 
     @property
     def decided(self) -> int:
@@ -144,7 +145,9 @@ def payable_units(profit: int, unit: int) -> int:
 
 
 def account_state(trading: Trading, account: Account) -> str:
-    """Return "debt", "ruined" (no bet is possible and no position is open) or "active"."""
+    """Return "debt", "ruined" (no bet is possible and no position is open) or "active"; with overdrafts, active."""
+    if trading.overdrafts:
+        return "active"
     if account.cash < 0:
         return "debt"
     waits = any(holding.is_open() for holding in account.holdings.values())
@@ -162,7 +165,7 @@ def trading_records(facts: Facts, marks: Marks, drawdowns: dict[AccountKey, int]
     for key, account in sorted(books.accounts.items(), key=lambda item: item[0]):
         trading, own_trades = facts.trading(key[0]), trades[key]
         turned = sum(
-            e.amount if isinstance(e := trade.event, events.SharesBought) else e.proceeds for trade in own_trades
+            e.proceeds if isinstance(e := trade.event, events.SharesSold) else e.amount for trade in own_trades
         )
         record = TradingRecord(
             key=key,

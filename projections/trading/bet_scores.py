@@ -45,7 +45,8 @@ class ScoredSpan(NamedTuple):
 def verdicts(own: list[Movement], rulings: dict[int, list[Ruling]], caps: dict[int, int]) -> Iterator[list[Verdict]]:
     """Yield the changes of the scores of an account's purchases: one list for each position, in log order.
 
-    own: the account's movements. rulings: by question. caps: the largest bet, 1e-6, by log position of each purchase.
+    own: the account's movements. rulings: by question. caps: the largest bet, 1e-6, by log position of each bet;
+    trades of elsewhere have none, and no score.
     An open position is scored when it is settled. A position that was sold earlier is scored at the resolution: from
     its instant, or from the instant of the account's previous movement in the log if that is later.
     """
@@ -73,9 +74,9 @@ def _verdicts(
                 yield Verdict(entry.position, max(entry.at, before), _scores(bought, payout))
             continue
         shares += entry.shares
-        if entry.kind == "bought":
+        if entry.position in caps:
             bought.append((entry.position, -entry.cash, caps[entry.position]))
-        elif entry.kind != "sold":
+        elif entry.kind not in {"bought", "sold"}:
             ended = entry.kind in ENDING_KINDS
             settled = entry.price is not None and entry.kind == "settled"
             payout = Fraction(entry.price or 0, PROBABILITY) if settled else None

@@ -324,7 +324,7 @@ def _scored(
     for ruling in facts.books.rulings:
         if ruling.position <= as_of:
             rulings.setdefault(ruling.question, []).append(ruling)
-    caps = {trade.position: trade.cap for trade in facts.books.trades if trade.event.contest == contest}
+    caps = {trade.position: trade.cap for trade in facts.books.trades if trade.cap and trade.event.contest == contest}
     ticks = axis.ticks.tolist()
     tick_steps: list[tuple[int, int, int]] = []
     move_steps: list[tuple[int, int, int]] = []

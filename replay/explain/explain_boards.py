@@ -403,13 +403,16 @@ def _rank_by_profit(reading: LogReading, contest: str, participant: str) -> Expl
 
 
 def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
-    """Return the log position of a movement's cause: its quote, the settlement of its question, or what it reverses."""
+    """Return the log position of a movement's cause: its quote, the settlement of its question, or what it reverses.
+
+    A trade of elsewhere has none.
+    """
     event = recorded.event
     if isinstance(event, events.SharesBought | events.SharesSold):
         return event.quote
     if isinstance(event, events.SettlementReversed):
         return event.reverses
-    if not isinstance(event, events.PositionEvent):
+    if not isinstance(event, events.PositionEvent) or isinstance(event, events.TradeRecorded):
         return None
     return max(
         earlier.position

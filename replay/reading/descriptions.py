@@ -313,6 +313,9 @@ TRADING_FIELDS: dict[str, Callable[[Trading], str]] = {
         f"a contest is complete when {_WAITED_FOR[trading.completed_by]} have decided and hold nothing"
     ),
     "recapitalisation": lambda trading: "cash may be deposited and withdrawn" * trading.recapitalisation,
+    "recorded_trades": lambda trading: "trades that happened elsewhere may be recorded" * trading.recorded_trades,
+    "short_sales": lambda trading: "they may sell shares that are not held" * trading.short_sales,
+    "overdrafts": lambda trading: "they may make the cash negative" * trading.overdrafts,
 }
 # Fields whose sentence is that of `fee_rate_ppm`.
 TOLD_WITH_FEE = ("fee_exponent", "fee_unit_micros", "fee_rounding")

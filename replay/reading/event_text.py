@@ -237,6 +237,12 @@ def _sale(event: events.SharesSold, outcomes: Outcomes) -> str:
     return f"{_position(event, outcomes)}: {shares} shares at {price} for {money_text(event.proceeds)}{_more(event)}"
 
 
+def _recorded_trade(event: events.TradeRecorded, outcomes: Outcomes) -> str:
+    shares, fee = money_text(abs(event.shares)), f", fee {money_text(event.fee)}" * bool(event.fee)
+    action = "bought" if event.shares > 0 else "sold"
+    return f"{_position(event, outcomes)}: {shares} shares {action} elsewhere for {money_text(event.amount)}{fee}"
+
+
 def _voiding(event: events.TradesVoided, outcomes: Outcomes) -> str:
     returned = f", of which {money_text(event.fee)} are fees" if event.fee else ""
     return f"{_holding(event, outcomes)}, for {money_text(event.amount)}{returned}"
@@ -286,6 +292,7 @@ _NAMED: dict[type, Callable[[Any, Outcomes], str]] = {
     events.PricesQuoted: _prices,
     events.SharesBought: _purchase,
     events.SharesSold: _sale,
+    events.TradeRecorded: _recorded_trade,
     events.PositionSettled: _settlement,
     events.PositionRefunded: _holding,
     events.TradesVoided: _voiding,

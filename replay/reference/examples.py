@@ -50,12 +50,15 @@ _TEXT = f"""
 {{"type": "revoke_resolution", "at": "2026-03-06T13:00:00Z", "question": "rainfall", "reason": "a wrong gauge"}}
 {{"type": "finalize_contest", "at": "2026-03-07T00:00:00Z", "contest": "week"}}
 {{"type": "pay_prizes", "at": "2026-03-07T01:00:00Z", "contest": "week"}}
-{{"type": "open_contest", {_AT}, "contest": "cohort-1", "rules": {{"name": "arena, open to deposits", \
-"kernel": "brier", "period": "covered", "total": "mean", "trading": {{"recapitalisation": true}}}}}}
+{{"type": "open_contest", {_AT}, "contest": "cohort-1", "rules": {{"name": "arena, open to deposits and trades", \
+"kernel": "brier", "period": "covered", "total": "mean", "trading": {{"recapitalisation": true, \
+"recorded_trades": true}}}}}}
 {{"type": "add_question", {_AT}, "contest": "cohort-1", "question": "sky"}}
 {{"type": "enrol_participant", {_AT}, "contest": "cohort-1", "participant": "ada", "family": "ada", \
 "release": "ada-2"}}
 {{"type": "deposit_cash", {_AT}, "contest": "cohort-1", "participant": "ada", "amount": 250, "reason": "a grant"}}
+{{"type": "record_trade", "at": "2026-03-02T08:00:00Z", "contest": "cohort-1", "participant": "ada", \
+"question": "sky", "outcome": "grey", "action": "buy", "shares": 12.5, "amount": 6.25, "fee": 0.02}}
 {{"type": "quote", {_NINE}, "question": "sky", "prices": {{"blue": 0.4, "grey": 0.6}}, "source": "exchange", \
 "quoted_at": "2026-03-02T09:00:00Z"}}
 {{"type": "record_decision", "at": "2026-03-02T09:05:00Z", "contest": "cohort-1", "participant": "ada", \

@@ -211,6 +211,14 @@ FIELDS: dict[str, str] = {
         "the ids of the markets that the model was shown; in an event the digest of the text that lists them"
     ),
     "deposit_cash.amount": "the amount of money, in the contest's currency",
+    "record_trade.outcome": "the outcome whose shares are traded",
+    "record_trade.all_but": "instead: a share of every outcome but this one, which is what `no` of it pays",
+    "record_trade.action": "`buy` or `sell`",
+    "record_trade.shares": "the number of shares, of each outcome that is traded",
+    "record_trade.amount": (
+        "the amount of money that was paid or received for all of them, without the fee, in the contest's currency"
+    ),
+    "record_trade.fee": "the fee that was paid beside the amount",
     "withdraw_cash.amount": "the amount of money, in the contest's currency; at most the cash of the account",
     # events
     "Recorded.position": "the log position of the row: 1, 2, 3 … without gaps",
@@ -320,6 +328,12 @@ FIELDS: dict[str, str] = {
     "shares_bought.amount": "the amount paid, 1e-6 of the currency",
     "shares_bought.confidence": "the amount divided by the largest bet that was allowed, 1e-9",
     "shares_sold.cost": "the cost of the shares sold, 1e-6 of the currency",
+    "trade_recorded.shares": "the shares bought, or below 0 sold, 1e-6",
+    "trade_recorded.amount": (
+        "the amount paid or received, without the fee, 1e-6 of the currency; of several outcomes each has an equal part"
+    ),
+    "trade_recorded.cost": "what the cost of the position changes by, at average cost, 1e-6 of the currency",
+    "trade_recorded.parts": "of how many outcomes the trade is; their events follow that of the first",
     "leg_refused.code": "why the leg was not carried out: one of the codes that `help trading` lists",
     "position_settled.payout": "the payout of one share, in units of which `payout_unit` make 1",
     "trades_voided.amount": (

@@ -50,7 +50,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("take", "the number that prizes are proportional to"),
     ("board", "the ranked participants of a contest, as in the tables `leaderboard` and `arena_leaderboard`"),
     ("quote", "the price of a question's outcomes at an instant, with its source"),
-    ("trade", "shares of one outcome bought or sold at a quote"),
+    ("trade", "shares of one outcome bought or sold at a quote, or elsewhere for an amount that is recorded with them"),
     ("position", "a participant's holding of one outcome in a contest"),
     ("decision", "what a participant does in a period: BET, SELL or HOLD; its parts are *legs*"),
     ("mark", "the price at which a position is valued: the last quote"),

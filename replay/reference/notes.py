@@ -200,6 +200,13 @@ TRADING_MECHANICS = _paragraphs("""
   profit when it is paid. It is booked as `fees` in `journal` and listed in the table `fees`. Settlements and refunds
   are free. `void_trades` gives fees back, `refund_cost` does not. `arena-v1-kalshi` and `arena-v1-polymarket` have the
   fees of these exchanges for orders that are filled at once. A contest has one rate.
+- Trades of elsewhere: with `recorded_trades`, `record_trade` records a trade as it happened on another market, with its
+  shares and its money: no quote, no period and no limit of bets. It is in the table `trades` without a price of a
+  quote, has no confidence, and is not scored. `all_but` is a share of every other outcome, which together pay what no
+  of it pays; neither outcome nor all_but is a complete set. The amount of such a trade is divided equally between its
+  outcomes. More shares than are held can be sold with `short_sales`: they are owed, at the price that came in, and paid
+  for at the resolution. With `overdrafts` the cash may become negative. Such a trade may be of an instant after the
+  close, until the question is resolved. A contest with `recorded_trades` needs no decisions to be finalized.
 - A resolution settles every open position in its own transaction: 1 a share of the outcome, or its part of `payouts`.
   If there are payouts, no outcome is known, and forecasts are scored only if the rule set says so. `cancel_market`
   annuls the question and gives back what open positions cost (`refund_cost`, as `annul_question` does), or undoes all

@@ -111,6 +111,9 @@ RULES: dict[str, str] = {
     "cohorts": "when contests start",
     "deciding_cohorts": "the number of the newest contests of a series that still accept decisions; 0 for all",
     "recapitalisation": "whether cash may be deposited and withdrawn",
+    "recorded_trades": "whether trades that happened elsewhere may be recorded, with `record_trade`",
+    "short_sales": "whether such a trade may sell shares that are not held, so that the account owes them",
+    "overdrafts": "whether such a trade may make the cash negative",
     "closed_marks": "the price at which positions in a closed question are valued until it is resolved",
     "replies": "how the text of a reply is read",
     "fee_rate_ppm": (

@@ -31,6 +31,7 @@ from forecast_ledger.ledger.model.commands import (
     Range,
     RecordDecision,
     RecordFailedCall,
+    RecordTrade,
     RenameParticipant,
     RescheduleQuestion,
     ResolveQuestion,
@@ -291,6 +292,17 @@ def cash_out(amount: Any = 1_000, **fields: Any) -> WithdrawCash:
     """Cash taken out."""
     said: dict[str, Any] = {"at": TRADES, "contest": "week", "participant": "ada", "reason": "less"}
     return WithdrawCash(amount=amount, **(said | fields))
+
+
+def traded(shares: Any = 100, amount: Any = 40, outcome: str | None = "yes", **fields: Any) -> RecordTrade:
+    """Shares of yes on rain that were bought elsewhere, at 0.40, unless others are given."""
+    said: dict[str, Any] = {"at": TRADES, "contest": "week", "participant": "ada", "question": "rain", "action": "buy"}
+    return RecordTrade(shares=shares, amount=amount, outcome=outcome, **(said | fields))
+
+
+def sold(shares: Any = 100, amount: Any = 40, outcome: str | None = "yes", **fields: Any) -> RecordTrade:
+    """The same shares, sold elsewhere."""
+    return traded(shares, amount, outcome, **({"action": "sell"} | fields))
 
 
 def cancellation(question: str = "rain", **fields: Any) -> CancelMarket:

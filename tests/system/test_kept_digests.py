@@ -184,10 +184,11 @@ def test_every_reference_forecaster_has_a_score_that_is_kept_over_every_referenc
 
 def test_every_preset_and_every_value_that_a_season_of_trading_can_draw_has_trades_that_are_kept() -> None:
     """One by one; not all pairs of them."""
-    rule_sets = [
-        rules for name in ["exchange-fees", *(f"trading {seed}" for seed in MARKETS)] for rules in traded(name)
-    ]
-    assert {rules.name for rules in rule_sets} - {"drawn"} == {name for name, each in PRESETS.items() if each.trading}
+    histories = ["elsewhere", "exchange-fees", *(f"trading {seed}" for seed in MARKETS)]
+    rule_sets = [rules for name in histories for rules in traded(name)]
+    assert {rules.name for rules in rule_sets} - {"drawn", "short"} == {
+        name for name, each in PRESETS.items() if each.trading
+    }
     for field, values in trading_seasons.CHOICES.items():
         assert {encoded_fields(rules.trading)[field] for rules in rule_sets if rules.trading} >= {*values}, field
 

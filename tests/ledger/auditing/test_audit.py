@@ -57,6 +57,8 @@ from tests.support.given import (
     resolution,
     revocation,
     sale,
+    sold,
+    traded,
     trading_floor,
     withdrawal,
     won,
@@ -133,6 +135,7 @@ CALL = ModelCall(
     shown=("rain", "colour"),
 )
 RED = Prices(question="colour", prices={"red": "0.25", "blue": "0.7"})
+OF_ELSEWHERE = RuleSet(name="elsewhere", trading=Trading(recorded_trades=True))
 RECAPITALISED = RuleSet(name="open", trading=Trading(recapitalisation=True))
 EXACT: dict[str, list[AnyCommand]] = {
     "questions of every kind": [opened(), choices(), numeric(bins=4), quartiles(), numeric("log", zero_point="-1")],
@@ -165,6 +168,17 @@ EXACT: dict[str, list[AnyCommand]] = {
     "prizes": [*won(), payment()],
     "trading": [*trading_floor(), quotes(RED), decision(bet(500)), decision(sale(50), period=2, at=day(8))],
     "cash": [*trading_floor(rules=RECAPITALISED), deposit("12.5"), cash_out("0.000001")],
+    "trades of elsewhere": [
+        *trading_floor(rules=OF_ELSEWHERE),
+        traded(),
+        sold("0.000001", 0, "yes", fee="0.25"),
+        traded(10, "9.999999", None),
+        sold(5, 5, None),
+        *(traded(10, 7, None, all_but=name, question="colour") for name in ("red", "green", "blue")),
+        traded(10, "10.000001", None, question="colour"),
+        traded(10, 3, None, all_but="no"),
+        resolution(),
+    ],
     "a decision in words": [*trading_floor(), replied('{"action": "hold", "reasoning": "wait"}', prompt="?")],
     "a call": [*trading_floor(), replied('{"action": "hold", "reasoning": "wait"}', prompt="?", call=CALL)],
     "a malformed reply with a call": [*trading_floor(), decision(reasoning=" ", call=CALL)],
@@ -190,6 +204,7 @@ ROUNDED: dict[str, list[AnyCommand]] = {
     "record_failed_call": [*trading_floor(), failed_call(call=ModelCall(cost="0.00000012"))],
     "deposit_cash": [*trading_floor(rules=RECAPITALISED), deposit("12.50000001")],
     "withdraw_cash": [*trading_floor(rules=RECAPITALISED), cash_out("12.50000001")],
+    "record_trade": [*trading_floor(rules=OF_ELSEWHERE), traded("12.50000001")],
 }
 
 
@@ -610,6 +625,7 @@ def test_every_event_that_begins_a_command_has_its_row() -> None:
     """The other events follow from an event, store a text for one, or begin a command that is rebuilt from several."""
     assert {kind for kind in events.TAGS if kind not in REBUILDERS} == {
         events.ForecastsRetracted,
+        events.TradeRecorded,
         events.TextKept,
         events.CashGranted,
         events.DecisionDefaulted,

@@ -26,6 +26,7 @@ from forecast_ledger.ledger.deciding import decisions as decision_rules
 from forecast_ledger.ledger.deciding import names as name_rules
 from forecast_ledger.ledger.deciding import outcomes as outcome_rules
 from forecast_ledger.ledger.deciding import questions as question_rules
+from forecast_ledger.ledger.deciding import recorded_trades as trade_rules
 from forecast_ledger.ledger.deciding import restatements as restatement_rules
 from forecast_ledger.ledger.deciding import schedules as schedule_rules
 from forecast_ledger.ledger.deciding.decider import decide
@@ -44,6 +45,7 @@ from tests.ledger.deciding import (
     test_names,
     test_outcomes,
     test_questions,
+    test_recorded_trades,
     test_restatements,
     test_schedules,
 )
@@ -92,6 +94,7 @@ DECIDERS = [
         (contest_rules, test_contests),
         (account_rules, test_accounts),
         (decision_rules, test_decisions),
+        (trade_rules, test_recorded_trades),
     ]
     for name in table.FUNCTIONS
 ]

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, Recor
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
-from tests.support.given import NOW, cancellation, contest, day, exclusion, opened
+from tests.support.given import NOW, cancellation, contest, day, exclusion, opened, traded
 
 
 def literals(struct: type) -> dict[str, tuple[str, ...]]:
@@ -29,10 +29,11 @@ OF_COMMANDS = [
     ("kind", ("binary", "multiple_choice", "numeric", "date", "discrete")),
     ("level", ("no_prize", "no_rank", "hidden")),
     ("policy", ("refund_cost", "void_trades")),
+    ("action", ("buy", "sell")),
 ]
 OF_POINTS = [(f"{path}.method", METHODS) for path in ("points", "forecasts.points")]
 EVERY = [*OF_RULES, *OF_TRADING, *OF_COMMANDS]
-BASE = {"kind": opened(), "level": exclusion(), "policy": cancellation()}
+BASE = {"kind": opened(), "level": exclusion(), "policy": cancellation(), "action": traded()}
 
 
 def handled(command: Any) -> Refused:

@@ -386,6 +386,21 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "call": ModelCall(latency_ms=1),
         },
     ),
+    (
+        given.traded(),
+        {
+            "at": day(3),
+            "contest": "other",
+            "participant": "bob",
+            "question": "other",
+            "outcome": "no",
+            "all_but": "no",
+            "action": "sell",
+            "shares": "100.0000001",
+            "amount": "40.0000001",
+            "fee": "0.0000001",
+        },
+    ),
     *[
         (
             money,

@@ -60,6 +60,14 @@ LINES: dict[str, dict[str, Any]] = {
     "record_failed_call": {"contest": "cup", "participant": "ada", "period": 1, "error": "503"},
     "deposit_cash": {"contest": "cup", "participant": "ada", "amount": 50, "reason": "more"},
     "withdraw_cash": {"contest": "cup", "participant": "ada", "amount": 50, "reason": "less"},
+    "record_trade": {
+        "contest": "cup",
+        "participant": "ada",
+        "question": "rain",
+        "action": "buy",
+        "shares": 10,
+        "amount": 4,
+    },
 }
 
 
@@ -127,6 +135,9 @@ def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -
         ("record_decision", "call", None),
         ("record_failed_call", "prompt", None),
         ("record_failed_call", "call", None),
+        ("record_trade", "outcome", None),
+        ("record_trade", "all_but", None),
+        ("record_trade", "fee", 0),
     ],
 )
 def test_a_field_that_may_be_left_out_has_its_documented_default(kind: str, field: str, default: Any) -> None:
@@ -213,11 +224,12 @@ def test_a_line_with_an_unknown_field_is_malformed(kind: str) -> None:
 
 NUMBERS_OF = {"submit_forecast": ["probability"], "open_contest": ["pool", "payable_unit"], "add_question": ["weight"]}
 NUMBERS_OF |= {"deposit_cash": ["amount"], "withdraw_cash": ["amount"], "amend_question": ["weight"]}
+NUMBERS_OF |= {"record_trade": ["shares", "amount", "fee"]}
 WRONG_TYPES = [
     (kind, field)
     for kind, fields in LINES.items()
     for field in ["id", "at", *fields]
-    if field not in {"probability", "amount", "weight"}
+    if field not in {"probability", "amount", "weight", "shares"}
 ]
 WRONG_TYPES += [("open_question", "range"), ("submit_forecast", "attestation"), ("add_question", "spot_at")]
 WRONG_TYPES += [("enrol_participant", "entrant"), ("resolve_question", "payouts"), ("open_contest", "series")]

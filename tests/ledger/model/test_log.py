@@ -70,7 +70,7 @@ CALLS = st.builds(
     shown=IDS,
 )
 OF_LEGS = ["period", "attempt", "leg", "position", "price", "quote", "cash", "shares", "confidence", "cost", "proceeds"]
-OF_LEGS += ["fee", "requested"]
+OF_LEGS += ["fee", "requested", "parts"]
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["at", "opens_at", "closes_at", "known_at", "quoted_at"], MICROS),
     **dict.fromkeys(
@@ -375,6 +375,7 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
         "shares_bought.v1",
         "shares_sold.v1",
         "text_kept.v1",
+        "trade_recorded.v1",
         "trades_voided.v1",
     ]
 

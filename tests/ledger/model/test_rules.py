@@ -105,6 +105,23 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "take": "none",
         "payouts": "scored",
     },
+    "market-trades": {
+        "kernel": "brier",
+        "sampling": "time",
+        "period": "covered",
+        "total": "mean",
+        "take": "none",
+        "payouts": "scored",
+        "trading": Trading(
+            starting_cash_micros=0,
+            cohorts="none",
+            period_days=0,
+            snapshot_seconds=86_400,
+            closed_marks="last",
+            recorded_trades=True,
+            overdrafts=True,
+        ),
+    },
 }
 
 
@@ -179,6 +196,14 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             {"trading": Trading(fee_rate_ppm=1, **fee)},
         )
         for fee in FEES
+    ],
+    *[
+        (
+            "short_sales and overdrafts need",
+            {"trading": trading},
+            {"trading": msgspec.structs.replace(trading, recorded_trades=True)},
+        )
+        for trading in (Trading(short_sales=True), Trading(overdrafts=True))
     ],
     ("kernels must agree", LOSS | {"cdf_kernel": "ln"}, {"cdf_kernel": "crps"}),
     ("kernels must agree", LOSS | {"kernel": "spherical", "cdf_kernel": "crps"}, {"kernel": "brier"}),

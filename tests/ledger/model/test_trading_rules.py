@@ -51,6 +51,9 @@ PUBLISHED: dict[str, Any] = {
     "fills": "price",
     "marks": "price",
     "depth": "unlimited",
+    "recorded_trades": False,
+    "short_sales": False,
+    "overdrafts": False,
 }
 LIMITS: dict[str, tuple[int, int]] = {
     "starting_cash_micros": (0, 10**15),

@@ -23,6 +23,7 @@ from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
 from tests.support import oracle
+from tests.support.forging import written
 from tests.support.given import (
     addition,
     choices,
@@ -34,6 +35,8 @@ from tests.support.given import (
     opened,
     removal,
     resolution,
+    traded,
+    trading_floor,
     withdrawal,
     won,
 )
@@ -365,6 +368,20 @@ def test_a_balance_is_every_movement_with_what_it_rests_on(log: Logs) -> None:
     assert because[51] == ("settled", 50)
     assert "1250.00 shares that cost 500.00, at 1 for 1250.00" in found.parts[5]["says"]
     assert {each["type"] for each in found.events} >= {"contest_opened", "question_resolved", "resolution_revoked"}
+
+
+def test_a_balance_has_trades_of_elsewhere_which_rest_on_nothing(tmp_path: Path) -> None:
+    """100 shares for 40, of which yes pays 100: the cash is 60 where it started with nothing."""
+    story = [*trading_floor(rules="market-trades"), traded(), resolution()]
+    path = written(tmp_path / "log.db", oracle.history(*story))
+    found = boards.balance(Log(path), "week", "ada")
+    assert [(part["movement"], part["amount"], part["because"]) for part in found.parts] == [
+        ("granted", "0.00", None),
+        ("bought", "-40.00", None),
+        ("settled", "100.00", 11),
+    ]
+    assert found.number["balance"] == "60.00"
+    assert "100.00 shares bought elsewhere for 40.00" in found.parts[1]["says"]
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,21 @@ NAMED: dict[str, tuple[events.AnyEvent, str]] = {
         events.PositionSettled(**ENDED, shares=1_250_000_000, cost=500_000_000, payout=10**9, proceeds=1_250_000_000),
         "ada in week, position 1 on rain, yes: 1250.00 shares that cost 500.00, at 1 for 1250.00",
     ),
+    "a trade of elsewhere": (
+        events.TradeRecorded(
+            at=0,
+            contest="week",
+            participant="ada",
+            question="rain",
+            outcome=1,
+            position=2,
+            shares=-12_500_000,
+            amount=5_000_000,
+            cost=-4_000_000,
+            fee=20_000,
+        ),
+        "ada in week, position 2 on rain, no: 12.50 shares sold elsewhere for 5.00, fee 0.02",
+    ),
     "a number that no outcome has": (
         events.QuestionResolved(at=0, question="rain", outcome=2, known_at=0),
         "rain: outcome 2, known at 1970-01-01T00:00:00Z",
