@@ -33,6 +33,7 @@ _KINDS = ["forecastbench", "hubverse", "kalshi", "manifold", "metaculus", "polym
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--rules", metavar="PRESET", help="Open contests under this preset instead of the usual rules.")
 @click.option("--keep-missing", is_flag=True, help="Keep what PATH does not have any more, and only count it.")
+@click.option("--take-back", is_flag=True, help="Take back what PATH does not have, also if it is more than half.")
 @click.option("--prices-only", is_flag=True, help="manifold: record the prices, and no forecasts of those who bet.")
 @click.option("--dry-run", is_flag=True, help="Print the counts only, and record nothing.")
 @name_option
@@ -45,6 +46,7 @@ def import_from(
     path: Path,
     rules: str | None,
     keep_missing: bool,
+    take_back: bool,
     prices_only: bool,
     dry_run: bool,
     name: str,
@@ -78,7 +80,7 @@ def import_from(
         source = KINDS[kind].read(files, rules)
         if prices_only:
             source = source._replace(items=prices_alone(source.items, KINDS[kind].bettors_of))
-        following = Following(time.time_ns() // 1_000, keep_missing=keep_missing)
+        following = Following(time.time_ns() // 1_000, keep_missing=keep_missing, take_back=take_back)
         with (
             summed_refusals(errors) as tell,
             opened(log, name, dry_run=dry_run) as (ledger, _),

@@ -19,19 +19,15 @@ from forecast_ledger.ledger.core.values import (
     read_fixed,
     read_instant,
 )
-from forecast_ledger.ledger.deciding.questions import forecast_event, resolve_question
+from forecast_ledger.ledger.deciding.questions import forecast_event
 from forecast_ledger.ledger.deciding.state import QuestionState, State
 from forecast_ledger.ledger.model.commands import (
     AddQuestion,
     AmendQuestion,
-    AnnulQuestion,
     AnyCommand,
     ChangeOutcomes,
-    CloseQuestion,
     OpenQuestion,
     QuotePrices,
-    RescheduleQuestion,
-    ResolveQuestion,
     RestatedForecast,
     RestateForecasts,
     RevokeResolution,
@@ -39,9 +35,15 @@ from forecast_ledger.ledger.model.commands import (
     WithdrawForecast,
 )
 from forecast_ledger.replay.importing.bots import Bots
-from forecast_ledger.replay.importing.changed_options import OptionHistory, option_history
+from forecast_ledger.replay.importing.question_changes import (
+    Answering,
+    Answers,
+    OfQuestion,
+    Placed,
+    Times,
+    options_of,
+)
 from forecast_ledger.replay.importing.recorded_copy import (
-    ANNULLED,
     ReadLog,
     RecordedCopy,
     RecordedForecasts,
@@ -49,7 +51,6 @@ from forecast_ledger.replay.importing.recorded_copy import (
     Span,
     add_forecast,
     end_forecast,
-    said,
     source_of,
 )
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Scope, Source, SourceItem, fitting_id
@@ -71,53 +72,79 @@ SEALED = "another weight in a contest that is finalized: its board stays"
 OLD_PRICE = "a price from before the last quote: quotes are recorded in order of time, and stay"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
 UNREAD = "forecasts that an earlier copy had; this one has a file that cannot be read whole: they stay"
+ANSWER_TIMES = "other times of a question whose answer this copy does not have: the answer and the times stay"
 ANSWER_UNREAD = "an answer that an earlier copy had; this one has a file that cannot be read whole: it stays"
 
-_Answering = ResolveQuestion | AnnulQuestion | RevokeResolution
-_OfQuestion = (
-    OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | QuotePrices
-    | CloseQuestion | _Answering
-)  # fmt: skip
-Placed = tuple[InputPlace, _OfQuestion]
 _PlacedForecast = tuple[InputPlace, SubmitForecast | WithdrawForecast]
 
 
 class Following(NamedTuple):
-    """How a copy is followed. now: the instant of the import, µs. keep_missing: whether what is gone stays."""
+    """How a copy is followed. now: the instant of the import, µs. keep_missing: whether what is gone stays.
+
+    take_back: whether also more than half of the forecasts may be gone.
+    """
 
     now: int
     keep_missing: bool = False
+    take_back: bool = False
 
 
 def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator[SourceItem]:
     """Return the items of a copy, with those about questions that the ledger has from the same source as they follow
     what is recorded.
 
-    read: returns the pages of the log.
+    read: returns the pages of the log. Raises, before anything is returned, Refused (bad_source): the copy does not
+    have more than half of the forecasts that the ledger has of it, as one of another source would.
     """
     copy = RecordedCopy(read())
     asked: dict[str, list[Placed]] = {}
     bots = Bots(copy)
+    new: list[SourceItem] = []
+    forecasts = False
     for place, given in source.items:
         item = bots.followed(place, given)
-        if isinstance(item, NotCarried | Refused) or not isinstance(item, _OfQuestion):
-            yield place, item
-            continue
-        question = item.question or ""  # none is a command about several
+        forecasts |= isinstance(item, SubmitForecast)
+        question = getattr(item, "question", None) or ""  # none is a command about several
         known = copy.questions.get(question)
-        if known is None or known.source != source_of(item.id):
-            yield place, item if known is not None else _under_present_id(item, copy)
-        else:
+        if isinstance(item, OfQuestion) and known is not None and known.source == source_of(item.id):
             asked.setdefault(question, []).append((place, item))
-    yield from bots.none_any_more()
-    for question, own in asked.items():
-        yield from _Question(copy, copy.questions[question], source.scope, following).followed(own)
-    for question, known in copy.questions.items():
-        if question not in asked and source.scope.questions(known.opened):
-            yield from _Question(copy, known, source.scope, following).followed([])
+            continue
+        found = place, _under_present_id(item, copy) if known is None else item
+        if copy.questions:
+            new.append(found)
+        else:
+            yield found  # nothing is compared, and nothing has to be held
+    unasked = (name for name, known in copy.questions.items() if source.scope.questions(known.opened))
+    about = {name: asked.get(name, []) for name in (*asked, *unasked)}
+    questions = {name: _Question(copy, copy.questions[name], source.scope, following) for name in about}
+    if forecasts and not (following.keep_missing or following.take_back):
+        _check_losses([questions[name].losses(own) for name, own in about.items()])
+    yield from new
+    if source.scope.bots:
+        yield from bots.none_any_more()
+    for name, own in about.items():
+        yield from questions[name].followed(own)
 
 
-def _under_present_id(item: _OfQuestion, copy: RecordedCopy) -> _OfQuestion:
+def _check_losses(losses: Sequence[tuple[int, int]]) -> None:
+    """Refuse (bad_source) a copy that lacks more than half of the forecasts of the ledger.
+
+    losses: what `losses` returns of each question.
+    """
+    recorded, gone = (sum(column) for column in zip(*losses, strict=True)) if losses else (0, 0)
+    if 2 * gone > recorded:
+        detail = (
+            f"of the {recorded:,} forecasts that the ledger has on its questions, each of a participant on a question, "
+            f"it lacks {gone:,}, as a copy of another source does; nothing was recorded"
+        )
+        remedy = (
+            "keep another source in a ledger of its own with --name; if this one adds to what is recorded, use "
+            "--keep-missing; if it is the newest copy, and the others are gone, use --take-back"
+        )
+        raise Refused("bad_source", "path", None, detail, remedy=remedy)
+
+
+def _under_present_id(item: AnyCommand | Refused | NotCarried, copy: RecordedCopy) -> AnyCommand | Refused | NotCarried:
     """Return a command on a new question, under the id that its participant has in the ledger."""
     if not isinstance(item, SubmitForecast | WithdrawForecast):
         return item
@@ -134,7 +161,8 @@ class _Question:
         self._closes = known.said.closes_at  # as the copy says it, also if that is not in force
         self._renamed: list[list[tuple[object, ...]]] = []  # the forecasts of each new participant
         self._stuck: list[list[tuple[object, ...]]] = []  # those that cannot be recorded
-        self._options, self._asked = _options(known, [], settled=False), False
+        self._unread: list[list[tuple[object, ...]]] = []  # those of whoever may be in a part that is not read
+        self._options, self._asked = options_of(known, [], settled=False), False
         self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
 
     def followed(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
@@ -143,22 +171,24 @@ class _Question:
         self._where = asked[0][0] if asked else self._where
         changes = [item for _, item in asked if isinstance(item, ChangeOutcomes)]
         self._open = _with_outcomes(self._open, changes)
-        times = _Times(known, asked)
+        times = Times(known, asked)
         self._closes = times.closes
-        answers = [(place, item) for place, item in asked if isinstance(item, _Answering)]
-        answering, moves = _Answers(known, answers, self._alone(self._open)), times.differ
+        answers = [(place, item) for place, item in asked if isinstance(item, Answering)]
+        answering, moves = Answers(known, answers, self._alone(self._open)), times.differ
         if moves and answering.by_hand and not answering.replaces:
             moves = False
             yield self._where, NotCarried(BY_HAND_TIMES)
         elif moves:
-            answering = _Answers(known, answers, self._alone(times.after(self._open)))
+            answering = Answers(known, answers, self._alone(times.after(self._open)))
         yield from answering.refused
         replaces = answering.replaces
-        if answering.gone and not self._scope.answers(known.opened):
-            replaces = False
-        elif answering.gone and (stays := self._stays("", ANSWER_UNREAD, ANSWER_MISSED)) is not None:
-            replaces = False
-            yield self._where, stays
+        stays = (
+            NotCarried("") if not self._scope.answers(known.opened) else self._stays("", ANSWER_UNREAD, ANSWER_MISSED)
+        )
+        if answering.gone and stays is not None:
+            if moves or stays.reason:
+                yield self._where, NotCarried(ANSWER_TIMES) if moves else stays
+            replaces = moves = False
         unsettles = bool(known.standing) and (moves or replaces)
         yield from self._openings(asked)
         if unsettles:
@@ -166,7 +196,7 @@ class _Question:
         yield from times.commands(self._where) if moves else times.known()
         yield from self._quotes(asked)
         settled = bool(known.standing) and not unsettles
-        self._options, self._asked = _options(known, asked, settled=settled), bool(asked)
+        self._options, self._asked = options_of(known, asked, settled=settled), bool(asked)
         if not self._options.agrees and asked:
             yield self._where, NotCarried(OTHER_OPTIONS)
         yield from self._forecasts(asked, times.after(self._open) if moves else self._open, settled=settled)
@@ -247,17 +277,50 @@ class _Question:
 
     # --- forecasts
 
-    def _forecasts(self, asked: Sequence[Placed], question: QuestionState, *, settled: bool) -> Iterator[SourceItem]:
-        """Return the commands of the forecasts in order of time. question: with the times of the copy."""
+    def losses(self, asked: Sequence[Placed]) -> tuple[int, int]:
+        """Return how many participants have forecasts that the copy can take back, and of how many it has none.
+
+        One who has the same forecasts under another name in the copy is not gone.
+        """
+        given, opened = self._given(asked), self._known.opened
+        if not self._scope.forecasts(opened):
+            return 0, 0
+        recorded = {
+            who: [*map(_content, own.spans)]
+            for who, own in self._known.forecasts.items()
+            if who != opened.source and own.spans and not (own.by_hand or own.merged or own.spans[-1].missed)
+        }
+        gone = [who for who in recorded if who not in given and not self._scope.unread(opened, who)]
+        if gone:
+            self._options = options_of(self._known, asked, settled=False)
+            renamed = [[*map(_content, spans)] for spans in self._new(given, self._open)]
+            gone = [who for who in gone if recorded[who] not in renamed]
+        return len(recorded), len(gone)
+
+    def _given(self, asked: Sequence[Placed]) -> dict[str, list[_PlacedForecast]]:
+        """Return the forecasts of the copy by participant, under the ids of the ledger."""
         given: dict[str, list[_PlacedForecast]] = {}
         for place, command in asked:
             if isinstance(command, SubmitForecast | WithdrawForecast):
                 who = self._now.get(command.participant, command.participant)
                 given.setdefault(who, []).append((place, structs.replace(command, participant=who)))
-        new = [self._spans(own, question)[0] for who, own in given.items() if who not in self._known.forecasts]
-        for spans in new:
+        return given
+
+    def _new(self, given: dict[str, list[_PlacedForecast]], question: QuestionState) -> list[list[Span]]:
+        """Return the forecasts of each participant whom the ledger does not have on the question."""
+        return [self._spans(own, question)[0] for who, own in given.items() if who not in self._known.forecasts]
+
+    def _forecasts(self, asked: Sequence[Placed], question: QuestionState, *, settled: bool) -> Iterator[SourceItem]:
+        """Return the commands of the forecasts in order of time. question: with the times of the copy."""
+        given = self._given(asked)
+        for spans in self._new(given, question):
             renamed = self._stuck if self._too_early(spans, [], None) else self._renamed
             renamed.append([*map(_content, spans)])
+        self._unread = [
+            [*map(_content, own.spans)]
+            for who, own in self._known.forecasts.items()
+            if who not in given and own.spans and self._scope.unread(self._known.opened, who)
+        ]
         commands: list[tuple[int, int, int, SourceItem]] = []
         for number, (place, item) in enumerate(each for each in asked if isinstance(each[1], ChangeOutcomes)):
             found = item if number >= len(self._options.recorded) and self._options.agrees else KNOWN
@@ -296,7 +359,9 @@ class _Question:
             yield self._where, NotCarried(BY_HAND)
         elif not spans and not given and not overtaken:
             yield from self._missing(who, recorded, question, settled=settled)
-        elif (first := _first_new(spans, recorded.spans)) is None and self._scope.unread(self._known.opened, who):
+        elif ((first := _first_new(spans, recorded.spans)) is None and self._scope.unread(self._known.opened, who)) or (
+            not recorded.spans and [*map(_content, spans)] in self._unread  # perhaps somebody whose name is not read
+        ):
             yield self._where, NotCarried(UNREAD)
         elif early := self._too_early(
             spans,
@@ -371,11 +436,10 @@ class _Question:
             return
         if [*map(_content, recorded.spans)] in self._stuck:
             return
-        if [*map(_content, recorded.spans)] in self._renamed:  # somebody of another name made them
-            yield self._restated(who, recorded, [], {})
-        elif (stays := self._stays(who, UNREAD, MISSED)) is not None:
+        stays, renamed = self._stays(who, UNREAD, MISSED), [*map(_content, recorded.spans)] in self._renamed
+        if stays is not None and not (renamed and stays.reason == MISSED):
             yield self._where, stays
-        elif settled or self._following.now >= question.closed_at:
+        elif renamed or settled or self._following.now >= question.closed_at:  # renamed: they are of another name
             yield self._restated(who, recorded, [], {})
         elif last.until is None and not self._options.has_ended(last.at, self._following.now):
             name = fitting_id(f"{self._known.source} missed {recorded.position} {who}")
@@ -432,19 +496,6 @@ def _content(span: Span) -> tuple[object, ...]:
     return span[:3]
 
 
-def _options(known: RecordedQuestion, asked: Sequence[Placed], *, settled: bool) -> OptionHistory:
-    """Return the changes of the options of a question, of which the copy says so."""
-    changes = [item for _, item in asked if isinstance(item, ChangeOutcomes)]
-    changed_at = known.changes[-1].at if known.changes else FIRST_INSTANT
-    early = {  # who forecast before the last change, by the copy or the ledger: that cannot be restated
-        item.participant for _, item in asked if isinstance(item, SubmitForecast) and read_instant(item.at) < changed_at
-    }
-    early |= {who for who, own in known.forecasts.items() if any(span.at < changed_at for span in own.spans)}
-    stay = [span for who, own in known.forecasts.items() if own.by_hand or who in early for span in own.spans]
-    latest = max((max(span.at, span.until or span.at) for span in stay), default=FIRST_INSTANT)
-    return option_history(known.opened.outcomes, known.changes, changes, latest=latest, settled=settled)
-
-
 def _first_new(spans: Sequence[Span], recorded: Sequence[Span]) -> int | None:
     """Return the first forecast that can be added to those recorded, or changes the last; None if none can be."""
     last = len(recorded) - 1
@@ -460,128 +511,3 @@ def _first_new(spans: Sequence[Span], recorded: Sequence[Span]) -> int | None:
 def _is_late(spans: Sequence[Span], first: int, question: QuestionState) -> bool:
     """Return whether one of the new forecasts is not before the close."""
     return any(span.at >= question.closed_at for span in spans[first:])
-
-
-class _Times:
-    """The times of a question and its early close, as a copy has them."""
-
-    def __init__(self, known: RecordedQuestion, asked: Sequence[Placed]) -> None:
-        self._known = known
-        openings = [(place, item) for place, item in asked if isinstance(item, OpenQuestion)]
-        self._closings = [(place, item) for place, item in asked if isinstance(item, CloseQuestion)]
-        was = known.said
-        self._old = was.opens_at, was.closes_at, was.reveals_at
-        self._new = _times_of(openings[-1][1], known) if openings else self._old
-        self.moved = self._new != self._old
-        closed = read_instant(self._closings[-1][1].at) if self._closings else None
-        self._closed, self._recloses = closed, closed != known.said_closing and bool(openings)
-        self.differ = self.moved or self._recloses
-        self.closes = self._new[1] if closed is None else closed
-
-    def after(self, question: QuestionState) -> QuestionState:
-        """Return a question with the times of the copy."""
-        opens_at, closes_at, reveals_at = self._new if self.moved else (
-            question.opens_at, question.closes_at, question.reveals_at
-        )  # fmt: skip
-        if not self.differ:
-            return question
-        closed_at = closes_at if self._closed is None else self._closed
-        return question._replace(opens_at=opens_at, closes_at=closes_at, reveals_at=reveals_at, closed_at=closed_at)
-
-    def commands(self, where: InputPlace) -> Iterator[SourceItem]:
-        """Return the commands that give the question these times, and close it early again."""
-        known, (opens, closes, reveals) = self._known, self._new
-        if self.moved or known.closing is not None:
-            place = where._replace(command="reschedule_question")
-            yield (
-                place,
-                RescheduleQuestion(
-                    id=fitting_id(f"{known.source} reschedule {known.opened.question} after {known.position}"),
-                    at=format_instant(opens),
-                    question=known.opened.question,
-                    opens_at=format_instant(opens),
-                    closes_at=format_instant(closes),
-                    reveals_at=None if reveals is None else format_instant(reveals),
-                    reason="the source has other times",
-                ),
-            )
-        for place, item in self._closings:
-            again = known.now is not known.opened or known.closing is not None or self.moved
-            yield place, structs.replace(item, id=fitting_id(f"{item.id} after {known.position}")) if again else item
-
-    def known(self) -> Iterator[SourceItem]:
-        """Return that the closings are known."""
-        yield from ((place, KNOWN) for place, _ in self._closings)
-
-
-def _times_of(command: OpenQuestion, known: RecordedQuestion) -> tuple[int, int, int | None]:
-    """Return the times that a copy has; without a reveal the one that it had, at the latest at the close."""
-    try:
-        opens, closes = read_instant(command.opens_at, "opens_at"), read_instant(command.closes_at, "closes_at")
-        if command.reveals_at is not None:
-            return opens, closes, read_instant(command.reveals_at, "reveals_at")
-    except Refused:  # the command is refused for it
-        return known.said.opens_at, known.said.closes_at, known.said.reveals_at
-    before = known.said.reveals_at
-    return opens, closes, None if before is None else min(before, closes)
-
-
-class _Answers:
-    """The answers to a question in a copy, and those recorded.
-
-    replaces: whether what stands is to be revoked for what the copy says, which is nothing if it is `gone`. by_hand:
-    whether somebody else recorded what stands.
-    """
-
-    def __init__(self, known: RecordedQuestion, given: Sequence[Placed], alone: State) -> None:
-        self._known, self.refused = known, list[SourceItem]()
-        read = [(place, item, _answer_content(item, alone)) for place, item in given]
-        self.refused += [(place, content) for place, _, content in read if isinstance(content, Refused)]
-        self._given = [(place, item) for place, item, content in read if not isinstance(content, Refused)]
-        contents = [content for *_, content in read if not isinstance(content, Refused)]
-        own = [each.says for each in known.answers if source_of(each.command_id) == known.source]
-        self._final, standing = _standing(contents), [each.says for each in known.standing]
-        says = [contents[place] for place in self._final]
-        last = known.answers[-1] if known.answers else None
-        touched = last is not None and source_of(last.command_id) != known.source
-        self.by_hand = touched and bool(standing)
-        kept = touched and says == [own[place] for place in _standing(own)]  # by hand, since the source said so
-        self._new = len(own) if not touched and own == contents[: len(own)] else len(contents)
-        self.replaces = says != standing and not kept and self._new == len(contents)
-        self.gone = self.replaces and not says
-
-    def commands(self, *, again: bool) -> Iterator[SourceItem]:
-        """Return the answers to send; the others are known. again: whether what stood was revoked before."""
-        sent = [*range(self._new, len(self._given))]
-        if again or self.replaces:
-            sent = self._final
-        used = {each.command_id for each in self._known.answers}
-        for number, (place, item) in enumerate(self._given):
-            if number not in sent:
-                yield place, KNOWN
-            elif item.id in used:
-                yield place, structs.replace(item, id=fitting_id(f"{item.id} after {self._known.position}"))
-            else:
-                yield place, item
-
-
-def _answer_content(item: AnyCommand, alone: State) -> tuple[object, ...] | Refused:
-    """Return what `said` returns of the event of an answer, or why the ledger refuses it."""
-    if isinstance(item, ResolveQuestion):
-        try:
-            return said(resolve_question(item, alone))
-        except Refused as refused:
-            return refused
-    return ANNULLED if isinstance(item, AnnulQuestion) else ()
-
-
-def _standing(contents: Sequence[tuple[object, ...]]) -> list[int]:
-    """Return which of several answers, annulments and revocations stand after the last of them, by number.
-
-    >>> _standing([("yes",), (), ("no",), ("annulled",)])
-    [2, 3]
-    """
-    found: list[int] = []
-    for number, each in enumerate(contents):
-        found = found[:-1] if not each else [*found, number] if each == ANNULLED else [number]
-    return found

@@ -46,6 +46,7 @@ from forecast_ledger.replay.writing.command_lines import InputPlace
 
 SET_BYTES = 2**30  # of one set
 RULES = "forecastbench"
+OTHER_JSON = NotCarried("a JSON file that is no question, forecast or resolution set")
 MARKET_SOURCES = {"infer", "kalshi", "manifold", "metaculus", "polymarket"}  # where no question set is at hand
 _DATE = len("2026-03-01")  # of a round, with which the id of a question begins
 _SIGNS = {1: "+", -1: "-"}
@@ -65,7 +66,7 @@ class _Question(Struct):
 class _Forecast(Struct):
     id: _Id
     source: str
-    forecast: Decimal | None = None
+    forecast: Decimal | None
     resolution_date: str | None = None
     direction: list[int] | str | None = None
     imputed: bool = False
@@ -77,8 +78,8 @@ class _Resolution(Struct):
     source: str
     resolution_date: str
     resolved: bool
+    resolved_to: Decimal | None
     direction: list[int] | str | None = None
-    resolved_to: Decimal | None = None
 
 
 class _Forecaster(Struct):
@@ -180,11 +181,11 @@ def read_forecastbench(files: SourceFiles, rules: str | None) -> Source:
         raise Refused("bad_source", "path", str(files.path), "no set of ForecastBench is there", remedy=remedy)
     rounds = {kind: {each.due for each in found if each.kind == kind} for kind in _KINDS}
     whole = rounds["questions"] & rounds["forecasts"]
-    unread = any(isinstance(item, Refused) for _, item in others)
+    files.partial |= {place.file for place, item in others if isinstance(item, Refused) or item == OTHER_JSON}
     scope = Scope(
         forecasts=lambda opened: opened.question[:_DATE] in whole,
         answers=lambda opened: opened.question[:_DATE] in rounds["resolutions"],
-        unread=lambda *_: unread,
+        unread=lambda *_: bool(files.partial),
     )
     return Source(chain(others, _items(files, found, rules)), scope)
 
@@ -196,25 +197,27 @@ def _set_file(files: SourceFiles, name: str) -> _SetFile | NotCarried | Refused:
     try:
         kind, content = _read(files, name)
         if kind:
-            who = _forecasters(content) if kind == "forecasts" else ""
+            if not content[kind]:
+                raise Refused("bad_source", kind, None, "the set has none")
+            who = _forecasters(content, name) if kind == "forecasts" else ""
             return _SetFile(kind, _due_date(content, name), name, who)
     except Refused as refused:
         return refused
-    return NotCarried("a JSON file that is no question, forecast or resolution set")
+    return OTHER_JSON
 
 
 def _items(files: SourceFiles, found: Sequence[_SetFile], rules: str | None) -> Iterator[SourceItem]:
     asked = _Asked({}, set(), set(), set())
     for due in sorted({each.due for each in found}):
         for file in sorted(each for each in found if (each.kind, each.due) == ("questions", due)):
-            yield from _questions(file, _read(files, file.name)[1], asked, rules)
+            yield from _questions(files, file, asked, rules)
         by_forecaster: dict[str, list[_SetFile]] = {}
         for file in sorted(each for each in found if (each.kind, each.due) == ("forecasts", due)):
             by_forecaster.setdefault(file.who, []).append(file)
         for sets in by_forecaster.values():
-            yield from _said_once(each for file in sets for each in _forecasts(file, _read(files, file.name)[1], asked))
+            yield from _said_once(each for file in sets for each in _forecasts(files, file, asked))
     resolved = sorted(each for each in found if each.kind == "resolutions")
-    answers = _said_once(each for file in resolved for each in _answers(file, _read(files, file.name)[1], asked))
+    answers = _said_once(each for file in resolved for each in _answers(files, file, asked))
     yield from sorted(answers, key=lambda item: getattr(item[1], "at", ""))
 
 
@@ -238,9 +241,9 @@ def _said_once(rows: Iterable[SourceItem | _Said]) -> Iterator[SourceItem]:
             yield from ((each.place, KNOWN) for each in others)
 
 
-def _questions(file: _SetFile, content: _Content, asked: _Asked, rules: str | None) -> Iterator[SourceItem]:
+def _questions(files: SourceFiles, file: _SetFile, asked: _Asked, rules: str | None) -> Iterator[SourceItem]:
     asked.rounds.add(file.due)
-    for place, item in _each(file, content, _Question):
+    for place, item in _each(files, file, _Question):
         if isinstance(item, Refused | NotCarried):
             yield place, item
             continue
@@ -300,20 +303,20 @@ def _openings(opened: _Opened, parts: list[str], rules: str | None) -> Iterator[
     yield AddQuestion(id=fitting_id(f"forecastbench add {name}"), at=at, contest=contest, question=name)
 
 
-def _forecasters(content: _Content) -> str:
-    """Return whose a forecast set is, so that all sets of one participant have the same."""
+def _forecasters(content: _Content, name: str) -> str:
+    """Return whose a forecast set is, so that all sets of one participant have the same. Refuses: bad_source."""
+    try:
+        msgspec.convert(content, _Forecaster)
+    except msgspec.ValidationError as error:
+        raise Refused("bad_source", name, None, str(error)) from None
     people = any(isinstance(each, dict) and each.get("user_id") for each in content["forecasts"])
     return str([content.get("organization"), None if people else content.get("model")])
 
 
-def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[SourceItem | _Said]:
+def _forecasts(files: SourceFiles, file: _SetFile, asked: _Asked) -> Iterator[SourceItem | _Said]:
     """Return the forecasts of a set; one is taken for imputed if all its rows are."""
-    try:
-        head = msgspec.convert(content, _Forecaster)
-    except msgspec.ValidationError as error:
-        yield InputPlace(0, file=file.name), Refused("bad_source", file.name, None, str(error))
-        return
-    for place, forecast in _each(file, content, _Forecast):
+    head = msgspec.convert(_read(files, file.name)[1], _Forecaster)
+    for place, forecast in _each(files, file, _Forecast):
         if isinstance(forecast, Refused | NotCarried):
             yield place, forecast
             continue
@@ -321,7 +324,11 @@ def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[Sou
             yield place, NotCarried("a forecast without a number")
             continue
         who = f"{head.organization}: {forecast.user_id or head.model}"
-        name = _asked_question(file.due, forecast, asked)
+        name, is_market = _asked_question(file.due, forecast, asked)
+        if not (is_market or forecast.resolution_date):
+            files.partial.add(file.name)
+            yield place, Refused("bad_source", "resolution_date", None, "a question of a data set has one")
+            continue
         if file.due in asked.rounds and name not in asked.questions:
             yield place, NotCarried("a forecast on a question that the round's question sets do not have")
             continue
@@ -337,16 +344,16 @@ def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[Sou
         yield _Said(command.id, "forecast", forecast.forecast, order, own, command)
 
 
-def _answers(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[SourceItem | _Said]:
+def _answers(files: SourceFiles, file: _SetFile, asked: _Asked) -> Iterator[SourceItem | _Said]:
     """Return the answers of a resolution set; a market's is known on the first date that it is listed with."""
-    for place, answer in _each(file, content, _Resolution):
+    for place, answer in _each(files, file, _Resolution):
         if isinstance(answer, Refused | NotCarried):
             yield place, answer
             continue
         if not answer.resolved:
             yield place, NotCarried("a market that is not resolved: its price is no answer")
             continue
-        name, day = _asked_question(file.due, answer, asked), answer.resolution_date[:10]
+        (name, _), day = _asked_question(file.due, answer, asked), answer.resolution_date[:10]
         try:
             at = max(start_of_day(day, "resolution_date"), start_of_day(file.due, "forecast_due_date", 1))
         except Refused as refused:
@@ -371,12 +378,13 @@ def _answer(name: str, at: str, value: Decimal | None) -> AnnulQuestion | Resolv
     return ResolveQuestion(id=identity, at=at, question=name, payouts={"yes": value, "no": 1 - value})
 
 
-def _asked_question(due: str, item: _Forecast | _Resolution, asked: _Asked) -> str:
-    """Return the question of a forecast or an answer; of a market's, the date has no meaning."""
+def _asked_question(due: str, item: _Forecast | _Resolution, asked: _Asked) -> tuple[str, bool]:
+    """Return the question of a forecast or an answer, and whether it is a market's, whose date has no meaning."""
     direction = tuple(item.direction) if isinstance(item.direction, list) else ()
     first = asked.first.get((due, item.source, _key(item.id)))
     market = item.source in MARKET_SOURCES if first is None else not isinstance(first[1].resolution_dates, list)
-    return _question_id(due, item.source, item.id, direction, "" if market else (item.resolution_date or "")[:10])
+    date = "" if market else (item.resolution_date or "")[:10]
+    return _question_id(due, item.source, item.id, direction, date), market
 
 
 def _question_id(due: str, source: str, name: _Id, direction: Sequence[int], date: str) -> str:
@@ -395,19 +403,36 @@ def _title(question: _Question, direction: Sequence[int], due: str, date: str) -
 
 
 def _each(
-    file: _SetFile, content: _Content, form: type[_Form]
+    files: SourceFiles, file: _SetFile, form: type[_Form]
 ) -> Iterator[tuple[InputPlace, _Form | Refused | NotCarried]]:
     """Return each item of a set with its number, or why it cannot be read; and what of the set is not read."""
+    content = _read(files, file.name)[1]
     yield from Unread(COLUMNS["set"]).of(InputPlace(0, file=file.name), content)
     unread = Unread(COLUMNS[file.kind])
     for number, item in enumerate(content[file.kind], 1):
         place = InputPlace(number, file=file.name, unit=f"{file.kind} item")
         try:
-            yield place, msgspec.convert(item, form, strict=False)
+            found = msgspec.convert(item, form, strict=False)
+            _check_parts(found)
+            yield place, found
             yield from unread.of(place, item)
+        except Refused as refused:
+            files.partial.add(file.name)
+            yield place, refused
         except msgspec.ValidationError as error:
+            files.partial.add(file.name)
             message, _, path = str(error).partition(" - at `$")
             yield place, Refused("bad_source", path.rstrip("`").lstrip("."), None, message)
+
+
+def _check_parts(item: Struct) -> None:
+    """Refuse (bad_source) a combination without parts, and what does not say which way each of its parts goes."""
+    if isinstance(item, _Question | _Forecast | _Resolution) and isinstance(item.id, list):
+        if not item.id:
+            raise Refused("bad_source", "id", item.id, "a combination of no questions")
+        direction = [] if isinstance(item, _Question) else item.direction
+        if not isinstance(item, _Question) and (not isinstance(direction, list) or len(direction) != len(item.id)):
+            raise Refused("bad_source", "direction", direction, "not a 1 or -1 for each question of the combination")
 
 
 def _read(files: SourceFiles, name: str) -> tuple[str, _Content]:

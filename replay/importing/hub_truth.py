@@ -61,7 +61,7 @@ class _Observations:
 
 
 class HubTruth:
-    """All target data of a hub. is_cut: whether some of them cannot be read."""
+    """All target data of a hub. is_there: whether there are files of them. is_cut: whether some cannot be read."""
 
     def __init__(self, files: SourceFiles, config: HubConfig) -> None:
         self._tables: dict[tuple[str, str, tuple[str, ...], bool], _Observations] = {}
@@ -71,8 +71,12 @@ class HubTruth:
         keys = {
             key for each in config.rounds for task in each.model_tasks for key in _target_keys(task.target_metadata)
         }
-        for name, kind in target_files(files.names).items():
-            self._read(files, name, kind, keys)
+        found = target_files(files.names)
+        self.is_there = bool(found)
+        for name, kind in found.items():
+            begun = len(self.faults)
+            if not self._read(files, name, kind, keys) or any(isinstance(x, Refused) for _, x in self.faults[begun:]):
+                self.is_cut = True
 
     def commands(self, question: HubQuestion) -> Iterator[tuple[str, InputPlace, AnyCommand | Refused]]:
         """Return each version of the answer to a question with its instant; one that replaces another revokes it."""
@@ -117,7 +121,8 @@ class HubTruth:
         series = [row for row in series if row.value != MISSING]
         return [*(row for row in series if row.as_of), *oracle] if oracle else series
 
-    def _read(self, files: SourceFiles, name: str, kind: str, target_keys: set[str]) -> None:
+    def _read(self, files: SourceFiles, name: str, kind: str, target_keys: set[str]) -> bool:
+        """Read a file; return whether it has rows, and its columns say what they are about."""
         value, is_latest = _VALUE[kind], _is_latest(name)
         columns, rows = read_table(files, name, [] if is_latest else [value])
         if is_latest:
@@ -128,20 +133,13 @@ class HubTruth:
                     "give the values as target-data/time-series.csv, with a column for each task id, and observation"
                 )
                 self.faults.append((place_in(name, 1), NotCarried(f"{said}; {remedy}")))
-                return
+                return False
         keys = tuple(column for column in self._config.task_ids() if column in columns)
         labelled = kind == ORACLE and all(label in columns for label in _LABELS)
-        if kind == SERIES and (not target_keys <= {*columns} and self._several_targets()):
-            reason = "a time series without the column that names the target, in a hub of several targets"
-            self.faults.append((place_in(name, 0), NotCarried(reason)))
-            return
         date = next((each for each in (self._config.date_column, *_DATES) if each in columns and each not in keys), "")
-        if date and not self._steps_ahead():
-            reason = (
-                f"target data by the column {date}, which is no task id, in a hub that does not say the steps of rounds"
-            )
+        if reason := self._not_told(columns, date, target_keys if kind == SERIES else None, labelled=labelled):
             self.faults.append((place_in(name, 0), NotCarried(reason)))
-            return
+            return False
         table = _Observations(kind, keys, labelled=labelled, dated=bool(date))
         table = self._tables.setdefault((kind, name, keys, labelled), table)
         places = [columns.index(key) for key in (*keys, *[date] * bool(date), *_LABELS[:1] * labelled)]
@@ -149,12 +147,12 @@ class HubTruth:
         at_id = columns.index(_LABELS[1]) if labelled else None
         known = [(columns.index(key), values, spellings(values)) for key in keys if (values := self._asked(key))]
         read, unread = {*keys, date, value, AS_OF, *_LABELS * labelled} - {""}, Unread(Columns((), {}))
-        others = [at for at, column in enumerate(columns) if column not in read]
+        others, has_rows = [at for at, column in enumerate(columns) if column not in read], False
         for line, cells in rows:
             if isinstance(cells, Refused):
                 self.faults.append((place_in(name, line), cells))
-                self.is_cut = True
                 continue
+            has_rows = True
             plain = [*cells]
             for at, _, as_spelled in known:
                 plain[at] = as_spelled[cells[at]]
@@ -166,6 +164,26 @@ class HubTruth:
             kept = table.rows.setdefault(tuple([plain[place] for place in places]), [])
             if labelled or not kept or (kept[-1].value, kept[-1].as_of) != (row.value, row.as_of):
                 kept.append(row)
+        return has_rows
+
+    def _not_told(self, columns: Sequence[str], date: str, series_by: set[str] | None, *, labelled: bool) -> str:
+        """Return why the rows of a file do not say what they are about; "" if they do.
+
+        date: the column of dates, unless it is a task id. series_by: of a time series, the keys of the targets.
+        """
+        types = {output for each in self._config.rounds for task in each.model_tasks for output in task.output_type}
+        if series_by is None and not (labelled or types <= {*VALUES}):
+            return "oracle output without output_type and output_type_id, in a hub of categories or steps"
+        if series_by is not None and not series_by <= {*columns} and self._several_targets():
+            return "a time series without the column that names the target, in a hub of several targets"
+        dates = {self._config.date_column, *_DATES[:2]} & {*self._config.task_ids()}
+        if series_by is not None and dates and {*columns}.isdisjoint((self._config.date_column, *_DATES)):
+            return f"a time series without the column {min(dates)}"
+        if date and not self._steps_ahead():
+            return (
+                f"target data by the column {date}, which is no task id, in a hub that does not say the steps of rounds"
+            )
+        return ""
 
     def _renamed(self, columns: Sequence[str]) -> list[str]:
         """Return the columns of a file of the latest values under the names that a time series has for them."""

@@ -53,13 +53,13 @@ _Part = tuple[InputPlace, HubQuestion | None, AnyCommand | Refused | NotCarried]
 
 
 class _Hub(NamedTuple):
-    """A hub. unread: label of a round -> models of its files that have a row whose question is not known."""
+    """A hub. unread: label of a round, or None for all -> models that have a file or rows there that are not read."""
 
     files: SourceFiles
     config: HubConfig
     found: Sequence[_HubFile]
     truth: HubTruth
-    unread: dict[str, set[str]]
+    unread: dict[str | None, set[str]]
 
 
 def read_hub(files: SourceFiles, rules: str | None) -> Source:
@@ -76,13 +76,18 @@ def read_hub(files: SourceFiles, rules: str | None) -> Source:
     truth = HubTruth(files, config)
     left = ((place_in(name, 0), reason) for name, reason in others)
     rounds, targets = {label_of(each[0]) for each in found}, set(target_names(config))
-    hub = _Hub(files, config, found, truth, {})
+    folder = f"{config.model_output}/"
+    strays = {name.removeprefix(folder).partition("/")[0] for name, _ in others if name.startswith(folder)}
+    hub = _Hub(files, config, found, truth, {None: strays})
     scope = Scope(
         questions=lambda opened: (
             (opened.source, opened.group in rounds, opened.category in targets) == (SOURCE, True, True)
         ),
+        answers=lambda _: truth.is_there,
         unread=lambda opened, who: (
-            who in hub.unread.get(opened.group, ()) if who else truth.is_cut or opened.group in hub.unread
+            any(who in hub.unread.get(each, ()) for each in (opened.group, None))
+            if who
+            else truth.is_cut or opened.group in hub.unread
         ),
     )
     return Source(chain(left, unread_fields(files), truth.faults, _items(hub, rules)), scope)
@@ -95,11 +100,12 @@ def _items(hub: _Hub, rules: str | None) -> Iterator[SourceItem]:
     for file in hub.found:
         asked = hub.config.round_of(file[0])
         if asked is None:
+            hub.unread.setdefault(label_of(file[0]), set()).add(file[1])
             yield place_in(file[2], 0), NotCarried("a file of a round that hub-config/tasks.json does not have")
             continue
         for place, question, item in _file_parts(hub.files, asked, file):
-            if question is None and isinstance(item, Refused):
-                hub.unread.setdefault(label_of(file[0]) or "", set()).add(file[1])
+            if question is None and (place.command or isinstance(item, Refused)):
+                hub.unread.setdefault(label_of(file[0]), set()).add(file[1])
             if question is not None and question.id not in opened:
                 yield from _answers_until(waiting, read_instant(question.at))
                 opened.add(question.id)
@@ -165,6 +171,9 @@ def _file_parts(files: SourceFiles, asked: Round, file: _HubFile) -> Iterator[_P
     keys = [(at, spellings(ids[column])) for at, column in enumerate(columns) if column in ids]
     of_type, of_id, of_value = (columns.index(label) for label in LABELS)
     groups: dict[tuple[str, ...], tuple[int, list[_Given]]] = {}
+    lacking = [column for column in ids if column not in columns and column != asked.round_id and ids[column]]
+    if lacking:
+        yield place_in(name, 1, "submit_forecast"), None, NotCarried(f"a file without the task id {lacking[0]!r}")
     for line, cells in rows:
         if isinstance(cells, Refused):
             yield place_in(name, line), None, cells

@@ -33,12 +33,20 @@ def check_json_is_there(files: SourceFiles, service: str) -> None:
         raise Refused("bad_source", "path", str(files.path), "no JSON file is there", remedy=remedy)
 
 
-def json_items(files: SourceFiles, read: Callable[[SourceFiles, str], Iterator[SourceItem]]) -> Iterator[SourceItem]:
-    """Return what `read` returns of each JSON file, and the files that are none, and links."""
+def json_items(
+    files: SourceFiles, read: Callable[[SourceFiles, str], Iterator[SourceItem]], other: str
+) -> Iterator[SourceItem]:
+    """Return what `read` returns of each JSON file, and the files that are none, and links.
+
+    A file is partial if something of it is refused, or left out as `other` JSON.
+    """
     yield from ((InputPlace(0, file=name), NotCarried("a link, which is not followed")) for name in files.links)
     for name in files.names:
         if name.lower().endswith(ENDINGS):
-            yield from read(files, name)
+            for place, item in read(files, name):
+                if isinstance(item, Refused) or item == NotCarried(other):
+                    files.partial.add(name)
+                yield place, item
         elif not is_readme(name):
             yield InputPlace(0, file=name), NotCarried("a file that is not JSON")
 

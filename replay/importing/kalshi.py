@@ -55,12 +55,15 @@ def read_kalshi(files: SourceFiles, rules: str | None) -> Source:
     copy = _Copy()
     return Source(
         _items(files, copy, rules),
-        Scope(forecasts=lambda opened: opened.question.partition(" ")[2] in copy.priced, unread=lambda *_: copy.is_cut),
+        Scope(
+            forecasts=lambda opened: opened.question.partition(" ")[2] in copy.priced,
+            unread=lambda *_: bool(files.partial),
+        ),
     )
 
 
 def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
-    yield from json_items(files, copy.read)
+    yield from json_items(files, copy.read, OTHER_JSON)
     markets: list[tuple[str, Market]] = []
     for ticker, (place, record) in copy.markets.items():
         try:
@@ -87,7 +90,6 @@ class _Copy:
     """
 
     def __init__(self) -> None:
-        self.is_cut = False  # whether a part of a file is no JSON
         self.markets: dict[str, tuple[InputPlace, Record]] = {}
         self.events: dict[str, Record] = {}
         self.trades: dict[str, list[Price]] = {}
@@ -95,9 +97,11 @@ class _Copy:
         self.settlements: dict[str, tuple[InputPlace, Result]] = {}
         self.priced: set[str] = set()
         self._unread: dict[str, Unread] = {}
+        self._partial: set[str] = set()
 
     def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
         """Take a file in; return what of it is not read."""
+        self._partial = files.partial
         self._unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
         for place, value in json_values(files, name):
             yield from self._value(place, value)
@@ -123,7 +127,6 @@ class _Copy:
     def _value(self, place: InputPlace, value: Any) -> Iterator[SourceItem]:
         """Take in an answer of the API, or a part of one."""
         if isinstance(value, Refused):
-            self.is_cut = True
             yield place, value
         elif is_nested_too_deep(place):
             yield place, NotCarried(OTHER_JSON)
@@ -169,6 +172,8 @@ class _Copy:
             yield from self._trade(place, value)
         elif "ticker" in value:
             yield from self._unread["market"].of(place, value)
+            if "result" not in value:
+                self._partial.add(place.file)  # it does not say that it has no answer
             kept = {name: value[name] for name in COLUMNS["market"].used if name in value}
             self.markets[text_in(value, "ticker")] = (place, kept)
         else:
@@ -185,7 +190,8 @@ class _Copy:
 
     def _candlesticks(self, place: InputPlace, ticker: str, values: Sequence[Any]) -> Iterator[SourceItem]:
         """Take in candlesticks. A price of 0 for a bid, and of 1 for an ask, is none."""
-        self.priced.add(ticker)
+        if values:
+            self.priced.add(ticker)
         found = self.candlesticks.setdefault(ticker, [])
         for number, value in enumerate(values, 1):
             own = inside(place, "candlestick")._replace(line=number)

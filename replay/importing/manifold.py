@@ -63,12 +63,12 @@ def read_manifold(files: SourceFiles, rules: str | None) -> Source:
     copy = _Copy()
     return Source(
         _items(files, copy, rules),
-        Scope(forecasts=lambda opened: opened.question in copy.priced, unread=lambda *_: copy.is_cut),
+        Scope(forecasts=lambda opened: opened.question in copy.priced, unread=lambda *_: bool(files.partial)),
     )
 
 
 def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
-    yield from json_items(files, copy.read)
+    yield from json_items(files, copy.read, OTHER_JSON)
     newest = sorted(copy.newest.items(), key=lambda each: (each[1].markets[0].opens_at, each[0]))
     yield contest_item(PLATFORM, [each.markets[0] for _, each in newest], rules)
     for number, record in newest:
@@ -120,7 +120,6 @@ class _Copy:
     """
 
     def __init__(self) -> None:
-        self.is_cut = False  # whether a part of a file is no JSON
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}
         self.bets: dict[str, list[_Bet]] = {}
@@ -133,7 +132,6 @@ class _Copy:
         unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
         for place, value in records(files, name, PAGES):
             if isinstance(value, Refused):
-                self.is_cut = True
                 yield place, value
                 continue
             kind = _kind(value)
@@ -143,6 +141,8 @@ class _Copy:
                     self._bet(place, value)
                 elif kind == "market":
                     yield from unread["market"].of(place, value)
+                    if "isResolved" not in value or (value["isResolved"] and "resolution" not in value):
+                        files.partial.add(name)  # it does not say that it has no answer
                     for answer in list_in(value, "answers"):
                         yield from unread["answer"].of(place, answer) if isinstance(answer, dict) else ()
                     yield from self._market(place, value)

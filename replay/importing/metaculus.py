@@ -10,7 +10,7 @@ older downloads (`MC Options`, no `Is Bot`) are read too.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -38,18 +38,21 @@ NEEDED_OF_QUESTIONS = (
     "Open Time",
     "Scheduled Close Time",
     "Resolution",
+    "Resolution Known Time",
 )
-_ANONYMOUS = "Forecaster (Anonymized)"
-NEEDED_OF_FORECASTS = ("Question ID", "Start Time", "Probability Yes", "Probability Yes Per Category", "Continuous CDF")
+_ANONYMOUS, _BOT = "Forecaster (Anonymized)", "Is Bot"
+NEEDED_OF_FORECASTS = (
+    *("Question ID", "Start Time", "End Time"),
+    *("Probability Yes", "Probability Yes Per Category", "Continuous CDF"),
+)
+_NAMED = ("Forecaster ID", "Forecaster Username")  # who forecasts, unless the download is anonymized
 _FROM_FORECAST = "computed from the forecast of its row"
 COLUMNS_OF_FORECASTS = Columns(
     used=(
         *NEEDED_OF_FORECASTS,
-        "Forecaster ID",
-        "Forecaster Username",
+        *_NAMED,
         _ANONYMOUS,
-        "Is Bot",
-        "End Time",
+        _BOT,
     ),
     ignored={
         "Forecaster Count": "the number of forecasters in an aggregate",
@@ -152,9 +155,20 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
     items += [(each.place, NotCarried(FUTURE_START)) for each in given if each.start > now]
     whole = any(not each.aggregate for each in given)
     made = [each for each in given if each.start <= now]
-    unread = any(isinstance(item, Refused) and place.file in tables[FORECASTS] for place, item in items)
-    scope = Scope(forecasts=lambda _: whole, unread=lambda _, who: unread and bool(who))
-    return Source(_commands(asked, made, items, (rules, now)), scope)
+    scope = Scope(
+        forecasts=lambda _: whole,
+        unread=lambda _, who: bool(who) and not files.partial.isdisjoint(tables[FORECASTS]),
+        bots=any(_BOT in read_csv(files, name, LACKING)[0] for name in tables[FORECASTS]),
+    )
+    return Source(_noting(files, _commands(asked, made, items, (rules, now))), scope)
+
+
+def _noting(files: SourceFiles, items: Iterable[SourceItem]) -> Iterator[SourceItem]:
+    """Return the items; a file of which a row is refused is partial."""
+    for place, item in items:
+        if isinstance(item, Refused):
+            files.partial.add(place.file)
+        yield place, item
 
 
 def _exported_at(files: SourceFiles) -> int | None:
@@ -182,6 +196,8 @@ def _rows(
     files: SourceFiles, name: str, needed: Sequence[str], items: list[SourceItem], lacking: int = 0
 ) -> Iterator[tuple[InputPlace, Row]]:
     columns, rows = read_csv(files, name, lacking)
+    if needed is NEEDED_OF_FORECASTS and _ANONYMOUS not in columns:
+        needed = (*needed, *_NAMED)
     check_columns(name, columns, needed)
     unread = Unread(COLUMNS_OF_QUESTIONS if needed is NEEDED_OF_QUESTIONS else COLUMNS_OF_FORECASTS)
     for line, cells in rows:
@@ -221,6 +237,8 @@ def _given(place: InputPlace, row: Row, items: list[SourceItem]) -> _Given | Non
     aggregate = not identity or (bool(anonymous) and len(anonymous) != _DIGEST_LENGTH)
     identity = identity or username or "aggregate"
     try:
+        if not row["Question ID"]:
+            raise Refused("bad_source", "Question ID", "", "the cell is empty")
         start = read_instant(instant_of(row["Start Time"], "Start Time"))
         ends = row.get("End Time", "")
         end = read_instant(instant_of(ends, "End Time")) if ends else None
@@ -229,7 +247,7 @@ def _given(place: InputPlace, row: Row, items: list[SourceItem]) -> _Given | Non
         return None
     who = username or anonymous or f"user {identity}"
     distribution = (row["Probability Yes"], row["Probability Yes Per Category"], row["Continuous CDF"])
-    bot = aggregate or row.get("Is Bot", "") == "True"
+    bot = aggregate or row.get(_BOT, "") == "True"
     return _Given(place, row["Question ID"], who, identity, bot, start, end, distribution, aggregate)
 
 

@@ -60,12 +60,12 @@ def read_polymarket(files: SourceFiles, rules: str | None) -> Source:
     copy = _Copy()
     return Source(
         _items(files, copy, rules),
-        Scope(forecasts=lambda opened: opened.question in copy.priced, unread=lambda *_: copy.is_cut),
+        Scope(forecasts=lambda opened: opened.question in copy.priced, unread=lambda *_: bool(files.partial)),
     )
 
 
 def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
-    yield from json_items(files, copy.read)
+    yield from json_items(files, copy.read, OTHER_JSON)
     newest = sorted(copy.newest.values(), key=lambda each: (each.market.opens_at, each.market.name))
     yield contest_item(PLATFORM, [each.market for each in newest], rules)
     yield from copy.match()
@@ -107,16 +107,17 @@ class _Copy:
     """
 
     def __init__(self) -> None:
-        self.is_cut = False  # whether a part of a file is no JSON
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}
         self.histories: dict[str, list[_History]] = {}
         self.matched: dict[str, list[tuple[int, _History]]] = {}
         self.priced: set[str] = set()
         self._unread: dict[str, Unread] = {}
+        self._partial: set[str] = set()
 
     def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
         """Take a file in; return what of it is not read."""
+        self._partial = files.partial
         self._unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
         bare: _History | None = None  # of a file that is a list of prices
         for place, value in json_values(files, name):
@@ -141,14 +142,14 @@ class _Copy:
                 yield from ((each.place, NotCarried(NO_MARKET)) for each in histories)
             else:
                 question, outcome = found
-                self.priced.add(question)
+                if any(each.times for each in histories):  # one without prices is no answer about them
+                    self.priced.add(question)
                 self.matched.setdefault(question, []).extend((outcome, each) for each in histories)
         self.histories.clear()
 
     def _value(self, place: InputPlace, value: Any, event: Record) -> Iterator[SourceItem]:
         """Take in an answer of the API, or a part of one. event: the one that it is part of."""
         if isinstance(value, Refused):
-            self.is_cut = True
             yield place, value
         elif is_nested_too_deep(place):
             yield place, NotCarried(OTHER_JSON)
@@ -178,6 +179,8 @@ class _Copy:
 
     def _market(self, place: InputPlace, value: Record, event: Record) -> Iterator[SourceItem]:
         yield from self._unread["market"].of(place, value)
+        if not {"closed", "outcomePrices"} <= value.keys():
+            self._partial.add(place.file)  # it does not say that it has no answer
         try:
             record = read_market(place, value, event)
         except Refused as refused:

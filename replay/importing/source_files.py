@@ -25,7 +25,8 @@ _POINTER = b"version https://git-lfs.github.com/"  # what Git LFS leaves in the 
 class SourceFiles:
     """The files of a source by their paths inside it, with `/`; sorted.
 
-    links: paths that are links, which are not followed.
+    links: paths that are links, which are not followed. partial: those files of which a part cannot be read, or has
+    another form than its format: the readers note them, and what such a file lacks is not gone.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -38,6 +39,7 @@ class SourceFiles:
         """Find the files. Raises, first that applies: OSError (no such path), Refused (bad_source)."""
         self.path = Path(path)
         self.links: list[str] = []
+        self.partial: set[str] = set()
         self._zip: zipfile.ZipFile | None = None
         self._inside: dict[str, str] = {}  # path inside the source -> path inside the folder or zip
         if self.path.is_dir():

@@ -52,13 +52,14 @@ class Scope(NamedTuple):
 
     questions: whether the copy would have the question if the source did. forecasts, answers: whether it would have all
     forecasts on a question, and its answer. unread: whether a part of the copy that may have the forecasts of a
-    participant on it, or its answer if the participant is "", cannot be read.
+    participant on it, or its answer if the participant is "", cannot be read. bots: whether the copy says who is one.
     """
 
     questions: Callable[[QuestionOpened], bool] = lambda _: False
     forecasts: Callable[[QuestionOpened], bool] = lambda _: True
     answers: Callable[[QuestionOpened], bool] = lambda _: True
     unread: Callable[[QuestionOpened, str], bool] = lambda *_: False
+    bots: bool = True
 
 
 class Source(NamedTuple):

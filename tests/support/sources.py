@@ -41,6 +41,7 @@ def import_into(
     *,
     now: str = "2026-06-01T00:00:00Z",
     keep_missing: bool = False,
+    take_back: bool = False,
 ) -> Imported:
     """Import as the command line does. now: the instant of the import."""
     refused, left_out, files = list[str](), LeftOut(), SourceFiles(path)
@@ -49,7 +50,7 @@ def import_into(
         refused.append(f"{place.where()}: {error.code} {error.field}: {error.detail}")
 
     try:
-        following = Following(read_instant(now), keep_missing=keep_missing)
+        following = Following(read_instant(now), keep_missing=keep_missing, take_back=take_back)
         counts, changes = record_copy(ledger, KINDS[kind].read(files, rules), following, left_out, tell)
     finally:
         files.close()

@@ -256,7 +256,8 @@ class Hub:
             for place, value in self.content["truth"].items()
             if value is not None
         ]
-        written(folder / "target-data/oracle-output.csv", self.truth, observed)
+        elsewhere = ["2026-03-07", "hosp", 0, "99", "quantile", "NA", 1]  # a table without rows takes nothing back
+        written(folder / "target-data/oracle-output.csv", self.truth, [*observed, elsewhere])
         return folder
 
 
@@ -310,15 +311,21 @@ class Sets:
         ]
         (folder / "q.json").write_text(json.dumps({**due, "questions": asked}))
         (folder / "q-human.json").write_text(json.dumps({**due, "questions": asked[1:]}))
-        for who in PEOPLE:
-            rows = {name: self.rows(name, "forecast", said) for name, said in self.content["made"][who].items()}
+        always = {name: ["0.5"] for name in ASKED}  # a round without forecasts takes none back
+        for who, made in {**self.content["made"], "always": always}.items():
+            rows = {name: self.rows(name, "forecast", said) for name, said in made.items()}
             head = json.dumps({**due, "organization": "org", "model": who})[:-1]
             for file, part in (("", slice(0, 2)), (" again", slice(2, None))):
                 texts = [text for each in rows.values() for text in each[part]]
+                if not texts:
+                    continue  # a set without forecasts takes nothing back
                 (folder / f"{who}{file}.json").write_text(f'{head}, "forecasts": [{", ".join(texts)}]}}')
         answers = [
             text for name, said in self.content["answers"].items() for text in self.rows(name, "resolved_to", said)
         ]
+        answers.append(
+            '{"id": "c", "source": "infer", "resolution_date": "2026-03-08", "resolved": false, "resolved_to": 0.5}'
+        )
         (folder / "r.json").write_text(f'{json.dumps(due)[:-1]}, "resolutions": [{", ".join(answers)}]}}')
         return folder
 
@@ -341,7 +348,7 @@ class Markets:
 
     def prices(self) -> list[list[Any]]:
         """Days and prices, some of them the same in other digits, or of the same day."""
-        days = sorted(self.random.choices(range(1, 14), k=self.random.randint(0, 4)))
+        days = sorted(self.random.choices(range(1, 14), k=self.random.randint(1, 4)))
         return [[number, chance(self.random)] for number in days]
 
     def change(self) -> None:
@@ -485,20 +492,20 @@ class Candlesticks:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.content: Content = {
-            name: {"closes": 11, "result": "", "settled": "", "trades": self.prices(), "sticks": self.prices()}
+            name: {"closes": 11, "result": "", "settled": "", "trades": self.prices(0), "sticks": self.prices()}
             for name in self.names
         }
 
-    def prices(self) -> list[list[Any]]:
-        """Days and prices, the newest first."""
-        days = sorted(self.random.choices(range(1, 14), k=self.random.randint(0, 3)), reverse=True)
+    def prices(self, least: int = 1) -> list[list[Any]]:
+        """Days and prices, the newest first; a market without any takes nothing back."""
+        days = sorted(self.random.choices(range(1, 14), k=self.random.randint(least, 3)), reverse=True)
         return [[number, chance(self.random)] for number in days]
 
     def change(self) -> None:
         """Change what the source says in one place."""
         random, market = self.random, self.content[self.random.choice(self.names)]
         drawn: dict[str, Callable[[], Any]] = {
-            "trades": self.prices,
+            "trades": lambda: self.prices(0),
             "sticks": self.prices,
             "closes": lambda: random.choice([9, 11, 13]),
             "result": lambda: random.choice(["", "yes", "no", "scalar", "void"]),
@@ -559,7 +566,7 @@ def boards(ledger: Ledger) -> list[list[tuple[str, ...]]]:
 
 def imported(ledger: Ledger, kind: str, folder: Path) -> int:
     """Import a copy, of which only contradictions are refused; return how many commands were accepted."""
-    found = import_into(ledger, kind, folder, now=LATE)
+    found = import_into(ledger, kind, folder, now=LATE, take_back=True)
     assert [line for line in found.refused if "neither counts" not in line] == []
     return found.counts["accepted"]
 
@@ -605,7 +612,7 @@ def test_where_options_change_the_boards_are_those_of_the_last_copy_or_the_impor
         with ticking() as ledger:
             for number in range(5):
                 folder = drawn.write(tmp_path / f"{seed} {number}")
-                found = import_into(ledger, drawn.kind, folder, now=LATE)
+                found = import_into(ledger, drawn.kind, folder, now=LATE, take_back=True)
                 assert found.refused == [], (seed, number)
                 differs |= bool({BEFORE_CHANGE, OTHER_OPTIONS} & found.left_out.keys())
                 with ticking() as alone:
@@ -613,7 +620,10 @@ def test_where_options_change_the_boards_are_those_of_the_last_copy_or_the_impor
                     if not differs:
                         assert boards(ledger) == boards(alone), (seed, number)
                 compared, stayed = compared + (not differs and number > 0), stayed + differs
-                assert import_into(ledger, drawn.kind, folder, now=LATE).counts["accepted"] == 0, (seed, number)
+                assert import_into(ledger, drawn.kind, folder, now=LATE, take_back=True).counts["accepted"] == 0, (
+                    seed,
+                    number,
+                )
                 for _ in range(random.randint(1, 2)):
                     drawn.change()
     assert compared > times(40)
@@ -641,7 +651,7 @@ def test_an_import_of_a_newer_copy_that_is_interrupted_anywhere_goes_on_where_it
         with ticking() as ledger:
             imported(ledger, drawn.kind, older)
             copy = KINDS[drawn.kind].read(SourceFiles(newer), None)
-            items = carried(follow_copy(copy, ledger.read, Following(read_instant(LATE))), LeftOut())
+            items = carried(follow_copy(copy, ledger.read, Following(read_instant(LATE), take_back=True)), LeftOut())
             outcomes = append_batches(ledger, items, lambda _: None)
             accepted = (each for *_, each in outcomes if isinstance(each, Receipt) and not each.duplicate)
             assert len([*islice(accepted, done)]) == done

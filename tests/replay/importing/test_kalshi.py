@@ -263,12 +263,13 @@ def test_a_price_that_cannot_be_read_is_named_and_the_others_count(content: Any,
 
 
 def test_prices_that_a_copy_does_not_have_stay(tmp_path: Path) -> None:
-    """A copy is whole for the prices of a market of which it has trades or candlesticks."""
+    """A copy is whole for the prices of a market of which it has trades or candlesticks; an empty list has none."""
     with ticking() as ledger:
-        for content, count in (({"t": [trade(3, "0.5")]}, 1), ({}, 1), ({"c": {"ticker": "R", "candlesticks": []}}, 0)):
-            folder = saved(tmp_path / f"{count}{len(content)}", m=RAIN, **content)
+        contents: list[dict[str, Any]] = [{"t": [trade(3, "0.5")]}, {}, {"c": {"ticker": "R", "candlesticks": []}}]
+        for number, content in enumerate(contents):
+            folder = saved(tmp_path / str(number), m=RAIN, **content)
             assert import_into(ledger, "kalshi", folder).refused == []
-            assert len(table(ledger, "standing", "question")) == count
+            assert len(table(ledger, "standing", "question")) == 1
 
 
 def test_a_folder_without_a_market_is_refused(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ RAIN = {
     "mechanism": "cpmm-1",
     "createdTime": ms(1),
     "closeTime": ms(11),
+    "isResolved": False,
 }
 SEVERAL = RAIN | {"outcomeType": "MULTIPLE_CHOICE", "mechanism": "cpmm-multi-1", "shouldAnswersSumToOne": True}
 
