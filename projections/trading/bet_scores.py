@@ -74,7 +74,7 @@ def _verdicts(
                 yield Verdict(entry.position, max(entry.at, before), _scores(bought, payout))
             continue
         shares += entry.shares
-        if entry.position in caps:
+        if entry.kind == "bought" and entry.position in caps:
             bought.append((entry.position, -entry.cash, caps[entry.position]))
         elif entry.kind not in {"bought", "sold"}:
             ended = entry.kind in ENDING_KINDS
