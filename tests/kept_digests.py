@@ -156,9 +156,11 @@ def _mapped(folder: Path, name: str, table: str) -> Batch:
     return 0, [command for command in made if not isinstance(command, Exception)]
 
 
-def _from_source(kind: str, folder: str) -> Iterator[Batch]:
+def _from_source(kind: str, folder: str, *, trades: bool = False) -> Iterator[Batch]:
     """What is read of a published format, without the answers that replace others."""
-    items = carried(KINDS[kind].read(SourceFiles(DATA / folder), None).items, LeftOut())
+    read = KINDS[kind].traded if trades else KINDS[kind].read
+    assert read is not None
+    items = carried(read(SourceFiles(DATA / folder), None).items, LeftOut())
     yield 0, [command for _, command in items if not isinstance(command, Exception)]
 
 
@@ -325,6 +327,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "hub-import": partial(_from_source, "hubverse", "hub-import"),
     "kalshi-import": partial(_from_source, "kalshi", "kalshi-import"),
     "manifold-import": partial(_from_source, "manifold", "manifold-import"),
+    "manifold-trades": partial(_from_source, "manifold", "manifold-trades", trades=True),
     "polymarket-import": partial(_from_source, "polymarket", "polymarket-import"),
     "forecastbench-import": partial(_from_source, "forecastbench", "forecastbench-import"),
     "metaculus-import": partial(_from_source, "metaculus", "metaculus-import"),

@@ -252,7 +252,11 @@ TRADING: dict[str, Projection] = {
             _BSS_EVEN,
             _BSS_MARKET,
             _WIN_RATE,
-            Column("turnover", "points", "(amounts bought + sold) / starting cash"),
+            Column(
+                "turnover",
+                "points",
+                "(amounts bought + sold) / starting cash; empty if accounts start with nothing and may owe cash",
+            ),
             Column("drawdown", "share", "largest fall from a peak / the peak; deposits and withdrawals do not count"),
             Column("sharpe_ratio", "points", "mean return of the ended positions / its deviation; empty if undefined"),
             Column("decided", "count", "number of decisions taken"),

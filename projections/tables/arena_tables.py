@@ -70,7 +70,7 @@ def _row(record: TradingRecord, by_brier: int | None) -> list[Any]:
         *record.scores[:2],
         by_brier,
         *record.scores[2:],
-        round_to_points(record.turnover),
+        None if record.turnover is None else round_to_points(record.turnover),
         record.drawdown,
         record.sharpe_ratio,
         record.decided,

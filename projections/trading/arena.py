@@ -54,7 +54,7 @@ class TradingRecord:
     account: Account
     profit: int
     stakes: list[Stake]
-    turnover: Fraction
+    turnover: Fraction | None
     drawdown: int
     defaulted: int
     state: str
@@ -164,6 +164,7 @@ def trading_records(facts: Facts, marks: Marks, drawdowns: dict[AccountKey, int]
     by_contest: dict[str, list[TradingRecord]] = {}
     for key, account in sorted(books.accounts.items(), key=lambda item: item[0]):
         trading, own_trades = facts.trading(key[0]), trades[key]
+        cash = trading.starting_cash_micros
         turned = sum(
             e.proceeds if isinstance(e := trade.event, events.SharesSold) else e.amount for trade in own_trades
         )
@@ -172,7 +173,7 @@ def trading_records(facts: Facts, marks: Marks, drawdowns: dict[AccountKey, int]
             account=account,
             profit=(account.cash - account.deposits) * FINE_PER_MICRO + open_value(facts, marks, key),
             stakes=resolved_stakes(facts, own_trades),
-            turnover=Fraction(turned, trading.starting_cash_micros or 1),
+            turnover=None if trading.overdrafts and not cash else Fraction(turned, cash or 1),
             drawdown=drawdowns.get(key, 0),  # an account has no tick before its cash is granted
             defaulted=defaulted[key],
             state=account_state(trading, account),

@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,6 +24,10 @@ from forecast_ledger.replay.console.shell import (
 )
 from forecast_ledger.replay.console.view import View, table_options
 
+if TYPE_CHECKING:
+    from forecast_ledger.replay.importing.source_files import SourceFiles
+    from forecast_ledger.replay.importing.source_items import Source
+
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
 _KINDS = ["forecastbench", "hubverse", "kalshi", "manifold", "metaculus", "polymarket"]
 
@@ -35,6 +40,9 @@ _KINDS = ["forecastbench", "hubverse", "kalshi", "manifold", "metaculus", "polym
 @click.option("--keep-missing", is_flag=True, help="Keep what PATH does not have any more, and only count it.")
 @click.option("--take-back", is_flag=True, help="Take back what PATH does not have, also if it is more than half.")
 @click.option("--prices-only", is_flag=True, help="manifold: record the prices, and no forecasts of those who bet.")
+@click.option(
+    "--trades", is_flag=True, help="polymarket, manifold, kalshi: record trades, and compare published profits."
+)
 @click.option("--dry-run", is_flag=True, help="Print the counts only, and record nothing.")
 @name_option
 @table_options
@@ -48,6 +56,7 @@ def import_from(
     keep_missing: bool,
     take_back: bool,
     prices_only: bool,
+    trades: bool,
     dry_run: bool,
     name: str,
     view: View,
@@ -58,28 +67,23 @@ def import_from(
     metaculus: the folder of a data download. hubverse: the folder of a hub, with hub-config and model-output.
     forecastbench: a folder of question, forecast and resolution sets. polymarket, manifold, kalshi: a folder, or one
     file, of saved answers of the platform's API, as JSON or JSON lines. PATH may also be a zip of it. Nothing is
-    downloaded, and the files are only read. A newer copy brings the ledger to what it says: what is the same counts as
-    a duplicate, what is new or corrected is recorded, and what is gone is taken back, unless --keep-missing. Refusals
-    and items that are not carried over are counted by reason on stderr; if a command is refused, the exit code is 1.
+    downloaded, and the files are only read. With --trades, what people bought and sold is recorded in their accounts,
+    and profits that the files publish are compared with those that come out. A newer copy brings the ledger to what it
+    says: what is the same counts as a duplicate, what is new or corrected is recorded, and what is gone is taken back,
+    unless --keep-missing. Refusals and items that are not carried over are counted by reason on stderr; if a command is
+    refused, the exit code is 1.
     """
-    from forecast_ledger.ledger.model.rules import PRESETS
     from forecast_ledger.replay.importing.follow_copy import Following
-    from forecast_ledger.replay.importing.kinds import KINDS
-    from forecast_ledger.replay.importing.market_items import prices_alone
+    from forecast_ledger.replay.importing.published_results import compare_published
     from forecast_ledger.replay.importing.record_copy import record_copy
     from forecast_ledger.replay.importing.source_files import SourceFiles
     from forecast_ledger.replay.importing.source_items import LeftOut
 
     require_columns(view, COUNT_COLUMNS)
-    if rules is not None:
-        require_name("preset", rules, list(PRESETS))
-    if prices_only and not KINDS[kind].bettors_of:
-        raise click.UsageError(f"--prices-only is for manifold; {kind} has no bets of people")
+    read = _reader(kind, rules, prices_only=prices_only, trades=trades)
     files, left_out = SourceFiles(path), LeftOut()
     try:
-        source = KINDS[kind].read(files, rules)
-        if prices_only:
-            source = source._replace(items=prices_alone(source.items, KINDS[kind].bettors_of))
+        source = read(files)
         following = Following(time.time_ns() // 1_000, keep_missing=keep_missing, take_back=take_back)
         with (
             summed_refusals(errors) as tell,
@@ -88,13 +92,11 @@ def import_from(
         ):
             counts, changes = record_copy(ledger, source, following, left_out, tell, watch=watch)
             head = ledger.head()
+            compared = compare_published(ledger.read(), source.published)
     finally:
         files.close()
-    for line in left_out.lines():
+    for line in (*left_out.lines(), *_changed(changes), *compared.lines(), *["nothing was written"] * dry_run):
         say(line)
-    _say_changes(changes)
-    if dry_run:
-        say("nothing was written")
     position = {} if dry_run else {"log_position": head.position, "digest": head.digest}
     row = {**counts, "not_carried_over": sum(left_out.counts.values()), **position}
     emit(COUNT_COLUMNS[: len(row)], [row], view)
@@ -102,11 +104,37 @@ def import_from(
         sys.exit(FINDINGS)
 
 
-def _say_changes(changes: Mapping[str, int]) -> None:
-    """Say how often an import changed what an earlier copy said, or took it back."""
-    if changes:
-        counted = (f"{count:,} x {what}" for what, count in sorted(changes.items()))
-        say(f"changed since earlier copies: {', '.join(counted)}")
+def _reader(kind: str, rules: str | None, *, prices_only: bool, trades: bool) -> Callable[["SourceFiles"], "Source"]:
+    """Return what reads the files of a format, as the options say. Raises UsageError: they do not fit."""
+    from forecast_ledger.ledger.model.rules import PRESETS
+    from forecast_ledger.replay.importing.kinds import KINDS
+    from forecast_ledger.replay.importing.market_items import prices_alone
+
+    of_kind = KINDS[kind]
+    if rules is not None:
+        require_name("preset", rules, list(PRESETS))
+    if prices_only and not of_kind.bettors_of:
+        raise click.UsageError(f"--prices-only is for manifold; {kind} has no bets of people")
+    trading = PRESETS[rules].trading if rules is not None else None
+    if trades and rules is not None and not (trading and trading.recorded_trades):
+        raise click.UsageError(
+            f"--trades needs rules that take trades of elsewhere, such as market-trades; {rules} does not"
+        )
+    read = of_kind.traded if trades else of_kind.read
+    if read is None:
+        raise click.UsageError(f"--trades is for polymarket, manifold and kalshi; {kind} has no trades")
+
+    def source(files: "SourceFiles") -> "Source":
+        found = read(files, rules)
+        return found._replace(items=prices_alone(found.items, of_kind.bettors_of)) if prices_only else found
+
+    return source
+
+
+def _changed(changes: Mapping[str, int]) -> list[str]:
+    """Return how often an import changed what an earlier copy said, or took it back, in words."""
+    counted = (f"{count:,} x {what}" for what, count in sorted(changes.items()))
+    return [f"changed since earlier copies: {', '.join(counted)}"] if changes else []
 
 
 COMMANDS = (import_from,)

@@ -14,12 +14,10 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.replay.importing.json_files import (
     Record,
-    check_json_is_there,
     epoch_in,
     inside,
     instant_in,
     is_nested_too_deep,
-    json_items,
     json_values,
     list_in,
     text_in,
@@ -34,9 +32,9 @@ from forecast_ledger.replay.importing.kalshi_markets import (
     settlement_in,
 )
 from forecast_ledger.replay.importing.known_columns import Unread
-from forecast_ledger.replay.importing.market_items import Market, Platform, Price, contest_item, in_order, market_items
+from forecast_ledger.replay.importing.market_items import Contents, Market, Platform, Price, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem
+from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 PLATFORM = Platform("kalshi", "Kalshi")
@@ -45,51 +43,15 @@ OTHER_JSON = "JSON that is no market, event, trade, candlestick or settlement"
 _PARTS = ("market", "event", "markets", "events", "trades", "settlements", "data")
 
 
-def read_kalshi(files: SourceFiles, rules: str | None) -> Source:
-    """Return the commands of the markets in order of their openings.
-
-    rules: the preset of the contest; if None, the mean Brier score. Raises, before anything is returned, Refused
-    (bad_source): no JSON file is there.
-    """
-    check_json_is_there(files, PLATFORM.title)
-    copy = _Copy()
-    return Source(
-        _items(files, copy, rules),
-        Scope(
-            forecasts=lambda opened: opened.question.partition(" ")[2] in copy.priced,
-            unread=lambda *_: bool(files.partial),
-        ),
-    )
-
-
-def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
-    yield from json_items(files, copy.read, OTHER_JSON)
-    markets: list[tuple[str, Market]] = []
-    for ticker, (place, record) in copy.markets.items():
-        try:
-            markets.append((ticker, read_market(place, record, copy.events.get(text_in(record, "event_ticker"), {}))))
-        except Refused as refused:
-            yield place, refused.about(f"the market {ticker[:80]!r}")
-    markets.sort(key=lambda each: (each[1].opens_at, each[0]))
-    yield contest_item(PLATFORM, [market for _, market in markets], rules)
-    for ticker, market in markets:
-        answered, notes = copy.answered(ticker, market)
-        yield from notes
-        prices = in_order(copy.trades.pop(ticker, [])) + copy.candlesticks.pop(ticker, [])
-        yield from market_items(PLATFORM, answered, prices)
-    known = copy.markets.keys()
-    for prices in (*copy.trades.values(), *copy.candlesticks.values()):
-        yield from ((price.place, NotCarried(NO_MARKET)) for price in prices)
-    yield from ((place, NotCarried(NO_MARKET)) for name, (place, _) in copy.settlements.items() if name not in known)
-
-
-class _Copy:
+class Copy:
     """What the files say: the last record of each market, events, and by ticker trades, candlesticks and settlements.
 
     priced: tickers of which trades or candlesticks are there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, trades: bool) -> None:
+        self.published: list[Published] = []
+        self._with_trades = trades
         self.markets: dict[str, tuple[InputPlace, Record]] = {}
         self.events: dict[str, Record] = {}
         self.trades: dict[str, list[Price]] = {}
@@ -105,6 +67,32 @@ class _Copy:
         self._unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
         for place, value in json_values(files, name):
             yield from self._value(place, value)
+
+    def has_prices(self, question: str) -> bool:
+        """Return whether trades or candlesticks of a question are there."""
+        return question.partition(" ")[2] in self.priced
+
+    def contents(self) -> Iterator[Contents | SourceItem]:
+        """Return the markets in order of their openings, and what is not carried over."""
+        markets: list[tuple[str, Market]] = []
+        for ticker, (place, record) in self.markets.items():
+            try:
+                event = self.events.get(text_in(record, "event_ticker"), {})
+                markets.append((ticker, read_market(place, record, event)))
+            except Refused as refused:
+                yield place, refused.about(f"the market {ticker[:80]!r}")
+        markets.sort(key=lambda each: (each[1].opens_at, each[0]))
+        for ticker, market in markets:
+            answered, notes = self.answered(ticker, market)
+            yield from notes
+            prices = in_order(self.trades.pop(ticker, [])) + self.candlesticks.pop(ticker, [])
+            yield Contents(answered, prices, [] if self._with_trades else None)
+        for prices in (*self.trades.values(), *self.candlesticks.values()):
+            yield from ((price.place, NotCarried(NO_MARKET)) for price in prices)
+        known = self.markets.keys()
+        yield from (
+            (place, NotCarried(NO_MARKET)) for name, (place, _) in self.settlements.items() if name not in known
+        )
 
     def answered(self, ticker: str, market: Market) -> tuple[Market, list[SourceItem]]:
         """Return a market with its answer, which a settlement says if its record does not, and what is to be said."""

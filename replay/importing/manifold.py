@@ -1,7 +1,7 @@
 """Read Manifold's markets and bets, as its API answers them or its data dump has them.
 
-The probability after a bet is a forecast of who made it, and of a participant that is named for the platform. Bets are
-not trades of the ledger: the market maker gives shares at prices that no quote has.
+The probability after a bet is a forecast of who made it, and of a participant that is named for the platform. If trades
+are asked for, a bet is a trade, too, of the shares and the money that it says.
 
 Source: Manifold, API documentation, "GET /v0/market", "GET /v0/bets"; Manifold's published code, `common/src/bet.ts`,
 `contract.ts`, `answer.ts`, `api/market-types.ts`.
@@ -15,10 +15,8 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import LARGEST_CASH, MONEY, NEVER, PROBABILITY
 from forecast_ledger.replay.importing.json_files import (
     Record,
-    check_json_is_there,
     epoch_in,
     flag_in,
-    json_items,
     list_in,
     number_in,
     records,
@@ -28,21 +26,26 @@ from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.manifold_fields import COLUMNS
 from forecast_ledger.replay.importing.manifold_markets import PLATFORM as TITLE
 from forecast_ledger.replay.importing.manifold_markets import MarketRecord, read_market, whole_chances
-from forecast_ledger.replay.importing.market_items import Platform, Price, contest_item, in_order, market_items
+from forecast_ledger.replay.importing.manifold_trades import BetTrade, position_in, published_in, trade_in, trades_of
+from forecast_ledger.replay.importing.market_items import Contents, Platform, Price, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, label_of
+from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem, label_of
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 PLATFORM = Platform("manifold", TITLE)
-PAGES = ("bets", "markets", "contracts", "data", "users")
+PAGES = ("positions", "bets", "markets", "contracts", "data", "users")
 NO_MARKET = "a bet on a market that is not there, or is not carried over"
 NOT_WHOLE = "bets after which the chances of all answers are not known, or do not sum to 1"
+NO_RESULTS = "published results of bets, which --trades compares"
 OTHER_JSON = "JSON that is no market, bet or user"
 _AT_ONCE = 2 * 10**6  # µs: an order that is filled later than that rested, and says nothing of its maker
 
 
 class _Bet(NamedTuple):
-    """A bet. user: the id of who made it, "" of nobody whose forecast it is. group: of bets that are made together."""
+    """A bet. user: the id of who made it, "" of nobody whose forecast it is. group: of bets that are made together.
+
+    trade: what was bought or sold, if trades are asked for.
+    """
 
     at: int
     place: InputPlace
@@ -51,44 +54,7 @@ class _Bet(NamedTuple):
     after: int
     user: str
     group: str
-
-
-def read_manifold(files: SourceFiles, rules: str | None) -> Source:
-    """Return the commands of the markets in order of their openings.
-
-    rules: the preset of the contest; if None, the mean Brier score. Raises, before anything is returned, Refused
-    (bad_source): no JSON file is there.
-    """
-    check_json_is_there(files, PLATFORM.title)
-    copy = _Copy()
-    return Source(
-        _items(files, copy, rules),
-        Scope(forecasts=lambda opened: opened.question in copy.priced, unread=lambda *_: bool(files.partial)),
-    )
-
-
-def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
-    yield from json_items(files, copy.read, OTHER_JSON)
-    newest = sorted(copy.newest.items(), key=lambda each: (each[1].markets[0].opens_at, each[0]))
-    yield contest_item(PLATFORM, [each.markets[0] for _, each in newest], rules)
-    for number, record in newest:
-        copy.priced |= {each.name for each in record.markets} if number in copy.has_bets else set()
-        by_answer: dict[str, list[_Bet]] = {}
-        for bet in in_order(copy.bets.pop(number, [])):
-            key = "" if record.is_whole and bet.answer in record.answers else bet.answer
-            by_answer.setdefault(key, []).append(bet._replace(user=copy.name_of(bet.user)))
-        for place, market in enumerate(record.markets):
-            answers = record.answers if record.is_whole else record.answers[place : place + 1]
-            prices = copy.prices.pop(market.name, [])
-            for item in _bet_prices(by_answer.pop("" if record.is_whole else answers[0], []), answers, market.opens_at):
-                if isinstance(item, Price):
-                    prices.append(item)
-                else:
-                    yield item
-            yield from market_items(PLATFORM, market, prices)
-        yield from ((bet.place, NotCarried(NO_MARKET)) for bets in by_answer.values() for bet in bets)
-    for bets in copy.bets.values():
-        yield from ((each.place, NotCarried(NO_MARKET)) for each in bets)
+    trade: BetTrade | None
 
 
 def _bet_prices(bets: Sequence[_Bet], answers: Sequence[str], opens_at: int) -> Iterator[Price | SourceItem]:
@@ -113,13 +79,16 @@ def _bet_prices(bets: Sequence[_Bet], answers: Sequence[str], opens_at: int) -> 
             yield Price(last.at, last.place, chances, who=user, is_quote=False)
 
 
-class _Copy:
+class Copy:
     """What the files say: the newest record of each market, the prices of all, bets by market, names of users.
 
     has_bets: markets of which bets are there, also if none moved the price. priced: their questions.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, trades: bool) -> None:
+        self.published: list[Published] = []
+        self._with_trades = trades
+        self._positions: list[tuple[InputPlace, Record]] = []
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}
         self.bets: dict[str, list[_Bet]] = {}
@@ -138,7 +107,7 @@ class _Copy:
             try:
                 if kind == "bet":
                     yield from unread["bet"].of(place, value)
-                    self._bet(place, value)
+                    yield from self._bet(place, value)
                 elif kind == "market":
                     yield from unread["market"].of(place, value)
                     if "isResolved" not in value or (value["isResolved"] and "resolution" not in value):
@@ -146,6 +115,13 @@ class _Copy:
                     for answer in list_in(value, "answers"):
                         yield from unread["answer"].of(place, answer) if isinstance(answer, dict) else ()
                     yield from self._market(place, value)
+                elif kind == "position":
+                    yield from unread["position"].of(place, value)
+                    if self._with_trades:
+                        self._positions.append((place, position_in(value)))
+                        self._names.setdefault(text_in(value, "userId"), (0, text_in(value, "userUsername")))
+                    else:
+                        yield place, NotCarried(NO_RESULTS)
                 elif kind == "user":
                     self._names[text_in(value, "id")] = (NEVER, text_in(value, "username"))
                 else:
@@ -153,6 +129,47 @@ class _Copy:
             except Refused as refused:
                 named = value.get("question") or value.get("id")
                 yield place, refused.about(f"the {kind} {str(named)[:80]!r}")
+
+    def has_prices(self, question: str) -> bool:
+        """Return whether bets on a question are there."""
+        return question in self.priced
+
+    def contents(self) -> Iterator[Contents | SourceItem]:
+        """Return the markets in order of their openings, and what is not carried over."""
+        for number, record in sorted(self.newest.items(), key=lambda each: (each[1].markets[0].opens_at, each[0])):
+            self.priced |= {each.name for each in record.markets} if number in self.has_bets else set()
+            by_answer: dict[str, list[_Bet]] = {}
+            for bet in in_order(self.bets.pop(number, [])):
+                key = "" if record.is_whole and bet.answer in record.answers else bet.answer
+                by_answer.setdefault(key, []).append(bet._replace(user=self.name_of(bet.user)))
+            for place, market in enumerate(record.markets):
+                answers = record.answers if record.is_whole else record.answers[place : place + 1]
+                prices = self.prices.pop(market.name, [])
+                bets = by_answer.pop("" if record.is_whole else answers[0], [])
+                for item in _bet_prices(bets, answers, market.opens_at):
+                    if isinstance(item, Price):
+                        prices.append(item)
+                    else:
+                        yield item
+                trades = None
+                if self._with_trades:
+                    traded = [bet.trade._replace(owner=self.name_of(bet.trade.owner)) for bet in bets if bet.trade]
+                    trades = trades_of(traded, answers)
+                yield Contents(market, prices, trades)
+            yield from ((bet.place, NotCarried(NO_MARKET)) for bets in by_answer.values() for bet in bets)
+        for bets in self.bets.values():
+            yield from ((each.place, NotCarried(NO_MARKET)) for each in bets)
+        yield from self._publish()
+
+    def _publish(self) -> Iterator[SourceItem]:
+        """Note the published results; return those that are of no market, or of a part of a question."""
+        for place, value in self._positions:
+            record = self.newest.get(text_in(value, "contractId"))
+            found = NotCarried(NO_MARKET) if record is None else published_in(place, value, record)
+            if isinstance(found, NotCarried):
+                yield place, found
+            else:
+                self.published.append(found._replace(who=self.name_of(found.who)))
 
     def name_of(self, user: str) -> str:
         """Return the participant that a user is: its name, or its id if that is all; "" if there is no user."""
@@ -172,8 +189,8 @@ class _Copy:
             if price is not None:
                 self.prices.setdefault(market.name, []).append(price)
 
-    def _bet(self, place: InputPlace, value: Record) -> None:
-        """Take in a bet."""
+    def _bet(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        """Take in a bet; return why it is no trade, if trades are asked for."""
         at = epoch_in(value, "createdTime", milliseconds=True)
         before, after = (number_in(value, field, PROBABILITY, 0, PROBABILITY) for field in ("probBefore", "probAfter"))
         amount = number_in(value, "amount", MONEY, -LARGEST_CASH, LARGEST_CASH)
@@ -184,12 +201,16 @@ class _Copy:
         if flag_in(value, "isAnte"):
             return  # it opens the market, and moves no price
         user, name = text_in(value, "userId"), text_in(value, "userUsername")
+        trade = trade_in(place, value) if self._with_trades else None
+        if isinstance(trade, NotCarried):
+            yield place, trade
+            trade = None
         if name and (at or 0) >= self._names.get(user, (0, ""))[0]:
             self._names[user] = (at or 0, name)
         if not amount or flag_in(value, "isRedemption") or not _filled_at_once(value, at or 0):
             user = ""
         group = text_in(value, "betGroupId")
-        bet = _Bet(at or 0, place, text_in(value, "answerId"), before or 0, after or 0, user, group)
+        bet = _Bet(at or 0, place, text_in(value, "answerId"), before or 0, after or 0, user, group, trade)
         self.bets.setdefault(text_in(value, "contractId"), []).append(bet)
 
 
@@ -205,6 +226,8 @@ def _kind(value: Any) -> str:
     """Return what an object is; if it is nothing that is read, why not."""
     if not isinstance(value, dict):
         return OTHER_JSON
+    if "contractId" in value and "profit" in value and "payout" in value:
+        return "position"
     if "contractId" in value and "createdTime" in value and ("probAfter" in value or "amount" in value):
         return "bet"
     if "outcomeType" in value:

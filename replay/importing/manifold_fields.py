@@ -7,7 +7,7 @@ _PEOPLE = "who made or resolved the market, and who is interested in it"
 _VOLUME = "how much was bet, and the pools of the market maker"
 _ON_SITE = "how the market is shown, and found, on the site"
 _ORDER = "parts of an order; what it did to the probability is read"
-_MONEY = "cash and shares of an account: bets are not carried over as trades"
+_MONEY = "parts of the amount, and what changes a balance and no profit"
 
 COLUMNS = {
     "market": Columns(
@@ -61,16 +61,30 @@ COLUMNS = {
         ),
         noun="field",
     ),
+    "position": Columns(
+        used=("contractId", "answerId", "userId", "userUsername", "profit", "payout", "invested"),
+        ignored=ignored_fields(
+            {
+                "other results, and those of a day, a week or a month": """profitPercent from totalAmountSold
+                    totalAmountInvested totalSpent profitAdjustment""",
+                "a loan changes the balance, and no profit": "loan marginLoan",
+                "what is held, which follows from the bets": """hasNoShares hasShares hasYesShares maxSharesOutcome
+                    totalShares lastBetTime lastProb""",
+                _ON_SITE: "id userName userAvatarUrl",
+            }
+        ),
+        noun="field",
+    ),
     "bet": Columns(
         used=(
             *("contractId", "answerId", "userId", "userUsername", "createdTime", "probBefore", "probAfter", "amount"),
-            *("isAnte", "isRedemption", "limitProb", "fills", "betGroupId"),
+            *("isAnte", "isRedemption", "limitProb", "fills", "betGroupId", "id", "outcome", "shares"),
         ),
         ignored=ignored_fields(
             {
-                _ORDER: "orderAmount isFilled isCancelled expiresAt silent outcome isApi isChallenge challengeSlug",
-                _MONEY: "shares sharesByOutcome loanAmount fees isSold sale",
-                _ON_SITE: """id betId updatedTime visibility userName userAvatarUrl replyToCommentId comment
+                _ORDER: "orderAmount isFilled isCancelled expiresAt silent isApi isChallenge challengeSlug",
+                _MONEY: "sharesByOutcome loanAmount fees isSold sale",
+                _ON_SITE: """betId updatedTime visibility userName userAvatarUrl replyToCommentId comment
                     deps clientVersion""",
             }
         ),

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.commands import (
     AddQuestion,
     AnnulQuestion,
     AnyCommand,
+    CancelMarket,
     CloseQuestion,
     OpenContest,
     OpenQuestion,
@@ -26,6 +27,7 @@ from forecast_ledger.ledger.model.commands import (
     ResolveQuestion,
     SubmitForecast,
 )
+from forecast_ledger.replay.importing.market_trades import Trade, trade_items
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, cut_off, fitting_id, label_of
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
@@ -131,32 +133,43 @@ def prices_alone(items: Iterable[SourceItem], platform: str) -> Iterator[SourceI
     return (item for item in items if not isinstance(item[1], SubmitForecast) or item[1].participant == platform)
 
 
-def contest_item(platform: Platform, markets: Sequence[Market], rules: str | None) -> SourceItem:
+def contest_item(platform: Platform, first: Market | None, rules: str | None) -> SourceItem:
     """Return the command that opens the contest of a platform, or, without markets, why there is none (bad_source).
 
-    markets: the one that opens first is the first. rules: its preset; None: RULES.
+    first: the market that opens first. rules: the contest's preset; None: RULES.
     """
     place = InputPlace(0, "open_contest", file=platform.title)
-    if not markets:
+    if first is None:
         remedy = f"give a file, a folder or a zip of saved answers of {platform.title}'s API"
         return place, Refused("bad_source", "path", None, "no market that can be read is there", remedy=remedy)
-    name, at = f"{platform.kind} contest {platform.title}", format_instant(markets[0].opens_at)
+    name, at = f"{platform.kind} contest {platform.title}", format_instant(first.opens_at)
     return place, OpenContest(id=name, at=at, contest=platform.title, rules=rules or RULES)
 
 
-def market_items(platform: Platform, market: Market, prices: Iterable[Price]) -> Iterator[SourceItem]:
-    """Return the commands of a market in order of time. prices: in any order; of one instant and forecaster, the last
-    counts.
+class Contents(NamedTuple):
+    """A market with its prices and its trades, in any order; of one instant and forecaster, the last price counts.
+
+    trades: None if they are not asked for.
     """
+
+    market: Market
+    prices: Iterable[Price]
+    trades: Sequence[Trade] | None = None
+
+
+def market_items(platform: Platform, contents: Contents) -> Iterator[SourceItem]:
+    """Return the commands of a market: its opening, then prices, trades, the close and the answer, each by time."""
+    market, trades = contents.market, contents.trades
     yield from _openings(platform, market)
-    yield from _priced(platform, market, prices)
+    yield from _priced(platform, market, contents.prices)
+    yield from trade_items(platform.kind, platform.title, market.name, market.outcomes, trades or ())
     place = market.place
     if market.closed_at is not None and market.opens_at < market.closed_at < market.closes_at:
         name = fitting_id(f"{platform.kind} close {market.name}")
         command = CloseQuestion(id=name, at=format_instant(market.closed_at), question=market.name)
         yield place._replace(command="close_question"), command
     if market.answer is not None:
-        answer = _answer(platform, market, market.answer)
+        answer = _answer(platform, market, market.answer, undone=trades is not None)
         yield place._replace(command=str(answer.__struct_config__.tag)), answer
 
 
@@ -255,8 +268,12 @@ def _by_outcome(outcomes: Sequence[str], row: Sequence[int | None]) -> dict[str,
     return {name: _decimals([price])[0] for name, price in zip(outcomes, row, strict=False) if price is not None}
 
 
-def _answer(platform: Platform, market: Market, answer: Answer) -> AnyCommand:
+def _answer(platform: Platform, market: Market, answer: Answer, *, undone: bool) -> AnyCommand:
+    """Return the answer, or the annulment. undone: whether that undoes trades."""
     at, name, kind = format_instant(answer.at), market.name, platform.kind
+    if undone and not answer.shares:
+        number = fitting_id(f"{kind} annul {name}")
+        return CancelMarket(id=number, at=at, question=name, policy="void_trades", reason=answer.reason)
     if not answer.shares:
         return AnnulQuestion(id=fitting_id(f"{kind} annul {name}"), at=at, question=name, reason=answer.reason)
     if PROBABILITY in answer.shares:

@@ -16,20 +16,18 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.replay.importing.json_files import (
     Record,
-    check_json_is_there,
     epoch_in,
     inside,
     is_nested_too_deep,
-    json_items,
     json_values,
     number_in,
 )
 from forecast_ledger.replay.importing.known_columns import Unread
-from forecast_ledger.replay.importing.market_items import Market, Platform, Price, contest_item, market_items
+from forecast_ledger.replay.importing.market_items import Contents, Market, Platform, Price
 from forecast_ledger.replay.importing.polymarket_fields import COLUMNS
 from forecast_ledger.replay.importing.polymarket_markets import MarketRecord, read_market
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem
+from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 PLATFORM = Platform("polymarket", "Polymarket")
@@ -48,32 +46,6 @@ class _History(NamedTuple):
     times: "array[int]"
     prices: "array[int]"
     numbers: "array[int]"
-
-
-def read_polymarket(files: SourceFiles, rules: str | None) -> Source:
-    """Return the commands of the markets in order of their openings.
-
-    rules: the preset of the contest; if None, the mean Brier score. Raises, before anything is returned, Refused
-    (bad_source): no JSON file is there.
-    """
-    check_json_is_there(files, PLATFORM.title)
-    copy = _Copy()
-    return Source(
-        _items(files, copy, rules),
-        Scope(forecasts=lambda opened: opened.question in copy.priced, unread=lambda *_: bool(files.partial)),
-    )
-
-
-def _items(files: SourceFiles, copy: "_Copy", rules: str | None) -> Iterator[SourceItem]:
-    yield from json_items(files, copy.read, OTHER_JSON)
-    newest = sorted(copy.newest.values(), key=lambda each: (each.market.opens_at, each.market.name))
-    yield contest_item(PLATFORM, [each.market for each in newest], rules)
-    yield from copy.match()
-    for record in newest:
-        histories = copy.matched.pop(record.market.name, [])
-        yield from _left_out(record.market, histories)
-        prices = [*copy.prices.pop(record.market.name, ()), *_history_prices(record.market, histories)]
-        yield from market_items(PLATFORM, record.market, prices)
 
 
 def _left_out(market: Market, histories: Sequence[tuple[int, _History]]) -> Iterator[SourceItem]:
@@ -98,7 +70,7 @@ def _history_prices(market: Market, histories: Sequence[tuple[int, _History]]) -
             yield Price(at, place, (first, PROBABILITY - first), who=PLATFORM.title)
 
 
-class _Copy:
+class Copy:
     """What the files say.
 
     newest: of each question the record that was made last, of several the last one. prices: those of all records.
@@ -106,7 +78,9 @@ class _Copy:
     priced: questions that have a history.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, trades: bool) -> None:
+        self.published: list[Published] = []
+        self._with_trades = trades
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}
         self.histories: dict[str, list[_History]] = {}
@@ -126,6 +100,19 @@ class _Copy:
                 yield from self._point(bare, value, place)
             else:
                 yield from self._value(place, value, {})
+
+    def has_prices(self, question: str) -> bool:
+        """Return whether a price history of a question is there."""
+        return question in self.priced
+
+    def contents(self) -> Iterator[Contents | SourceItem]:
+        """Return the markets in order of their openings, and what is not carried over."""
+        yield from self.match()
+        for record in sorted(self.newest.values(), key=lambda each: (each.market.opens_at, each.market.name)):
+            histories = self.matched.pop(record.market.name, [])
+            yield from _left_out(record.market, histories)
+            prices = [*self.prices.pop(record.market.name, ()), *_history_prices(record.market, histories)]
+            yield Contents(record.market, prices, [] if self._with_trades else None)
 
     def match(self) -> Iterator[SourceItem]:
         """Give each market its histories; return those of no market.

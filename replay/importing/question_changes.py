@@ -13,6 +13,7 @@ from forecast_ledger.ledger.model.commands import (
     AddQuestion,
     AnnulQuestion,
     AnyCommand,
+    CancelMarket,
     ChangeOutcomes,
     CloseQuestion,
     OpenQuestion,
@@ -28,7 +29,7 @@ from forecast_ledger.replay.importing.recorded_copy import ANNULLED, RecordedQue
 from forecast_ledger.replay.importing.source_items import KNOWN, SourceItem, fitting_id
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
-Answering = ResolveQuestion | AnnulQuestion | RevokeResolution
+Answering = ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution
 OfQuestion = (
     OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | QuotePrices
     | CloseQuestion | Answering
@@ -229,7 +230,7 @@ def _answer_content(item: AnyCommand, alone: State) -> tuple[object, ...] | Refu
             return said(resolve_question(item, alone))
         except Refused as refused:
             return refused
-    return ANNULLED if isinstance(item, AnnulQuestion) else ()
+    return ANNULLED if isinstance(item, AnnulQuestion | CancelMarket) else ()
 
 
 def _standing(contents: Sequence[tuple[object, ...]]) -> list[int]:

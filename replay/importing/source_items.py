@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
@@ -62,11 +62,29 @@ class Scope(NamedTuple):
     bots: bool = True
 
 
+class Published(NamedTuple):
+    """Results that a platform publishes of somebody's trades on some questions, 1e-6, by their name.
+
+    contest: of the account. outcome: the only one that they are of; "" if they are of all.
+    """
+
+    place: InputPlace
+    contest: str
+    who: str
+    questions: tuple[str, ...]
+    results: dict[str, int]
+    outcome: str = ""
+
+
 class Source(NamedTuple):
-    """A copy of a source: what it has, and what it is whole for, which is known once all items are read."""
+    """A copy of a source: what it has, what it is whole for, and results that it publishes of trades.
+
+    The latter two are known once all items are read.
+    """
 
     items: Iterable[SourceItem]
     scope: Scope = Scope()
+    published: Sequence[Published] = ()
 
 
 class LeftOut:

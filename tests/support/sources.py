@@ -13,18 +13,23 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing.follow_copy import Following
 from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.published_results import compare_published
 from forecast_ledger.replay.importing.record_copy import record_copy
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut
 
 
 class Imported(NamedTuple):
-    """What an import counted; refused: where and why, in words; left_out: reason -> number; changes: what -> number."""
+    """What an import counted; refused: where and why, in words; left_out: reason -> number; changes: what -> number.
+
+    compared: what is said of published results.
+    """
 
     counts: dict[str, int]
     refused: list[str]
     left_out: dict[str, int]
     changes: dict[str, int]
+    compared: list[str]
 
 
 def ticking() -> Ledger:
@@ -42,6 +47,7 @@ def import_into(
     now: str = "2026-06-01T00:00:00Z",
     keep_missing: bool = False,
     take_back: bool = False,
+    trades: bool = False,
 ) -> Imported:
     """Import as the command line does. now: the instant of the import."""
     refused, left_out, files = list[str](), LeftOut(), SourceFiles(path)
@@ -51,10 +57,14 @@ def import_into(
 
     try:
         following = Following(read_instant(now), keep_missing=keep_missing, take_back=take_back)
-        counts, changes = record_copy(ledger, KINDS[kind].read(files, rules), following, left_out, tell)
+        read = KINDS[kind].traded if trades else KINDS[kind].read
+        assert read is not None
+        source = read(files, rules)
+        counts, changes = record_copy(ledger, source, following, left_out, tell)
+        compared = compare_published(ledger.read(), source.published).lines()
     finally:
         files.close()
-    return Imported(counts, refused, left_out.counts, changes)
+    return Imported(counts, refused, left_out.counts, changes, compared)
 
 
 def table(ledger: Ledger, name: str, *columns: str) -> list[tuple[str, ...]]:

@@ -81,3 +81,21 @@ def test_prices_only_leaves_out_what_people_forecast(tmp_path: Path) -> None:
     assert who() == {"Manifold"}
     found = run("import-from", "hubverse", log, str(HUB), "--prices-only")
     assert (found.exit_code, "--prices-only is for manifold" in found.stderr) == (USAGE, True)
+
+
+def test_trades_are_recorded_and_published_profits_compared(tmp_path: Path) -> None:
+    """The output names what differs; formats without trades, and rules that take none, are refused."""
+    log, markets = str(tmp_path / "mana.db"), str(DATA / "manifold-trades")
+    found = run("import-from", "manifold", log, markets, "--trades")
+    assert found.exit_code == FINE
+    assert "published results: 17 agree, 2 differ" in found.stderr
+    rows = json.loads(run("table", log, "arena_leaderboard", "--format", "json").stdout)
+    assert [(row["participant"], row["profit"], row["turnover"]) for row in rows] == [
+        ("cy", "25.00", None),
+        ("ada", "-9.75", None),
+        ("bo", "-20.00", None),
+    ]
+    wrong = run("import-from", "hubverse", log, str(HUB), "--trades")
+    assert (wrong.exit_code, "hubverse has no trades" in wrong.stderr) == (USAGE, True)
+    wrong = run("import-from", "manifold", log, markets, "--trades", "--rules", "arena-v1")
+    assert (wrong.exit_code, "arena-v1 does not" in wrong.stderr) == (USAGE, True)
