@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
 _WORKBOOK, _OLD_WORKBOOK = "a workbook", b"\xd0\xcf\x11\xe0"
+_OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"  # the first file in it, not compressed
 TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 
 
@@ -338,7 +339,10 @@ def _form(file: IO[bytes]) -> str:
     if first[:2] == b"PK":
         from forecast_ledger.replay.files.sheet_cells import is_workbook
 
-        return _WORKBOOK if is_workbook(file) else ""
+        if is_workbook(file):
+            return _WORKBOOK
+        if look is not None and _OPEN_DOCUMENT in look(100)[:100]:
+            fail("FILE is an .ods: save it as .xlsx or as a CSV", USAGE)
     return ""
 
 

@@ -175,7 +175,6 @@ FIELDS = {
         used=Samples.__struct_fields__,
         ignored={
             **dict.fromkeys(("is_required", "type", "max_length"), _SUBMITTING),
-            "compound_taskid_set": "samples are scored task by task, so which of them are of one path changes no score",
         },
     ),
     "value": Columns(used=Values.__struct_fields__, ignored={"type": "values are recorded as they are written"}),

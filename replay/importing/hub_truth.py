@@ -286,15 +286,18 @@ def _day_after(day: str) -> str | None:
 def target_files(names: Collection[str]) -> dict[str, str]:
     """Return the files of a hub that are read as target data, and the kind of each.
 
-    A hub without a time series and oracle output may have its latest values in files such as `latest-cases.csv`.
+    A hub without a time series and oracle output may have its latest values in files such as `latest-cases.csv`. Of
+    those of one name, the ones in the uppermost folder count: below are the sources that they are put together from.
 
     >>> target_files(["target-data/time-series.csv", "target-data/latest-cases.csv"])
     {'target-data/time-series.csv': 'target-data/time-series'}
-    >>> target_files(["target-data/latest-cases.csv", "target-data/notes.csv"])
+    >>> target_files(["target-data/latest-cases.csv", "target-data/who/latest-cases.csv", "target-data/notes.csv"])
     {'target-data/latest-cases.csv': 'target-data/time-series'}
     """
     usual = {name: kind for kind in (SERIES, ORACLE) for name in names if _is_of(kind, name)}
-    return usual or {name: SERIES for name in names if _is_latest(name)}
+    latest = sorted((name for name in names if _is_latest(name)), key=lambda name: (name.count("/"), name))
+    depths = {name.rpartition("/")[2]: name.count("/") for name in reversed(latest)}
+    return usual or {name: SERIES for name in latest if name.count("/") == depths[name.rpartition("/")[2]]}
 
 
 def _is_of(kind: str, name: str) -> bool:

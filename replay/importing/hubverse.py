@@ -44,6 +44,8 @@ CONFIG_FILES = {  # that are read, or say only how models are described and subm
     *(TASKS, ADMIN, TARGET_DATA),
     *("hub-config/model-metadata-schema.json", "hub-config/validations.yml"),
 }
+SNAPSHOT = "a dated snapshot of target data: the latest values count, and their earlier versions are not recorded"
+OTHER_TARGET_DATA = "target data other than time-series and oracle-output, or, without these, the uppermost latest-*"
 SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it
 _FIELDS = {"quantile": "quantiles", "median": "quantiles", "mean": "samples", "sample": "samples", "cdf": "cdf"}
 _HubFile = tuple[str, str, str]  # round, model, path
@@ -144,7 +146,8 @@ def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile],
             if name.startswith("hub-config/") and name not in CONFIG_FILES and not is_readme(name):
                 others.append((name, NotCarried("a file of hub-config that is not read")))
             if name.startswith("target-data/") and name not in targets and name.endswith(TABLE_ENDINGS):
-                others.append((name, NotCarried("target data other than time-series and oracle-output")))
+                snapshot = "/snapshots/" in name
+                others.append((name, NotCarried(SNAPSHOT if snapshot else OTHER_TARGET_DATA)))
             continue
         model, _, file = name.removeprefix(prefix).partition("/")
         round_id = file.rpartition(".")[0].removesuffix(f"-{model}")

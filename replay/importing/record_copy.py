@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
+    AnnulQuestion,
     AnyCommand,
     RescheduleQuestion,
+    ResolveQuestion,
     RestateForecasts,
     RevokeResolution,
     WithdrawForecast,
@@ -18,6 +20,7 @@ from forecast_ledger.replay.importing.recorded_copy import is_missed, takes_back
 from forecast_ledger.replay.importing.source_items import LeftOut, Source, carried, with_known_setup
 from forecast_ledger.replay.writing.append import OnRefusal, Outcome, append_batches, tally
 
+REVOKED, REPLACED = "an answer revoked", "an answer replaced, or recorded again with other times"
 _SHOWN = 1_000  # commands between two calls of `watch`
 
 
@@ -48,9 +51,18 @@ def record_copy(  # noqa: PLR0913 - a ledger, a source, how it is followed, and 
 
 
 def _counting(outcomes: Iterable[Outcome], changes: Counter[str]) -> Iterator[Outcome]:
+    revoked = set[str]()  # questions without an answer since
     for place, command, outcome in outcomes:
         if command is not None and isinstance(outcome, Receipt) and not outcome.duplicate:
-            changes.update(filter(None, [_change(command)]))
+            change = _change(command)
+            if change == REVOKED:
+                revoked.add(getattr(command, "question", ""))
+            elif isinstance(command, ResolveQuestion | AnnulQuestion) and command.question in revoked:
+                revoked.remove(command.question)
+                changes[REVOKED] -= 1
+                change = REPLACED
+            changes.update(filter(None, [change]))
+            changes += Counter()  # without zeros
         yield place, command, outcome
 
 
@@ -61,7 +73,7 @@ def _change(command: AnyCommand) -> str:
     if isinstance(command, WithdrawForecast):
         return "a forecast withdrawn" if is_missed(command.id) else ""
     if isinstance(command, RevokeResolution):
-        return "an answer revoked" if takes_back_an_answer(command.id) else ""
+        return REVOKED if takes_back_an_answer(command.id) else ""
     return _CHANGES.get(type(command), "")
 
 

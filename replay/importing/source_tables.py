@@ -12,6 +12,7 @@ from forecast_ledger.replay.mapping.csv_reader import read_records
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 TableRow = tuple[int, Sequence[str] | Refused]  # the line, and the cells
+MEND = "get the file again, or mend this line; until then, nothing that the file lacks is taken back"
 TABLE_ENDINGS = (".csv", ".parquet")
 
 
@@ -46,7 +47,7 @@ def read_csv(files: SourceFiles, name: str, lacking: int = 0) -> tuple[list[str]
     rows = _csv_rows(files, name)
     _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
     if isinstance(header, Refused):
-        raise Refused("bad_source", name, None, header.detail)
+        raise Refused("bad_source", name, None, header.detail, remedy=MEND)
     return list(header), _even_rows(rows, len(header), lacking)
 
 
@@ -70,7 +71,11 @@ def _filled(cells: Sequence[str], added: tuple[str, ...]) -> tuple[str, ...]:
 
 def _csv_rows(files: SourceFiles, name: str) -> Iterator[TableRow]:
     with files.open(name) as file:
-        yield from read_records(file)
+        for line, cells in read_records(file):
+            if isinstance(cells, Refused):
+                yield line, Refused("bad_source", "", None, cells.detail, remedy=MEND)
+            else:
+                yield line, cells
 
 
 def _even_rows(rows: Iterator[TableRow], width: int, lacking: int) -> Iterator[TableRow]:
@@ -81,7 +86,8 @@ def _even_rows(rows: Iterator[TableRow], width: int, lacking: int) -> Iterator[T
         elif width - lacking <= len(cells) < width:
             yield line, [*cells, *[""] * (width - len(cells))]
         else:
-            yield line, Refused("bad_csv", "", None, f"the row has {len(cells)} cells, the header has {width}")
+            detail = f"the row has {len(cells)} cells, the header has {width}"
+            yield line, Refused("bad_source", "", None, detail, remedy=MEND)
 
 
 def _parquet(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRow]]:

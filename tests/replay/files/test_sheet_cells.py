@@ -383,11 +383,16 @@ def test_a_time_without_an_offset_is_asked_for_it(folder: Path) -> None:
 
 
 def test_a_workbook_is_told_from_other_files(folder: Path) -> None:
-    """Without a map, or as an old .xls or a zip of something else, the message says what the file is."""
+    """Without a map, or as an old .xls, an .ods or a zip of something else, the message says what the file is."""
     assert "FILE is a workbook: name with --map" in run("append", "a.db", "a.xlsx").stderr
     (folder / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 500)
     old = run("append", "a.db", "--map", "m.toml", "old.xls")
     assert (old.exit_code, "save it as .xlsx without a password" in old.stderr) == (USAGE, True)
+    with zipfile.ZipFile(folder / "a.ods", "w") as packed:
+        packed.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        packed.writestr("content.xml", "<a/>")
+    sheet = run("append", "a.db", "--map", "m.toml", "a.ods")
+    assert (sheet.exit_code, "FILE is an .ods: save it as .xlsx or as a CSV" in sheet.stderr) == (USAGE, True)
     with zipfile.ZipFile(folder / "a.zip", "w") as packed:
         packed.writestr("a.csv", "When,Who,P\n")
     assert not is_workbook(io.BytesIO((folder / "a.zip").read_bytes()))

@@ -44,6 +44,7 @@ from forecast_ledger.replay.importing.follow_copy import (
     SEALED,
     UNREAD,
 )
+from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED
 from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking
@@ -545,3 +546,14 @@ def test_a_new_name_where_options_changed_is_counted_and_the_old_one_stays(tmp_p
         assert (found.refused, found.left_out[BEFORE_CHANGE]) == ([], 3)
         assert [row for row in scores(ledger) if row[1] in CHANGED] == before
         assert import_into(ledger, "metaculus", newer).counts["accepted"] == 0
+
+
+def test_an_answer_that_is_recorded_again_counts_as_replaced(older: Path) -> None:
+    """First the copy has another answer to a question, then none, then the first one."""
+    answers = [("no", {REPLACED: 1}), ("", {REVOKED: 1}), ("no", {})]
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        for answer, changes in answers:
+            rewrite(older / QUESTIONS, replacing("501", Resolution=answer, Resolution_Known_Time=KNOWN))
+            found = import_into(ledger, "metaculus", older).changes
+            assert {what: count for what, count in found.items() if "answer" in what} == changes

@@ -87,7 +87,7 @@ IGNORED = {
     "tasks": "schema_version,output_type_id_datatype,derived_task_ids",
     "round": "round_name,last_data_date,file_format,derived_task_ids,additional_metadata",
     "output": "is_required",
-    "samples": "is_required,type,max_length,compound_taskid_set",
+    "samples": "is_required,type,max_length",
     "value": "type",
     "target": "target_units,description,additional_metadata",
     "admin": """schema_version,name,maintainer,contact,citation,cloud,repository,repository_host,

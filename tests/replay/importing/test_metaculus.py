@@ -124,7 +124,7 @@ def test_forecasts_on_questions_without_an_answer_lack_their_last_cell(download:
     with ticking() as ledger:
         found = import_into(ledger, "metaculus", download)
         assert found.counts == {"accepted": ALL["accepted"] - 1, "duplicate": 0, "refused": 1}
-        assert found.refused == [f"{FORECASTS}, line 3: bad_csv : the row has 17 cells, the header has 19"]
+        assert found.refused == [f"{FORECASTS}, line 3: bad_source : the row has 17 cells, the header has 19"]
 
 
 @pytest.mark.parametrize("anonymized", [False, True])

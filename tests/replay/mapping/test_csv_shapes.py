@@ -188,13 +188,14 @@ def test_games_are_won_by_the_team_with_more_runs(tmp_path: Path) -> None:
     ("map_", "table"),
     [
         ("google-forms", "google-forms.csv"),
+        ("google-forms-grid", "google-forms-grid.csv"),
         ("google-sheet", "google-sheet.xlsx"),
         ("microsoft-forms", "microsoft-forms.xlsx"),
         ("microsoft-forms-csv", "microsoft-forms.csv"),
     ],
 )
 def test_the_answers_to_a_form_go_in_as_the_service_saves_them(map_: str, table: str, tmp_path: Path) -> None:
-    """Four files with the same answers: the same instants, and the same scores; sent again, all are duplicates.
+    """Files with the same answers: the same instants, and the same scores; sent again, all are duplicates.
 
     9:30:12 in Berlin is 8:30:12Z in March. bo: 0.2² = 0.04. ada: (0.4² + 0.05²) / 2 = 0.08125. cy: (0.15² + 0.5²) / 2.
     """
