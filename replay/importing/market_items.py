@@ -169,7 +169,8 @@ def market_items(platform: Platform, contents: Contents) -> Iterator[SourceItem]
         command = CloseQuestion(id=name, at=format_instant(market.closed_at), question=market.name)
         yield place._replace(command="close_question"), command
     if market.answer is not None:
-        answer = _answer(platform, market, market.answer, undone=trades is not None)
+        last = max((each.at for each in trades or ()), default=market.answer.at)
+        answer = _answer(platform, market, market.answer, last, undone=trades is not None)
         yield place._replace(command=str(answer.__struct_config__.tag)), answer
 
 
@@ -268,9 +269,12 @@ def _by_outcome(outcomes: Sequence[str], row: Sequence[int | None]) -> dict[str,
     return {name: _decimals([price])[0] for name, price in zip(outcomes, row, strict=False) if price is not None}
 
 
-def _answer(platform: Platform, market: Market, answer: Answer, *, undone: bool) -> AnyCommand:
-    """Return the answer, or the annulment. undone: whether that undoes trades."""
-    at, name, kind = format_instant(answer.at), market.name, platform.kind
+def _answer(platform: Platform, market: Market, answer: Answer, last: int, *, undone: bool) -> AnyCommand:
+    """Return the answer, or the annulment. last: the instant of the last trade, µs; a market may trade after its
+    answer is known, and settles after that. undone: whether an annulment undoes trades.
+    """
+    at, name, kind = format_instant(max(answer.at, last)), market.name, platform.kind
+    known_at = format_instant(min(answer.at, market.closes_at)) if last > answer.at else None
     if undone and not answer.shares:
         number = fitting_id(f"{kind} annul {name}")
         return CancelMarket(id=number, at=at, question=name, policy="void_trades", reason=answer.reason)
@@ -278,10 +282,12 @@ def _answer(platform: Platform, market: Market, answer: Answer, *, undone: bool)
         return AnnulQuestion(id=fitting_id(f"{kind} annul {name}"), at=at, question=name, reason=answer.reason)
     if PROBABILITY in answer.shares:
         outcome = market.outcomes[answer.shares.index(PROBABILITY)]
-        return ResolveQuestion(id=fitting_id(f"{kind} answer {name} {outcome}"), at=at, question=name, outcome=outcome)
+        number = fitting_id(f"{kind} answer {name} {outcome}")
+        return ResolveQuestion(id=number, at=at, question=name, outcome=outcome, known_at=known_at)
     payouts: dict[str, Number] = dict(zip(market.outcomes, _decimals(answer.shares), strict=True))
     digits = " ".join(map(str, payouts.values()))
-    return ResolveQuestion(id=fitting_id(f"{kind} answer {name} {digits}"), at=at, question=name, payouts=payouts)
+    number = fitting_id(f"{kind} answer {name} {digits}")
+    return ResolveQuestion(id=number, at=at, question=name, payouts=payouts, known_at=known_at)
 
 
 def _decimals(numbers: Sequence[int]) -> list[Decimal]:

@@ -24,8 +24,10 @@ from forecast_ledger.replay.importing.json_files import (
 )
 from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.market_items import Contents, Market, Platform, Price
+from forecast_ledger.replay.importing.market_trades import Trade
 from forecast_ledger.replay.importing.polymarket_fields import COLUMNS
 from forecast_ledger.replay.importing.polymarket_markets import MarketRecord, read_market
+from forecast_ledger.replay.importing.polymarket_trades import NOT_ASKED, Accounts, is_of_account
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem
 from forecast_ledger.replay.writing.command_lines import InputPlace
@@ -34,7 +36,7 @@ PLATFORM = Platform("polymarket", "Polymarket")
 NO_MARKET = "prices of a market that the files do not have"
 SECOND = "prices of the second outcome, which are the rest of those of the first"
 SEVERAL = "prices of one of more than two outcomes, which are no forecast of all"
-OTHER_JSON = "JSON that is no market, event or price history"
+OTHER_JSON = "JSON that is no market, event, price history, trade or position"
 _NAMED = ("market", "token_id", "tokenId", "asset_id")  # where an object with a history may name its token
 _BETWEEN = re.compile(r"[ _.=]")  # parts of the name of a file, one of which may be the token of its history
 
@@ -80,7 +82,7 @@ class Copy:
 
     def __init__(self, *, trades: bool) -> None:
         self.published: list[Published] = []
-        self._with_trades = trades
+        self._accounts = Accounts() if trades else None
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}
         self.histories: dict[str, list[_History]] = {}
@@ -112,7 +114,34 @@ class Copy:
             histories = self.matched.pop(record.market.name, [])
             yield from _left_out(record.market, histories)
             prices = [*self.prices.pop(record.market.name, ()), *_history_prices(record.market, histories)]
-            yield Contents(record.market, prices, [] if self._with_trades else None)
+            trades = None
+            if self._accounts is not None:
+                found = [*self._accounts.trades_of(record)]
+                trades = [each for each in found if isinstance(each, Trade)]
+                yield from (each for each in found if not isinstance(each, Trade))
+            yield Contents(record.market, prices, trades)
+        yield from self._publish()
+
+    def _publish(self) -> Iterator[SourceItem]:
+        """Note the published results; return what is of no market."""
+        conditions = {name: record for record in self.newest.values() for name in record.names}
+        for each in self._accounts.published(conditions) if self._accounts is not None else ():
+            if isinstance(each, Published):
+                self.published.append(each)
+            else:
+                yield each
+
+    def _of_account(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        """Take in a trade or a position of a wallet."""
+        if self._accounts is None:
+            yield place, NotCarried(NOT_ASKED)
+            return
+        kind = "position" if "realizedPnl" in value else "activity"
+        yield from self._unread[kind].of(place, value)
+        try:
+            yield from self._accounts.take(place, value)
+        except Refused as refused:
+            yield place, refused.about(f"the {kind} of {str(value.get('proxyWallet'))[:80]!r}")
 
     def match(self) -> Iterator[SourceItem]:
         """Give each market its histories; return those of no market.
@@ -151,6 +180,8 @@ class Copy:
                 yield from self._unread["event"].of(place, value)
                 event = value
             yield from self._each(place, value["markets"], "market", event)
+        elif is_of_account(value):
+            yield from self._of_account(place, value)
         elif "question" in value or "conditionId" in value:
             yield from self._market(place, value, event)
         elif isinstance(value.get("events"), list):

@@ -76,6 +76,38 @@ COLUMNS = {
         ignored=ignored_fields(_OF_BOTH, _OF_EVENT, {_OTHER_ID: "id"}),
         noun="field",
     ),
+    "activity": Columns(
+        used=(
+            *("proxyWallet", "type", "side", "asset", "conditionId", "size", "usdcSize", "price", "timestamp"),
+            *("outcome", "transactionHash"),
+        ),
+        ignored=ignored_fields(
+            {
+                "the token or the name of the outcome is read": "outcomeIndex",
+                _WORDS: "title slug eventSlug icon eventId",
+                "who owns the wallet, in words that change": """name pseudonym bio profileImage
+                    profileImageOptimized""",
+            }
+        ),
+        noun="field",
+    ),
+    "position": Columns(
+        used=(
+            *("proxyWallet", "asset", "conditionId", "outcome", "size", "totalBought", "realizedPnl", "cashPnl"),
+            "curPrice",
+        ),
+        ignored=ignored_fields(
+            {
+                "computed from what is compared": """avgPrice initialValue currentValue percentPnl
+                    percentRealizedPnl""",
+                "the token or the name of the outcome is read": "outcomeIndex oppositeOutcome oppositeAsset",
+                _WORDS: "title slug eventSlug icon eventId",
+                _OTHER_TIMES: "endDate timestamp",
+                "what can be done with the shares": "redeemable mergeable negativeRisk",
+            }
+        ),
+        noun="field",
+    ),
     "prices": Columns(
         used=("history", "market", "token_id", "tokenId", "asset_id", "t", "p"),
         ignored={"fidelity": "how fine the history is, in minutes"},

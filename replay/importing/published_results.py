@@ -1,9 +1,9 @@
 """Compare results that a platform publishes of trades with those of the ledger's accounts."""
 
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts.accounts import Holding
@@ -15,6 +15,7 @@ from forecast_ledger.replay.importing.source_items import Published
 MOST_LISTED = 20
 _NEAR = 10  # 1e-6: how far numbers may be apart that are rounded in other places
 _FINEST = 10**9  # a price is rounded to 1e-9
+_KEPT = ("open", "settled")  # positions with shares that were not sold
 
 
 class Difference(NamedTuple):
@@ -37,28 +38,28 @@ class Difference(NamedTuple):
 
 
 class _Worth(NamedTuple):
-    """The holdings of somebody on some questions, each with its mark, 1e-9."""
+    """The holdings of somebody on some questions, each with what its shares are worth, or were paid, 1e-6."""
 
     holdings: Sequence[tuple[Holding, int]]
 
     def sum_of(self, number: Callable[[Holding, int], int]) -> int:
         return sum(number(*each) for each in self.holdings)
 
-    def value(self) -> int:
-        """What open positions are worth at their marks, 1e-6."""
-        return half_even(self.sum_of(lambda each, mark: each.is_open() * each.shares * mark), PROBABILITY)
-
-    def cost(self) -> int:
-        """What open positions cost, 1e-6."""
-        return self.sum_of(lambda each, _: each.is_open() * each.cost)
-
-    def realised(self) -> int:
-        """The realised profit, 1e-6."""
-        return self.sum_of(lambda each, _: each.realised)
-
     def profit(self) -> int:
         """The realised profit and that of open positions at their marks, 1e-6."""
-        return self.realised() + self.value() - self.cost()
+        return self.sum_of(lambda each, worth: each.realised + each.is_open() * (worth - each.cost))
+
+    def of_unsold(self) -> int:
+        """What the shares that were not sold are worth, or were paid, less their cost, 1e-6."""
+        return self.sum_of(lambda each, worth: (each.status in _KEPT) * (worth - each.cost))
+
+    def of_sold(self) -> int:
+        """The profit of the shares that were sold, 1e-6."""
+        return self.profit() - self.of_unsold()
+
+    def size(self) -> int:
+        """The shares that were not sold, 1e-6."""
+        return self.sum_of(lambda each, _: (each.status in _KEPT) * each.shares)
 
     def payout(self) -> int:
         """What shares that were not sold were paid, or are worth at their marks, 1e-6."""
@@ -68,16 +69,16 @@ class _Worth(NamedTuple):
         """The cost of the shares that were not sold before the end, 1e-6."""
         return self.sum_of(lambda each, _: each.cost)
 
-    def unrealised(self) -> int:
-        """The value of open positions less their cost, 1e-6."""
-        return self.value() - self.cost()
-
 
 # By the name of a published result, what it is here.
 RESULTS: dict[str, Callable[[_Worth], int]] = {
     "profit": _Worth.profit,
     "payout": _Worth.payout,
     "invested": _Worth.invested,
+    "cashPnl": _Worth.of_unsold,
+    "realizedPnl": _Worth.of_sold,
+    "closed realizedPnl": _Worth.profit,
+    "size": _Worth.size,
 }
 
 
@@ -107,7 +108,7 @@ def compare_published(pages: Iterable[Sequence[Recorded]], published: Sequence[P
     marks = Marks(known)
     for each in published:
         worth = _worth(known, marks, each)
-        near = _NEAR + worth.sum_of(lambda held, _: abs(held.shares)) // _FINEST
+        near = _NEAR + each.near + worth.sum_of(lambda held, _: abs(held.shares)) // _FINEST
         for name, said in each.results.items():
             here = RESULTS[name](worth) if worth.holdings else None
             if here is not None and abs(here - said) <= near:
@@ -127,8 +128,11 @@ def _worth(known: Facts, marks: Marks, published: Published) -> _Worth:
     for holding in account.holdings.values():
         outcome = known.questions[holding.question].outcomes[holding.outcome]
         if holding.question in codes and published.outcome in {"", outcome}:
-            mark = marks.last(trading, holding.question, holding.outcome, clock)[0]
-            found.append((holding, max(mark, 0)))
+            paid = known.books.payouts_of(published.contest, holding.question)
+            price = paid[holding.outcome] * PROBABILITY if paid else published.mark
+            if price is None:
+                price = max(marks.last(trading, holding.question, holding.outcome, clock)[0], 0)
+            found.append((holding, round(holding.shares * Fraction(price) / PROBABILITY)))
     return _Worth(found)
 
 

@@ -65,7 +65,8 @@ class Scope(NamedTuple):
 class Published(NamedTuple):
     """Results that a platform publishes of somebody's trades on some questions, 1e-6, by their name.
 
-    contest: of the account. outcome: the only one that they are of; "" if they are of all.
+    contest: of the account. outcome: the only one that they are of; "" if they are of all. mark: the price at which the
+    platform values a share, 1e-9; None for the last quote. near: how far apart its rounding puts numbers.
     """
 
     place: InputPlace
@@ -74,6 +75,8 @@ class Published(NamedTuple):
     questions: tuple[str, ...]
     results: dict[str, int]
     outcome: str = ""
+    mark: int | None = None
+    near: int = 0
 
 
 class Source(NamedTuple):

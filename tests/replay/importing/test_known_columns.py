@@ -67,6 +67,9 @@ USED = {
     "manifold bet": """contractId,answerId,userId,userUsername,createdTime,probBefore,probAfter,amount,isAnte,
         isRedemption,limitProb,fills,betGroupId,id,outcome,shares""",
     "manifold position": "contractId,answerId,userId,userUsername,profit,payout,invested",
+    "polymarket activity": """proxyWallet,type,side,asset,conditionId,size,usdcSize,price,timestamp,outcome,
+        transactionHash""",
+    "polymarket position": "proxyWallet,asset,conditionId,outcome,size,totalBought,realizedPnl,cashPnl,curPrice",
     "kalshi market": """ticker,event_ticker,title,subtitle,yes_sub_title,category,open_time,created_time,close_time,
         status,result,settlement_ts,settlement_value,settlement_value_dollars,notional_value,notional_value_dollars""",
     "kalshi event": "event_ticker,title,category,mutually_exclusive,markets",
@@ -157,6 +160,10 @@ IGNORED = {
     "kalshi settlement": """event_ticker,yes_count,yes_count_fp,yes_total_cost,yes_total_cost_dollars,no_count,
         no_count_fp,no_total_cost,no_total_cost_dollars,revenue,fee_cost""",
     "polymarket prices": "fidelity",
+    "polymarket activity": """outcomeIndex,title,slug,icon,eventId,eventSlug,name,pseudonym,bio,profileImage,
+        profileImageOptimized""",
+    "polymarket position": """avgPrice,initialValue,currentValue,percentPnl,percentRealizedPnl,redeemable,mergeable,
+        title,slug,icon,eventId,eventSlug,outcomeIndex,oppositeOutcome,oppositeAsset,endDate,timestamp,negativeRisk""",
 }
 TABLES: dict[str, Columns] = {
     "question_data.csv": COLUMNS_OF_QUESTIONS,
