@@ -78,10 +78,10 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.ledger.model import commands, events, rules
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-    from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.projections.facts.from_log import facts
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.projection import Projections
     from forecast_ledger.replay.audit.verify import verify
     from forecast_ledger.replay.explain.numbers import explain
     from forecast_ledger.replay.explain.what_if import under_rules
@@ -99,7 +99,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
 else:  # so that a type checker reports a name that is not offered
     # name -> the module below this package that defines it, and its name there; empty if it is that module itself
     _OFFERED = {
-        "CATALOGUE": ("projections.catalogue.catalogue", "CATALOGUE"),
+        "CATALOGUE": ("projections.tables.catalogue", "CATALOGUE"),
         "PRESETS": ("ledger.model.rules", "PRESETS"),
         "Checkpoint": ("ledger.model.log", "Checkpoint"),
         "Conflict": ("ledger.core.errors", "Conflict"),
@@ -107,7 +107,7 @@ else:  # so that a type checker reports a name that is not offered
         "ForecastColumns": ("ledger.batching.forecast_columns", "ForecastColumns"),
         "Ledger": ("replay.writing.pay", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
-        "Projections": ("projections.catalogue.projection", "Projections"),
+        "Projections": ("projections.tables.projection", "Projections"),
         "Receipt": ("ledger.batching.receipt", "Receipt"),
         "Recorded": ("ledger.model.log", "Recorded"),
         "Refused": ("ledger.core.errors", "Refused"),

@@ -1,6 +1,6 @@
 """Arrays of 64-bit integers, and their quotients rounded half-even."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,15 @@ def int64_array(numbers: Sequence[int]) -> Int64Array:
     dtype('int64')
     """
     return np.array(numbers, np.int64)
+
+
+def join_columns(pages: Iterable[Sequence[Int64Array]], width: int) -> list[Int64Array]:
+    """Return the columns of several pages joined; `width` empty columns if there are no pages.
+
+    >>> join_columns([(int64_array([1]), int64_array([2])), (int64_array([3]), int64_array([4]))], 2)
+    [array([1, 3]), array([2, 4])]
+    """
+    return [np.concatenate(column) for column in zip(*pages, strict=True)] or [int64_array([])] * width
 
 
 def half_even_many(numerators: Int64Array, denominators: Int64Array | int) -> Int64Array:

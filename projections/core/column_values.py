@@ -46,6 +46,14 @@ class Ids(NamedTuple):
 Values = Ids | Int64Array | WideInt | list[Any]
 
 
+class Column(NamedTuple):
+    """The schema of a column."""
+
+    name: str
+    kind: str
+    meaning: str
+
+
 def ids(texts: list[str]) -> Ids:
     """Return a column of ids with these texts.
 
@@ -65,14 +73,14 @@ def transpose(rows: list[Any], width: int) -> list[list[Any]]:
     return [list(values) for values in zip(*rows, strict=True)] or [[] for _ in range(width)]
 
 
-def columns_of_rows(rows: list[Any], kinds: str) -> list[Values]:
-    """Return the columns of rows, which may be empty; kinds: one for each column, separated by spaces.
+def columns_of_rows(rows: list[Any], columns: Sequence[Column]) -> list[Values]:
+    """Return the values of these columns of rows, which may be empty.
 
-    >>> columns_of_rows([("ada", 1), ("bo", None)], "id count")
+    >>> columns_of_rows([("ada", 1), ("bo", None)], [Column("who", "id", ""), Column("won", "count", "")])
     [Ids(codes=array([0, 1]), labels=['ada', 'bo']), [1, None]]
     """
-    names = kinds.split()
-    return [ids(c) if kind == "id" else c for kind, c in zip(names, transpose(rows, len(names)), strict=True)]
+    found = transpose(rows, len(columns))
+    return [ids(values) if each.kind == "id" else values for each, values in zip(columns, found, strict=True)]
 
 
 def concatenate(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array | WideInt | list[int]:
@@ -170,14 +178,6 @@ KINDS: dict[str, Kind] = {
     "count": Kind("", int),
     "integer": Kind("", str),
 }
-
-
-class Column(NamedTuple):
-    """The schema of a column."""
-
-    name: str
-    kind: str
-    meaning: str
 
 
 def row_count(values: Values) -> int:

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
 
 PartKey = tuple[str | int, ...]  # values of the columns that a table is divided by, or of the first of them
 

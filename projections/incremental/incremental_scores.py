@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from forecast_ledger.projections.boards.brier import Aggregate
 from forecast_ledger.projections.boards.totals import consensus_label
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates
 from forecast_ledger.projections.incremental.score_cache import ScoreCache, basis, by_participant
 from forecast_ledger.projections.tables.analysis import CachedResults
+from forecast_ledger.projections.tables.projection import Projections
 
 _MOST = 2  # if more than 1 in _MOST questions of a contest change, all are scored again
 

@@ -15,9 +15,6 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.projections.boards.totals import reference_labels
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.catalogue.inputs import ALWAYS, kinds_of
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import plain_values
 from forecast_ledger.projections.core.sorting import stable_order
@@ -30,6 +27,9 @@ from forecast_ledger.projections.facts.renames import codes_of
 from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates, tables_with
 from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
 from forecast_ledger.projections.incremental.incremental_scores import IncrementalScores, TouchedScores
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.tables.inputs import ALWAYS, kinds_of
+from forecast_ledger.projections.tables.projection import Projections
 
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 _QUESTION, _PARTICIPANT = 3, 4  # the index of these columns of forecasts

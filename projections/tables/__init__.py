@@ -1,1 +1,1 @@
-"""The builders of tables: the values of each table, column by column, and the results that they share."""
+"""The tables, by subject: schema, builder and row of each, the results that they share, and the catalogue of all."""

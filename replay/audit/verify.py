@@ -12,9 +12,9 @@ from forecast_ledger.ledger.model.events import TextKept
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded, unseal_row
 from forecast_ledger.ledger.model.mismatch import mismatch, money_text, short_repr
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.audit.row_checks import INDEPENDENT_CHECKS, ROW_CHECKS, RowChecker
 from forecast_ledger.replay.reading.log import AsOf, Log, Watch
 

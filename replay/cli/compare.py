@@ -69,7 +69,7 @@ def compare(
     each row that is missing from CSV, extra in it, or repeated; the exit code is then 1. A column that the table does
     not have is wrong usage. Columns without a name are not compared.
     """
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.audit.claims import DIFFERENCE_COLUMNS, Comparison, read_claim
     from forecast_ledger.replay.reading import lookup
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.values import DAY, format_instant
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reading.text_tables import PrintedRow, as_table
 from forecast_ledger.replay.writing.append import append_lines

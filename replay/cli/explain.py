@@ -132,7 +132,7 @@ def diff(log: Location, old: str, new: str, projection: str, name: str, view: Vi
     those of the contest, then forecasts and movements of cash. At most five events per row are named; `events` counts
     all of them. JSON has one object per row.
     """
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.explain.diff import diff as compared
     from forecast_ledger.replay.reading.log import Log
 

@@ -49,8 +49,8 @@ from forecast_ledger.replay.console.shell import (
 from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
-    from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.projections.tables.projection import Projections
     from forecast_ledger.replay.engines.engines import Choice
     from forecast_ledger.replay.reading.replay import Replay
 
@@ -149,7 +149,7 @@ def table(
     portfolios are computed; for score_parts, --where contest=…, --where question=… and --where participant=… select
     which parts.
     """
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.log import read_span
 
     names = [column.name for column in CATALOGUE[require_projection(projection)].columns]
@@ -184,7 +184,7 @@ def _portfolios(projections: "Projections", view: View, since: int | None, until
 
 def _score_parts(projections: "Projections", view: View) -> "tuple[Table, View]":
     """Return the parts of scores that a view selects, and the view with the conditions that are left to test."""
-    from forecast_ledger.projections.tables.score_tables import names_in_parts
+    from forecast_ledger.projections.tables.scores import names_in_parts
 
     names = names_in_parts(projections.facts)
     chosen, view = _chosen(view, {*names})
@@ -211,7 +211,7 @@ def _chosen(view: View, columns: set[str]) -> tuple[dict[str, str], View]:
 @report_errors
 def columns(projection: str | None, view: View) -> None:
     """Explain the columns of every projection, or of one PROJECTION."""
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
 
     names = CATALOGUE if projection is None else [require_projection(projection)]
     rows = (
@@ -273,8 +273,8 @@ def replay(
             fail("--compare builds all projections at once: leave --engine, --only and --memory out", USAGE)
         audit.compare(log, compare, as_of, name, view)
         return
-    from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-    from forecast_ledger.projections.catalogue.question_parts import SUMS, needed
+    from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+    from forecast_ledger.projections.tables.question_parts import SUMS, needed
     from forecast_ledger.replay.reading.replay import summarize_parts, summarize_tables
 
     chosen = {require_projection(each) for each in only} or BUILT
@@ -304,7 +304,7 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
     recorded, because a log was cut short, the others are recorded.
     """
     from forecast_ledger.ledger.storing.writer import Ledger
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.writing.pay import pay as paid
 
     require_columns(view, [column.name for column in CATALOGUE["prizes"].columns])

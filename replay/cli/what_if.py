@@ -27,8 +27,8 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.model.rules import RuleSet
-    from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.projections.tables.projection import Projections
     from forecast_ledger.replay.reading.replay import Replay
 
 
@@ -186,8 +186,8 @@ def _compare_rules(
 
 def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", errors: str) -> tuple["Projections", int]:
     """Return the projections as if the commands in a file had been appended, and the number of refusals."""
-    from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.facts import from_log
+    from forecast_ledger.projections.tables.projection import Projections
     from forecast_ledger.replay.writing.append import append_lines
     from forecast_ledger.replay.writing.overlay_store import open_overlay
     from forecast_ledger.replay.writing.pay import prizes_from_log
@@ -200,7 +200,7 @@ def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", error
 
 
 def _has_contest_column(show: str) -> bool:
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
 
     return "contest" in [column.name for column in CATALOGUE[show].columns]
 
@@ -214,7 +214,7 @@ def _show(old: "Table", new: "Table", view: View) -> None:
     """Print each value that differs, and how many rows do and do not."""
     from collections import Counter
 
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.table_difference import differences
 
     key, changed_rows = CATALOGUE[old.name].key, list(differences(old, new))

@@ -31,7 +31,7 @@ def logs(_: click.Context, __: click.Parameter, incomplete: str) -> "list[Comple
 
 def tables(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """Suggest names of projections."""
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
 
     return _items(CATALOGUE, incomplete)
 
@@ -70,7 +70,7 @@ def number_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list
 
 def row_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """Suggest the next part of the key of a row."""
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
 
     try:
         fields = CATALOGUE[str(ctx.params.get("projection"))].key

@@ -188,7 +188,7 @@ def _last_written(stream: IO[str]) -> None:
 
 def require_projection(projection: str) -> str:
     """Return the name if a projection has it; any other name is wrong usage."""
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
 
     return require_name("projection", projection, list(CATALOGUE))
 

@@ -7,10 +7,13 @@ from functools import partial
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.catalogue.added_scores import has_many_sums
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.catalogue.question_parts import (
+from forecast_ledger.projections.boards.added_scores import has_many_sums
+from forecast_ledger.projections.core.table import Table, TableParts
+from forecast_ledger.projections.facts.question_facts import FactsByQuestion
+from forecast_ledger.projections.scores.time_weighted import MOST_PARTS
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.question_parts import (
     ACCOUNTS,
     BOUNDS,
     SUMS,
@@ -20,9 +23,6 @@ from forecast_ledger.projections.catalogue.question_parts import (
     needed,
     score,
 )
-from forecast_ledger.projections.core.table import Table, TableParts
-from forecast_ledger.projections.facts.question_facts import FactsByQuestion
-from forecast_ledger.projections.scores.time_weighted import MOST_PARTS
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.engines.engines import ENGINES, Choice, Engine
 from forecast_ledger.replay.engines.log_frame import LogFrame, UnreadForecasts

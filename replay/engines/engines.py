@@ -11,7 +11,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.projections.catalogue.question_parts import QuestionPart
+from forecast_ledger.projections.tables.question_parts import QuestionPart
 from forecast_ledger.replay.engines.pool import processors, start
 from forecast_ledger.replay.engines.sent_parts import pack, unpack
 from forecast_ledger.replay.engines.spark import spark

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.projections.catalogue.question_parts import QuestionPart
 from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.tables.question_parts import QuestionPart
 
 _SIGNED = tuple(np.iinfo(kind) for kind in (np.int8, np.int16, np.int32))
 

@@ -9,7 +9,7 @@ from typing import Any
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import LedgerError, Unavailable, installing
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
-from forecast_ledger.projections.catalogue.question_parts import QuestionPart
+from forecast_ledger.projections.tables.question_parts import QuestionPart
 from forecast_ledger.replay.engines.sent_parts import pack, unpack
 from forecast_ledger.replay.engines.tasks import Shared, Task
 

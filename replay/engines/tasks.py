@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.catalogue.question_parts import QuestionPart, score
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import Facts
@@ -18,6 +17,7 @@ from forecast_ledger.projections.facts.question_facts import (
     with_questions,
     without_questions,
 )
+from forecast_ledger.projections.tables.question_parts import QuestionPart, score
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts, read_forecasts_on
 
 FORECASTS = 1 << 17  # of a task, about; any number gives the same results

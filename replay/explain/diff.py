@@ -6,10 +6,10 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.projections.catalogue.inputs import FORECASTS, SETTLING
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import segment_events
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
+from forecast_ledger.projections.tables.inputs import FORECASTS, SETTLING
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
     Scope,

@@ -16,12 +16,12 @@ from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.imputation import missing_scores
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOO_FEW, BoardRow
 from forecast_ledger.projections.boards.prizes import PASSES
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.coverage import mean_kind
 from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.changed_answers import seal_notes

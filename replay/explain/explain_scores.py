@@ -20,7 +20,6 @@ from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.sealed_log import SealedPart
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import ChangedOutcomes, Contest, Facts, Forecasts
@@ -29,6 +28,7 @@ from forecast_ledger.projections.facts.from_segments import facts_of_segments, s
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.changed_answers import changed_answers, restated_since, unsealed
 from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score

@@ -9,9 +9,9 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.explain.what_if import under_rules
 
 OWN = "own"  # the contest's own rules

@@ -10,9 +10,9 @@ from forecast_ledger.ledger.deciding.contests import check_rule_set
 from forecast_ledger.ledger.model.commands import read_rule_set
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.scorability import why_unscorable
-from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
 from forecast_ledger.replay.reading import lookup
 
 _PRIZE = {"take", "prize"}  # columns that are empty without a take

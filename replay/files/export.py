@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.segments import sealing, segment_manifest
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.projections.catalogue.catalogue import EXPORTED
+from forecast_ledger.projections.tables.catalogue import EXPORTED
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.export_tables import ExportTable, describe_columns, export_tables
 from forecast_ledger.replay.files.formats import FILE_FORMATS

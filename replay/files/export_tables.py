@@ -9,12 +9,12 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.projections.boards.totals import reference_labels
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import Column, columns_of_rows, ids
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.event_text import event_ids
 
 CHUNK_ROWS, CHUNK_BYTES = 20_000, 2**26  # of the log, at most, in memory at once
@@ -128,7 +128,7 @@ def describe_columns(sheets: Iterable[ExportTable], twins: Iterable[tuple[str, C
 
 def dictionary_table(rows: Sequence[tuple[str, ...]]) -> Table:
     """Return the data dictionary with these rows: table, column, kind, unit, meaning."""
-    return Table("data_dictionary", 1, _DICTIONARY, tuple(columns_of_rows([*rows], "id id text text text")))
+    return Table("data_dictionary", 1, _DICTIONARY, tuple(columns_of_rows([*rows], _DICTIONARY)))
 
 
 def _described(column: Column) -> tuple[str, str, str, str]:

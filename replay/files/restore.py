@@ -20,10 +20,10 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.files.export_tables import export_tables
 from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS
 from forecast_ledger.replay.files.manifest import (

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import LEVELS, RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.audit.checkpoint import CheckpointDifferences, SavedCheckpoint, compare_with_checkpoint
 from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_checks
 from forecast_ledger.replay.papers.corrections import Move, moves

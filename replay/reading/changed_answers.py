@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts, Settlement
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.event_text import answer_text
 from forecast_ledger.replay.reading.other_ids import renamed_since, with_ids_of_now
 

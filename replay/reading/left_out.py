@@ -1,7 +1,7 @@
 """What a board of a contest leaves out: questions without an answer that counts, and participants without a row."""
 
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Forecasts
+from forecast_ledger.projections.tables.projection import Projections
 
 
 def left_out(projections: Projections, name: str) -> list[str]:

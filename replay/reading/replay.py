@@ -14,13 +14,13 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD
 from forecast_ledger.projections.tables.analysis import CachedResults
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.schemas import DIVISIONS
 from forecast_ledger.replay.engines.divided import scored
 from forecast_ledger.replay.engines.engines import ENGINES, Choice
 from forecast_ledger.replay.engines.pool import check_guard

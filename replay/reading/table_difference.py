@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 
 
 class Difference(NamedTuple):

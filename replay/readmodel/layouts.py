@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from msgspec import msgpack
 
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.incremental.deltas import PartKey
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
 
 TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
 _PLACES_IN_ROW = 512  # log positions in a row of the log index

@@ -16,8 +16,8 @@ from forecast_ledger.ledger.segments.rebuilt_rows import other_events
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription
-from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
+from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.replay.reading.log import Watch
 from forecast_ledger.replay.readmodel.log_index import NewPlaces
 from forecast_ledger.replay.readmodel.read_model import ReadModel, Tracking, Update

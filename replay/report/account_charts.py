@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from forecast_ledger.ledger.core.values import format_instant
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.report.chart_parts import MOST_LINES, chosen, left_out, names_legend, rows_of
 from forecast_ledger.replay.report.pictures import WIDTH, Picture, Row, specify

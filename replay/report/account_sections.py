@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.descriptions import trading_words
 from forecast_ledger.replay.report.chart_parts import count, rows_of
 from forecast_ledger.replay.report.page_parts import (

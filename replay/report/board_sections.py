@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.report.chart_parts import count, percent, rows_of
 from forecast_ledger.replay.report.page_parts import (
     NONE,

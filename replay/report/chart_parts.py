@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.text_tables import escape_controls
 from forecast_ledger.replay.report.pictures import COLOURS, Row
 

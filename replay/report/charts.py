@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.report.account_charts import profit
 from forecast_ledger.replay.report.matrix_charts import coverage, pairwise
 from forecast_ledger.replay.report.pictures import Picture

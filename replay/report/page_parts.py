@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor, log10
 from typing import Any, NamedTuple
 
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.report.chart_parts import rows_of
 from forecast_ledger.replay.report.pictures import Row
 

@@ -10,10 +10,10 @@ from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.projections.boards import leaderboard
 from forecast_ledger.projections.boards.boards_over_time import tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.scores.score_policies import lower_is_better
-from forecast_ledger.projections.tables.analytics_tables import owner_band
+from forecast_ledger.projections.tables.calibration import owner_band
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.report.chart_parts import (
     HALF,
     MOST_LINES,

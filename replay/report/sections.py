@@ -7,9 +7,9 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.model.rules import NEVER_LATE
 from forecast_ledger.projections.boards.leaderboard import TAKES
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.changed_answers import counted_answers, seal_notes, sentences
 from forecast_ledger.replay.reading.descriptions import describe_board, describe_order, describe_score, further_rules
 from forecast_ledger.replay.report.account_sections import account_parts, accounts, trading_facts

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import Manifest
 from forecast_ledger.replay.reading.replay import replay

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support.paths import ROOT, SOURCES
 
 PACKAGE = "forecast_ledger."

@@ -20,11 +20,11 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.references.community import share
+from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import USAGE, main
 from tests.projections.facts.test_event_checks import (
     CLOSES,

@@ -14,10 +14,10 @@ from forecast_ledger.ledger.model.log import START, unseal
 from forecast_ledger.ledger.model.rules import BRIERS, PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import encoded_fields
 from forecast_ledger.projections.boards.totals import reference_labels
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from tests.kept_digests import (
     ADDITION,
     BOARDS,

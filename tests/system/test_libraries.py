@@ -32,10 +32,10 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.brier import Aggregate, aggregates, calibration
 from forecast_ledger.projections.boards.brier_sums import Sample
 from forecast_ledger.projections.calibration.corp import recalibrate
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
 from forecast_ledger.projections.scores.range_kernels import quantum
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import replication
 from tests.support.effort import times
 from tests.support.given import COLOURS, contest, entry, forecast, opened, resolution

@@ -20,8 +20,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrice
 from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.incremental import incremental_scores
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.readmodel.runner import Runner
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.readmodel.test_runner import PER_FORECAST, kept, rebuilt, stored

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, Level, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES, positive_square, published_take, total
 from forecast_ledger.projections.boards.totals import ParticipantSums
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

@@ -18,8 +18,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import BoardRow, coverage_exp, positive_square
 from forecast_ledger.projections.boards.prizes import PASSES, Prize, divide_pool
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

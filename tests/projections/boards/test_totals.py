@@ -16,12 +16,12 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.imputation import worst_score
 from forecast_ledger.projections.boards.totals import ParticipantSums
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.coverage import QUESTION_KINDS
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

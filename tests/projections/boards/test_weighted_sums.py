@@ -16,11 +16,11 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards import weighted_sums
 from forecast_ledger.projections.boards.weighted_sums import Rated, sums_by_owner
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core import quotient_sums
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times
 

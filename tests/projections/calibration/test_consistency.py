@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.calibration import consistency
 from forecast_ledger.projections.calibration.consistency import affordable, consistency_band
 from forecast_ledger.projections.calibration.open_time import binomial_place
-from forecast_ledger.projections.tables import analytics_tables
+from forecast_ledger.projections.tables import calibration
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
@@ -127,6 +127,6 @@ def test_a_table_of_too_many_bands_is_refused(monkeypatch: pytest.MonkeyPatch) -
     """Before anything is drawn, with the contest, the number of forecasts and the limit."""
     commands: list[AnyCommand] = [opened(), contest(rules=FEW), entry(), forecast(), forecast(participant="bob")]
     projections = oracle.projected(*commands, resolution())
-    monkeypatch.setattr(analytics_tables, "MOST_FORECASTS", 1)
+    monkeypatch.setattr(calibration, "MOST_FORECASTS", 1)
     with pytest.raises(Refused, match=r"cup has \d forecasts that count; the limit is 1"):
         projections.table("corp_band")

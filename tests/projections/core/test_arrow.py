@@ -13,10 +13,10 @@ import pyarrow
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.arrow import DECIMALS, type_of
 from forecast_ledger.projections.core.column_values import KINDS, Column, Ids
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.support.exports import export_commands, written
 

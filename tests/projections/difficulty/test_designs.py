@@ -9,10 +9,10 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.difficulty import designs
 from forecast_ledger.projections.difficulty.designs import brier_index
+from forecast_ledger.projections.tables.projection import Projections
 from tests.projections.uncertainty.test_intervals import WEIGHTS, exact_scores, season
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times

@@ -12,9 +12,9 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.difficulty.relative_skill import relative_skills, scaled
+from forecast_ledger.projections.tables.projection import Projections
 from tests.projections.difficulty.test_designs import RULES, SAID, rows, toy
 from tests.projections.difficulty.test_two_way import cells
 from tests.projections.uncertainty.test_intervals import WEIGHTS, exact_scores, season

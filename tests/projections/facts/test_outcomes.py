@@ -9,10 +9,10 @@ import pytest
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.facts.outcomes import as_counted, missing
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.given import (
     BEFORE,

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.given import (
     addition,

@@ -5,8 +5,8 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.retractions import with_retractions
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.given import contest, day, entry, finalization, forecast, opened, resolution, restatement, withdrawal
 

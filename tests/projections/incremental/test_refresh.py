@@ -18,15 +18,15 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue import catalogue
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.catalogue.inputs import ALWAYS, INPUTS, kinds_of
-from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.projections.incremental.deltas import TableUpdate, tables_with
 from forecast_ledger.projections.incremental.refresh import FOLLOWED, IncrementalTables
+from forecast_ledger.projections.tables import catalogue
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.tables.inputs import ALWAYS, INPUTS, kinds_of
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.schemas import DIVISIONS
 from tests.support import oracle, seasons
 from tests.support.effort import times
 from tests.support.given import (

@@ -14,10 +14,10 @@ from msgspec import structs
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.ranges.answer_spans import PLACES, answer_spans
 from forecast_ledger.projections.ranges.pit_histograms import tenths
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
+from forecast_ledger.projections.tables.projection import Projections
 from tests.projections.boards.test_brier_sample import instant, standing
 from tests.support import oracle
 from tests.support.effort import times

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.ranges.interval_scores import is_symmetric
 from forecast_ledger.projections.scores import range_kernels
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.range_kernels import quantum
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, day, entry, forecast, opened, quartiles, resolution

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import (
     CDF,
@@ -22,6 +21,7 @@ from forecast_ledger.projections.scores.scored_questions import (
     question_ruler,
     scored_questions,
 )
+from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

@@ -13,9 +13,9 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import OpenQuestion, QuotePrices, read
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.trading import account_histories, portfolios
 from forecast_ledger.projections.trading.account_histories import AccountHistories, Selection, TickAxis, tick_axis
 from forecast_ledger.replay.cli.main import FINE, USAGE

@@ -12,9 +12,9 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.accounts import Account, Holding
 from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.trading import arena
 from tests.system.test_stories import ARENA, expected, rows
 

@@ -13,8 +13,8 @@ from forecast_ledger.ledger.core.values import PROBABILITY, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.trading.implied_returns import returns_at
 from tests.support import oracle
 from tests.support.effort import times

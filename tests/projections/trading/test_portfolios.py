@@ -21,10 +21,10 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Command, Open
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.trading import account_histories
 from forecast_ledger.projections.trading.mark_prices import Marks
 from forecast_ledger.projections.trading.portfolios import MISSING, Snapshots, drawdowns, snapshots

@@ -18,10 +18,10 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import score_labels
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.uncertainty import replicates
 from forecast_ledger.projections.uncertainty.estimates import Near
 from forecast_ledger.projections.uncertainty.intervals import board_places, contest_seed

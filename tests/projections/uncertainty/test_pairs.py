@@ -14,7 +14,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Range, ResolveQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.uncertainty import estimates, fixed, rank_sets, replicates, resampled_board
 from forecast_ledger.projections.uncertainty import pairs as module
 from forecast_ledger.projections.uncertainty.confidence_sequences import empirical_bernstein, normal_mixture

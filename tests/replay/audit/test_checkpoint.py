@@ -12,7 +12,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
 from forecast_ledger.replay.audit.checkpoint import (
     LARGEST_CHECKPOINT,
     SavedCheckpoint,

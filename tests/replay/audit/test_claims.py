@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import columns_of_rows
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit import claims
 from forecast_ledger.replay.audit.claims import ClaimDifference, Comparison, agrees, read_claim, read_number
 from forecast_ledger.replay.reading.replay import Replay, replay
@@ -26,7 +26,7 @@ PRIZES = [("spring", "ada", 779_300_000, 0), ("spring", "bo", 1_234_500_000, 0),
 def prizes(rows: Iterable[tuple[Any, ...]] = PRIZES) -> Table:
     """The table of prizes with these rows: contest, participant, prize and paid, in millionths."""
     projection = CATALOGUE["prizes"]
-    return Table("prizes", projection.version, projection.columns, tuple(columns_of_rows([*rows], "id id money money")))
+    return Table("prizes", projection.version, projection.columns, tuple(columns_of_rows([*rows], projection.columns)))
 
 
 def compared(text: bytes | str, table: Table | None = None, *, partial: bool = False, **how: Any) -> list[str]:

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.projections.catalogue.catalogue import BUILT
+from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.replay.audit.compare import (
     COMPARISON_COLUMNS,
     ComparedLog,

@@ -12,11 +12,10 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.boards import score_sums
-from forecast_ledger.projections.catalogue import added_scores
-from forecast_ledger.projections.catalogue.added_scores import MOST_KEPT
-from forecast_ledger.projections.catalogue.catalogue import BUILT
-from forecast_ledger.projections.catalogue.question_parts import QuestionPart, needed
+from forecast_ledger.projections.boards import added_scores, score_sums
+from forecast_ledger.projections.boards.added_scores import MOST_KEPT
+from forecast_ledger.projections.tables.catalogue import BUILT
+from forecast_ledger.projections.tables.question_parts import QuestionPart, needed
 from forecast_ledger.replay.engines import engines
 from forecast_ledger.replay.engines.divided import MANY, divided, engine_for
 from forecast_ledger.replay.engines.engines import ENGINES, processes

@@ -16,15 +16,15 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
 from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain.blame import BlameResult, blame
 from forecast_ledger.replay.explain.diff import diff
 from forecast_ledger.replay.reading.log import Log
-from tests.projections.catalogue.test_inputs import trading_story
+from tests.projections.tables.test_inputs import trading_story
+from tests.projections.tables.test_projection import TRADING
 from tests.replay.cli.test_main import run, said
 from tests.support import oracle
 from tests.support.effort import times

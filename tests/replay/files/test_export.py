@@ -15,8 +15,8 @@ from pyarrow import ipc, parquet
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import KINDS, Column, Values, ids
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files import export as module
 from forecast_ledger.replay.files.export import default_tables, export
 from forecast_ledger.replay.files.export_tables import EVENT_COLUMNS, UNITS, export_tables
@@ -349,8 +349,8 @@ def test_what_a_format_cannot_hold_is_refused(
     """A count of more than 64 bits, in what has types; by name, and nothing is left. As text it is exported."""
     of = CATALOGUE["prizes"]
     values: list[Values] = [ids(["cup"]), ids(["ada"]), [2**63]]
-    columns = (*of.columns[:2], Column("n", "count", "more than fits"))
-    monkeypatch.setitem(CATALOGUE, "prizes", of._replace(columns=columns, build=lambda _: values))
+    schema = of.schema._replace(columns=(*of.columns[:2], Column("n", "count", "more than fits")))
+    monkeypatch.setitem(CATALOGUE, "prizes", of._replace(schema=schema, build=lambda _: values))
     if form in {"csv", "jsonl"}:
         exported(log, tmp_path / "out", form)
         assert str(read(tmp_path / "out", "prizes", form)[0]["n"]) == str(2**63)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.arrow import DECIMALS
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files.export import default_tables
 from forecast_ledger.replay.files.sqlite_export import VIEWS
 from forecast_ledger.replay.reading.replay import replay

@@ -13,7 +13,7 @@ import pytest
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.catalogue import BUILT
+from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, UNREADABLE, USAGE
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.consistency import DRIFTS_SHOWN, Drift, check_model

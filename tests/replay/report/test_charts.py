@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.report.account_charts import _largest_profit
 from forecast_ledger.replay.report.charts import CHARTS

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import Instant, read_instant
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import Values
 from forecast_ledger.projections.core.table import Table, TableParts
-from forecast_ledger.projections.tables import account_tables, score_tables
+from forecast_ledger.projections.tables import accounts, scores
 from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.projections.trading.account_histories import Selection
 
 __all__ = ["CATALOGUE", "Projections"]
@@ -68,15 +68,15 @@ class Projections(Analysis):
         >>> [row["reference"] for row in projections.score_parts("A", contest="plain", question="olympics-2021").rows()]
         ['0.15', '0.25', '0.55']
         """
-        names = score_tables.names_in_parts(self.facts)
+        names = scores.names_in_parts(self.facts)
         for kind, name in (("contest", contest), ("question", question), ("participant", participant)):
             if name is not None and name not in names[kind]:
                 raise ValueError(f"no {kind} named {name!r}; there are {listed(name, names[kind])}")
         owner = None if participant is None else names["participant"].index(participant)
         own: Analysis = self
         if contest is not None or question is not None:
-            own = Analysis(score_tables.facts_on(self.facts, contest, question), self.chunk)
-        return self.as_table("score_parts", score_tables.score_parts_values(own, owner))
+            own = Analysis(scores.facts_on(self.facts, contest, question), self.chunk)
+        return self.as_table("score_parts", scores.score_parts_values(own, owner))
 
     def portfolio_snapshots(
         self,
@@ -114,7 +114,7 @@ class Projections(Analysis):
 
     def selected_portfolios(self, selection: Selection) -> Table:
         """Return the selected rows of `portfolio_snapshots`, perhaps none. Raises Refused: too many ticks."""
-        return self.as_table("portfolio_snapshots", account_tables.snapshots_values(self, selection))
+        return self.as_table("portfolio_snapshots", accounts.snapshots_values(self, selection))
 
     def as_table(self, name: str, values: Iterable[Values]) -> Table:
         """Return the table of a projection with these values of its columns, in order of its key."""

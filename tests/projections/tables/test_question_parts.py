@@ -17,11 +17,17 @@ from msgspec import structs
 from forecast_ledger.ledger.core.lazy_fractions import FEW
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.projections.boards import score_sums, totals
-from forecast_ledger.projections.catalogue import added_scores, question_parts
-from forecast_ledger.projections.catalogue.added_scores import MOST_WAITING, AddedScores, SumRows
-from forecast_ledger.projections.catalogue.catalogue import BUILT
-from forecast_ledger.projections.catalogue.question_parts import (
+from forecast_ledger.projections.boards import added_scores, score_sums, totals
+from forecast_ledger.projections.boards.added_scores import MOST_WAITING, AddedScores, SumRows
+from forecast_ledger.projections.core import quotient_sums
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.quotient_sums import PLACES
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions
+from forecast_ledger.projections.tables import question_parts
+from forecast_ledger.projections.tables.analysis import CachedResults
+from forecast_ledger.projections.tables.catalogue import BUILT
+from forecast_ledger.projections.tables.question_parts import (
     BOUNDS,
     SAMPLES,
     SUMS,
@@ -30,12 +36,6 @@ from forecast_ledger.projections.catalogue.question_parts import (
     needed,
     score,
 )
-from forecast_ledger.projections.core import quotient_sums
-from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.quotient_sums import PLACES
-from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions
-from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times

@@ -1,70 +1,50 @@
-"""Builders of the tables of forecasts and scores: the values of each table, column by column."""
+"""The tables of scores, and of the parts that each is the sum of."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even
-from forecast_ledger.projections.boards import leaderboard, prizes, totals
+from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array, join_columns
 from forecast_ledger.projections.core.column_values import (
     Ids,
     Values,
     concatenate,
-    ids,
     none_where_negative,
     round_to_points,
-    transpose,
 )
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_log import status
-from forecast_ledger.projections.references import consensus, kinds
+from forecast_ledger.projections.references import kinds
 from forecast_ledger.projections.scores import coverage, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.terms import Terms
 from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.tables.inputs import SCORED
+from forecast_ledger.projections.tables.schemas import Projection, schema
 
 _HALF_UNIT = 5  # units of 1e-11 in half a unit of 1e-10
 
 
-def standing_values(analysis: Analysis) -> list[Values]:
-    """One row for each interval of a forecast."""
-    facts, forecasts, standing = analysis.facts, analysis.counted, analysis.standing
-    return [
-        Ids(standing.question, facts.question_codes.labels),
-        Ids(standing.participant, facts.participant_codes.labels),
-        standing.start,
-        standing.end,
-        forecasts.at[standing.row],
-        forecasts.position[standing.row],
-    ]
+_SCORE_PARTS = schema("""
+    the parts of each score: one row for each interval in which a forecast and its reference stay the same
 
-
-def consensus_values(analysis: Analysis) -> list[Values]:
-    """One row for each interval of the median of an outcome; the rows of an outcome are adjacent and in order."""
-    facts = analysis.facts
-    medians = [
-        (facts.questions[question].question, _outcome(facts, question, outcome), question, part[2:])
-        for page in consensus.medians_over_time(
-            facts, analysis.counted, analysis.standing, status(facts), analysis.chunk
-        )
-        for question, outcome, part in page.apart()
-    ]
-    medians.sort(key=itemgetter(0, 1))
-    _, outcomes, questions, parts = transpose(medians, 4)
-    counts = int64_array([len(start) for start, *_ in parts])
-    outcome = ids(outcomes)
-    return [
-        Ids(np.repeat(int64_array(questions), counts), facts.question_codes.labels),
-        Ids(np.repeat(outcome.codes, counts), outcome.labels),
-        *_joined(parts, 4),
-    ]
+    contest*
+    question*
+    participant*
+    from_at*      instant      the first instant
+    to_at         instant      the first instant after the end
+    probability   probability  the forecast's probability of the outcome, as scored
+    reference     probability  the probability of the consensus, if that is the reference
+    peers         count        number of members with a standing forecast, if these are the reference
+    term          term         kernel of the forecast - kernel of its reference
+    weight        count        time from from_at to to_at: in µs, in days, or 1 for a single instant
+    contribution  integer      term x weight, exact; the sum of a score's contributions is its numerator
+""")
 
 
 def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Values]:
@@ -92,7 +72,7 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
                     rows.question.tolist(), rows.units.tolist(), rows.earned.integers(), strict=True
                 )
             ]
-    question, participant, start, end, units, doubled, reference, peers = _joined(columns, 8)
+    question, participant, start, end, units, doubled, reference, peers = join_columns(columns, 8)
     return [
         Ids(np.concatenate(codes), analysis.contests),
         Ids(question, facts.question_codes.labels),
@@ -150,6 +130,25 @@ def _check_parts(analysis: Analysis, owner: int | None) -> None:
         raise Refused("out_of_range", "score_parts", None, detail, remedy=remedy)
 
 
+def _probabilities(doubled: Int64Array) -> Values:
+    """Return probabilities in 1e-11 from twice 1e-10; negative means missing."""
+    return none_where_negative(doubled * _HALF_UNIT)
+
+
+_SCORES = schema("""
+    the score and coverage of each participant on each question of a contest
+
+    contest*
+    question*
+    participant*
+    score        points   numerator / denominator
+    coverage     share    share of the period with a standing forecast, by the contest's weights
+    attainable   share    coverage of a forecast that stood from the opening to the end of scored time
+    numerator    integer  sum of the contributions in score_parts
+    denominator  integer  the sum of contributions that scores one point
+""")
+
+
 def scores_values(analysis: Analysis) -> list[Values]:
     """One row for each question and participant of each contest."""
     facts = analysis.facts
@@ -200,57 +199,7 @@ def _denominators(questions: Questions, question: Int64Array, score: coverage.Qu
     return WideInt.from_integers(distinct).take(score.place)
 
 
-def leaderboard_values(analysis: Analysis) -> list[Values]:
-    """One row for each participant of each contest, best first."""
-    analysis.tally_all()
-    rows: list[list[Any]] = []
-    for code, contest in enumerate(analysis.contests):
-        paid = {prize.participant: prize for prize in analysis.prizes(contest)}
-        for place in analysis.board(contest):
-            prize = paid.get(place.participant, prizes.Prize(place.participant, 0, 0))
-            rows.append([
-                code,
-                place.rank,
-                place.participant,
-                round_to_points(place.score),
-                round_to_points(place.coverage),
-                round_to_points(place.attainable),
-                None if place.take is None else leaderboard.published_take(place.take),
-                prize.share,
-                prize.prize,
-                f"{place.forecast_on}/{place.questions}",
-                place.submissions,
-                place.excluded,
-            ])  # fmt: skip
-    codes, rank, participant, *others = transpose(rows, 12)
-    return [Ids(int64_array(codes), analysis.contests), rank, ids(participant), *others]
-
-
-def prizes_values(analysis: Analysis) -> list[Values]:
-    """One row for each participant who can win a prize or was paid one."""
-    analysis.tally_all()
-    codes, rows = [], []
-    for code, name in enumerate(analysis.contests):
-        paid = {winner: payment.amount for winner, payment in analysis.facts.contests[name].paid.items()}
-        worth = {prize.participant: prize.prize for prize in analysis.prizes(name)}
-        for participant in worth | paid:
-            codes.append(code)
-            rows.append((participant, worth.get(participant, 0), paid.get(participant, 0)))
-    participants, *amounts = transpose(rows, 3)
-    return [Ids(int64_array(codes), analysis.contests), ids(participants), *amounts]
-
-
-def _outcome(facts: Facts, question: int, outcome: int) -> str:
-    """Return the name of an outcome; for a numeric question, the number of its bin."""
-    names = facts.questions[question].outcomes
-    return names[outcome] if names else str(outcome)
-
-
-def _joined(pages: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Array]:
-    columns = [np.concatenate(column) for column in zip(*pages, strict=True)]
-    return columns or [np.zeros(0, np.int64)] * width
-
-
-def _probabilities(doubled: Int64Array) -> Values:
-    """Return probabilities in 1e-11 from twice 1e-10; negative means missing."""
-    return none_where_negative(doubled * _HALF_UNIT)
+SCORES: dict[str, Projection] = {
+    "score_parts": Projection(4, _SCORE_PARTS, score_parts_values, reads=SCORED, division="scores", on_request=True),
+    "scores": Projection(5, _SCORES, scores_values, reads=SCORED, division="scores"),
+}

@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.projections.boards.added_scores import MOST_WAITING, AddedScores, SumRows, sums_of_group
 from forecast_ledger.projections.boards.brier_sums import BrierSums, GroupSums, OwnerSums
 from forecast_ledger.projections.boards.contest_groups import SummedSamples, add_samples, contests_by_rules
 from forecast_ledger.projections.boards.totals import Tally
-from forecast_ledger.projections.catalogue.added_scores import MOST_WAITING, AddedScores, SumRows, sums_of_group
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.column_values import Ids, Values, join_values, used_ids
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.analysis import CachedResults
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
 
 SUMS, SAMPLES = "sums", "samples"  # of scores; of Brier scores
 BOUNDS = "bounds"  # with SUMS: participants with many sums of scores get bounds in place of them

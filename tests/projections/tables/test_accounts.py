@@ -7,7 +7,7 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.projections.facts.accounts import postings
-from forecast_ledger.projections.tables import account_tables
+from forecast_ledger.projections.tables import accounts
 from forecast_ledger.replay.cli.main import FINDINGS, FINE
 from tests.replay.cli.test_main import run
 from tests.support import oracle
@@ -43,6 +43,6 @@ def test_the_command_prints_balances_and_says_where_they_do_not_add_up(
     result = run("balance", log)
     assert (result.exit_code, "the balances of each of 2 contests add up to 0" in result.stderr) == (FINE, True)
     assert result.stdout.splitlines()[1].split()[:3] == ["week-1", "cash", "24"]
-    monkeypatch.setattr(account_tables, "postings", lambda movement: [*postings(movement)][1:])
+    monkeypatch.setattr(accounts, "postings", lambda movement: [*postings(movement)][1:])
     result = run("balance", log)
     assert (result.exit_code, "do not add up to 0 in: week-1, week-2" in result.stderr) == (FINDINGS, True)

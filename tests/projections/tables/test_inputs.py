@@ -15,13 +15,13 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.inputs import ALWAYS, INPUTS
-from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.catalogue.schemas import DIVISIONS, Projection
 from forecast_ledger.projections.core.column_values import KINDS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
+from forecast_ledger.projections.tables.inputs import ALWAYS, INPUTS
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.schemas import DIVISIONS, Projection
 from forecast_ledger.replay.explain.dependencies import AnsweredQuestions, Scope, can_change, touches
 from tests.projections.incremental.test_refresh import EVEN, tournament
 from tests.support import oracle
@@ -301,7 +301,9 @@ def test_every_row_of_the_catalogue_is_complete() -> None:
 )
 def test_an_incomplete_row_is_reported(part: str, value: Any, fault: str) -> None:
     """Each part in turn is missing from a row that is otherwise complete."""
-    assert f"scores lacks {fault}" in missing_parts("scores", CATALOGUE["scores"]._replace(**{part: value}))
+    row = CATALOGUE["scores"]
+    changed = {part: value} if part in row._fields else {"schema": row.schema._replace(**{part: value})}
+    assert f"scores lacks {fault}" in missing_parts("scores", row._replace(**changed))
 
 
 def test_every_event_but_a_kept_text_changes_a_kind_of_facts_other_than_clock_and_digest() -> None:

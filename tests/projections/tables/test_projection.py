@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, OpenQuestion, read
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
-from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
-from forecast_ledger.projections.catalogue.uncertainty_catalogue import UNCERTAINTY
 from forecast_ledger.projections.core.column_values import KINDS, Ids, plain_values
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables import accounts, arena, decisions, prices
+from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.uncertainty import UNCERTAINTY
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (
@@ -40,6 +40,7 @@ STORIES = {
     "interval_coverage": "hub-scores",
     "calibration_by_option": "autocast-2022",
 }
+TRADING = {*accounts.ACCOUNTS, *arena.ARENA, *decisions.DECISIONS, *accounts.JOURNAL, *prices.PRICES}
 STORIES |= dict.fromkeys((*TRADING, "implied_returns", "mean_implied_returns"), "arena-week")
 STORIES |= {"fees": "exchange-fees", "quotes": "bids-and-asks"}
 EVERY = pytest.mark.parametrize("name", CATALOGUE)

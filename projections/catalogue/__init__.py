@@ -1,1 +1,0 @@
-"""The catalogue of tables: columns, key, builder and division of each."""

@@ -1,0 +1,125 @@
+"""The tables of contests and of questions."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from forecast_ledger.ledger.model import events
+from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.column_values import Ids, Values, columns_of_rows
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.tables.schemas import Projection, schema
+
+_CONTESTS = schema("""
+    every contest, its rules, and the checkpoint that seals its leaderboard
+
+    contest*
+    title          text     the title of the contest
+    rules          text     the name of its rule set
+    pool           money    the prize money of the contest
+    currency       text     the currency of the pool
+    sealed_at      count    log position at which the leaderboard was sealed; empty before
+    sealed_digest  text     digest of the log at sealed_at; both form the leaderboard's checkpoint
+    paid           money    prizes paid so far
+    series         text     the series of weekly contests that the contest belongs to
+    starts_at      instant  start of the first period of a trading contest
+    state          text     open, sealed, or complete (trading: all decisions taken and no position open)
+""")
+
+
+def contests_values(analysis: Analysis) -> list[Values]:
+    """One row for each contest."""
+    rows = [(name, *_contest(analysis.facts, analysis.facts.contests[name])) for name in analysis.contests]
+    return columns_of_rows(rows, _CONTESTS.columns)
+
+
+def _contest(facts: Facts, contest: Contest) -> list[Any]:
+    opened, sealed = contest.opened, contest.sealed
+    seal = (None, None) if sealed is None else sealed
+    progress = facts.books.contests.get(opened.contest)
+    complete = progress is not None and progress.complete()
+    state = "sealed" if sealed is not None else "complete" if complete else "open"
+    own = (opened.title, opened.rules.name, opened.pool, opened.currency)
+    return [*own, *seal, contest.paid_total, opened.series, opened.starts_at, state]
+
+
+_ORDERED = {None: "", True: "yes", False: "no"}
+
+
+_STATES: dict[type | None, str] = {events.QuestionResolved: "resolved", events.QuestionAnnulled: "annulled"}
+
+
+_QUESTIONS = schema("""
+    every question, and its state
+
+    question*
+    kind          text     binary, multiple_choice, numeric, date or discrete
+    title         text     its title
+    outcomes      text     JSON: the possible outcomes, in the order of a forecast's probabilities; empty if it has a
+                           range
+    ordered       text     whether the outcomes have an order: yes or no; empty if it does not say, which counts as yes
+    opens_at      instant  first instant at which forecasts are accepted
+    closes_at     instant  scheduled end: first instant at which forecasts are refused
+    closed_at     instant  actual end, which an early close can make earlier
+    reveals_at    instant  end of the hidden period, if there is one
+    log_position  count    log position of the event that opened it
+    state         text     unresolved, resolved or annulled
+    outcome       text     the outcome that occurred; for a question with a range the index of its bin
+    value         text     the answer on a range: a number, an instant, or the name beyond an end
+    group         text     the group that it belongs to
+    category      text     its category
+    tags          text     JSON: further words about it
+    url           text     where it is described
+    source        text     who asked it, or the text that its answer is taken from
+""")
+
+
+def questions_values(analysis: Analysis) -> list[Values]:
+    """One row for each question."""
+    facts = analysis.facts
+    now, questions = status(facts), facts.questions
+    codes = range(len(questions))
+    return [
+        Ids(int64_array(codes), facts.question_codes.labels),
+        [question.kind for question in questions],
+        [question.title for question in questions],
+        [_json(_outcomes(facts, code)) for code in codes],
+        [_ORDERED[question.ordered] for question in questions],
+        now.opens_at,
+        now.closes_at,
+        now.closed_at,
+        [question.reveals_at for question in questions],
+        int64_array(facts.opened),
+        [_STATES.get(facts.settled.get(code), "unresolved") for code in codes],
+        [_outcome(question, outcome) for question, outcome in zip(questions, now.outcome.tolist(), strict=True)],
+        [value or None for value in now.values],
+        [question.group for question in questions],
+        [question.category for question in questions],
+        [_json(question.tags) for question in questions],
+        [question.url for question in questions],
+        [question.source for question in questions],
+    ]
+
+
+def _outcomes(facts: Facts, code: int) -> Sequence[str]:
+    """Return the outcomes that a question has, without those that were removed."""
+    names, changed = facts.questions[code].outcomes, facts.changed.get(code)
+    return names if changed is None else [names[outcome] for outcome in changed.given()]
+
+
+def _json(texts: Sequence[str]) -> str:
+    return json.dumps(texts, ensure_ascii=False)
+
+
+def _outcome(question: events.QuestionOpened, outcome: int) -> str | None:
+    if outcome < 0:
+        return None
+    return question.outcomes[outcome] if question.outcomes else str(outcome)
+
+
+QUESTIONS: dict[str, Projection] = {
+    "contests": Projection(2, _CONTESTS, contests_values, reads=("contests", "accounts"), division="contests"),
+    "questions": Projection(3, _QUESTIONS, questions_values, reads=("questions", "resolutions"), division="questions"),
+}
