@@ -6,11 +6,11 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.between import Between, InDoubt, Number
-from forecast_ledger.ledger.core.exact import apportion, half_even, magnitudes_in_proportion
-from forecast_ledger.ledger.core.late import Late, bounds_of
-from forecast_ledger.ledger.core.proportions import integers_in_proportion
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards.leaderboard import BoardRow
+from forecast_ledger.projections.core.between import Between, InDoubt, Number
+from forecast_ledger.projections.core.lazy_fractions import Late, bounds_of, integers_in_proportion
+from forecast_ledger.projections.core.powers import apportion, magnitudes_in_proportion
 from forecast_ledger.projections.facts.columns import Contest
 
 SHARE_UNITS = 10**9  # units in 1

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.lazy_fractions import FEW
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.weighted_sums import Rated
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.lazy_fractions import FEW
 from forecast_ledger.projections.core.quotient_sums import WORDS, BoundedSums, wide_quotient_sums
 from forecast_ledger.projections.core.sorting import distinct, index_where, run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt

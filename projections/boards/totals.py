@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.late import BITS
-from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms, sum_within
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.imputation import imputable_rows, kernel_of_kind, worst_score
@@ -25,6 +23,7 @@ from forecast_ledger.projections.boards.score_sums import (
 )
 from forecast_ledger.projections.boards.weighted_sums import sums_by_owner
 from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.lazy_fractions import BITS, quotient, sum_of_terms, sum_within
 from forecast_ledger.projections.core.quotient_sums import PLACES
 from forecast_ledger.projections.core.sorting import distinct
 from forecast_ledger.projections.facts.columns import Contest, Facts

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.late import BITS
-from forecast_ledger.ledger.core.lazy_fractions import FEW, sum_of_terms, sum_within
 from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.lazy_fractions import BITS, FEW, sum_of_terms, sum_within
 from forecast_ledger.projections.core.quotient_sums import PLACES, bounded_quotient_sums
 from forecast_ledger.projections.core.sorting import run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt

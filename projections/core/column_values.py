@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.lazy_fractions import round_to_units
 from forecast_ledger.ledger.core.values import (
     FIRST_INSTANT,
     LAST_INSTANT,
@@ -19,6 +18,7 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.core.lazy_fractions import round_to_units
 from forecast_ledger.projections.core.wide_int import WideInt
 
 POINTS = 10**9  # published units in 1

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 Floats = NDArray[np.float64]

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast_ledger.ledger.core.exact import QUANTUM, ln_fixed, log2_fixed, log10_fixed
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.estimates import round_estimates
+from forecast_ledger.projections.core.powers import QUANTUM, ln_fixed, log2_fixed, log10_fixed
 
 
 def ln_many(k: Int64Array, unit: int) -> Int64Array:

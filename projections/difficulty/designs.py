@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.between import InDoubt
-from forecast_ledger.ledger.core.exact import root_half_even
 from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.between import InDoubt
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.core.sorting import distinct, run_starts, stable_order
 from forecast_ledger.projections.difficulty import two_way
 from forecast_ledger.projections.difficulty.two_way import Cells, Part

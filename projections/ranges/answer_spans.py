@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from forecast_ledger.ledger.core.lazy_fractions import sum_of_terms
 from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY
 from forecast_ledger.projections.boards.brier_sample import at_one_instant
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.lazy_fractions import sum_of_terms
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.range_kernels import place_of, units_around

@@ -13,11 +13,12 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, round_half_even
 from forecast_ledger.projections.core.estimates import Floats, divide_wrapped, floats, subtract_and_round
+from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 
 _FINE = Decimal("1e-30")  # unit to which a place on a logarithmic scale is rounded

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.exact import apportion, half_even
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import CUMULATIVE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet, shown_references
 from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.powers import apportion
 from forecast_ledger.projections.facts.columns import ChangedOutcomes, Facts, Forecasts, join_pages
 from forecast_ledger.projections.facts.outcomes import missing
 from forecast_ledger.projections.facts.quotes import NO_PRICE

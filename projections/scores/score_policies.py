@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet, kernels_of
+from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
 

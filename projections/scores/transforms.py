@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from forecast_ledger.ledger.core.exact import QUANTUM, ln_fixed, log2_fixed, log10_fixed, root_half_even
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.fixed_logs import ln_many, log2_many, log10_many
+from forecast_ledger.projections.core.powers import QUANTUM, ln_fixed, log2_fixed, log10_fixed, root_half_even
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, join_columns
@@ -17,6 +17,7 @@ from forecast_ledger.projections.core.column_values import (
     none_where_negative,
     round_to_points,
 )
+from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.references import kinds

@@ -10,12 +10,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from forecast_ledger.ledger.core.exact import half_even, root_half_even
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.boards.brier import EVEN_ODDS_BRIER
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, Account, AccountKey, Trade
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.mark_prices import Marks

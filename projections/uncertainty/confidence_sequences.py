@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.core.lazy_fractions import to_decimal
+from forecast_ledger.projections.core.lazy_fractions import to_decimal
 
 OPTIMAL = 10  # the intrinsic time at which the bounds are tightest, as in Choe and Ramdas's own code
 SPAN = 2  # of differences from -1 to 1

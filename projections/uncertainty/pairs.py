@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.core.lazy_fractions import to_decimal
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.core.estimates import Floats, matrix_product
+from forecast_ledger.projections.core.lazy_fractions import to_decimal
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.kernels import KERNELS

@@ -8,10 +8,11 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from forecast_ledger.ledger.core.exact import half_even, root_half_even
-from forecast_ledger.ledger.core.late import BITS, bounds_of
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.estimates import Floats
+from forecast_ledger.projections.core.lazy_fractions import BITS, bounds_of
+from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.uncertainty.estimates import scaled, studentised
 from forecast_ledger.projections.uncertainty.fixed import PLACES, Fixed, Integers, products_of_rows
 from forecast_ledger.projections.uncertainty.order_statistics import check_range

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.between import Between, InDoubt, Number
-from forecast_ledger.ledger.core.exact import WIDE, ZERO, magnitudes_to_integers
+from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow, Pair
 from forecast_ledger.projections.boards.prizes import divide
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.between import Between, InDoubt, Number
 from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.powers import ZERO, magnitudes_to_integers
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores.score_policies import lower_is_better

@@ -6,7 +6,6 @@ from math import lcm
 from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.exact import Magnitude, magnitudes_to_integers
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import MONEY, WEIGHT, format_fixed
 from forecast_ledger.ledger.model import events
@@ -17,6 +16,7 @@ from forecast_ledger.projections.boards.imputation import missing_scores
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOO_FEW, BoardRow
 from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.core.powers import Magnitude, magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.coverage import mean_kind

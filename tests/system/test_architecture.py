@@ -34,13 +34,9 @@ PURE = (
         f"ledger.core.{name}"
         for name in (
             "arguments",
-            "between",
             "errors",
             "exact",
             "hints",
-            "late",
-            "lazy_fractions",
-            "proportions",
             "values",
         )
     }

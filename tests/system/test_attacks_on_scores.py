@@ -15,11 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.core.exact import ZERO, Magnitude, half_even, magnitudes_to_integers
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.core.powers import ZERO, Magnitude, magnitudes_to_integers
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.facts.from_log import facts

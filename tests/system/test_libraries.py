@@ -24,7 +24,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from forecast_ledger.ledger.core.exact import QUANTUM
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion, Range
 from forecast_ledger.ledger.model.events import NumericRange
@@ -32,6 +31,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.brier import Aggregate, aggregates, calibration
 from forecast_ledger.projections.boards.brier_sums import Sample
 from forecast_ledger.projections.calibration.corp import recalibrate
+from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
 from forecast_ledger.projections.scores.range_kernels import quantum

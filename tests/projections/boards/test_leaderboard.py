@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from forecast_ledger.ledger.core.exact import Magnitude
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, Level, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES, positive_square, published_take, total
 from forecast_ledger.projections.boards.totals import ParticipantSums
+from forecast_ledger.projections.core.powers import Magnitude
 from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times

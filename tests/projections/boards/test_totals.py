@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from forecast_ledger.ledger.core.lazy_fractions import sum_of_terms
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.imputation import worst_score
 from forecast_ledger.projections.boards.totals import ParticipantSums
+from forecast_ledger.projections.core.lazy_fractions import sum_of_terms
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.coverage import QUESTION_KINDS

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.ledger.core.late import Late
-from forecast_ledger.ledger.core.lazy_fractions import FEW, round_to_units
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards import weighted_sums
 from forecast_ledger.projections.boards.weighted_sums import Rated, sums_by_owner
 from forecast_ledger.projections.core import quotient_sums
 from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.lazy_fractions import FEW, Late, round_to_units
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.projection import Projections

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.core.exact import QUANTUM
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.estimates import (
     divide_wrapped,
@@ -20,6 +19,7 @@ from forecast_ledger.projections.core.estimates import (
     subtract_and_round,
     wide_matrix_product,
 )
+from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.core.wide_int import WideInt
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed, log10_fixed
+from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.fixed_logs import ln_many, log2_many, log10_many
+from forecast_ledger.projections.core.powers import QUANTUM, ln_fixed, log2_fixed, log10_fixed
 from tests.support.oracle import EXACT
 
 PPM = 10**6

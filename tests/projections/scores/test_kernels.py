@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.core.exact import apportion
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import ABSOLUTES, GAINS, LOGARITHMS, UNBOUNDED, RuleSet
+from forecast_ledger.projections.core.powers import apportion
 from forecast_ledger.projections.scores import forecast_numbers
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION, OF_SQUARES, Kernel, Uniform, Unit

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from forecast_ledger.ledger.core.lazy_fractions import FEW
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.projections.boards import added_scores, score_sums, totals
 from forecast_ledger.projections.boards.added_scores import MOST_WAITING, AddedScores, SumRows
 from forecast_ledger.projections.core import quotient_sums
 from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.lazy_fractions import FEW
 from forecast_ledger.projections.core.quotient_sums import PLACES
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from forecast_ledger.ledger.core.exact import apportion
 from forecast_ledger.ledger.core.values import PROBABILITY, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.core.powers import apportion
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.trading.implied_returns import returns_at

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.core.between import Between, InDoubt, Number
-from forecast_ledger.ledger.core.exact import apportion, half_even
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.projections.core.between import Between, InDoubt, Number
+from forecast_ledger.projections.core.powers import apportion
 from tests.support.effort import times
 
 UNIT = 8  # bounds are in eighths of the exact numbers

@@ -25,7 +25,7 @@ class Between:
     >>> third > Between(330, 340)
     Traceback (most recent call last):
     ...
-    forecast_ledger.ledger.core.between.InDoubt
+    forecast_ledger.projections.core.between.InDoubt
     """
 
     __slots__ = ("high", "low", "name")

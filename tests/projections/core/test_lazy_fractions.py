@@ -8,19 +8,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.core import lazy_fractions
-from forecast_ledger.ledger.core.exact import half_even, power
-from forecast_ledger.ledger.core.late import BITS, bounds_of
-from forecast_ledger.ledger.core.lazy_fractions import (
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.projections.boards.leaderboard import positive_square, published_take
+from forecast_ledger.projections.core import lazy_fractions
+from forecast_ledger.projections.core.lazy_fractions import (
+    BITS,
     Bounded,
+    bounds_of,
+    integers_in_proportion,
     quotient,
     round_to_units,
     sum_of_terms,
     sum_within,
     to_decimal,
 )
-from forecast_ledger.ledger.core.proportions import integers_in_proportion
-from forecast_ledger.projections.boards.leaderboard import positive_square, published_take
+from forecast_ledger.projections.core.powers import power
 from tests.support.effort import times
 
 PRIMES = [p for p in range(1_000, 2_000) if all(p % q for q in range(2, 50))]

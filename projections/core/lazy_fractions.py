@@ -5,28 +5,141 @@ number has bounds: first those that were given with its terms, if any, then clos
 if both leave a doubt is the number computed in full.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import gcd, lcm
-from typing import Any
+from typing import Any, Self, TypeVar
 
-from forecast_ledger.ledger.core.late import BITS, Bounds, Late, bounds_of, sign, whole
+from forecast_ledger.ledger.core.exact import half_even
 
+BITS = 256  # binary places of the bounds of a number
+Bounds = tuple[int, int]  # two integers in 2^-BITS: a number is at least the first and at most the second
+_Found = TypeVar("_Found", int, Decimal)
 FEW = 16  # a sum of at most so many terms is computed in full at once
 _MOST_PARTS = 4  # a number with more parts gets all its terms in one
 _ONE = Fraction(1)
 
 
-def half_even(numerator: int, denominator: int) -> int:
-    """Return the integer nearest to numerator / denominator (> 0); of two equally near, the even one.
+class Late(Fraction):
+    """A Fraction that computes its numerator and denominator late, and has bounds before.
 
-    >>> [half_even(n, 2) for n in (-3, -1, 1, 3, 5)]
-    [-2, 0, 0, 2, 2]
+    Methods that are not defined here or in a subclass are those of Fraction, and compute the number in full.
     """
-    quotient, rest = divmod(numerator, denominator)
-    doubled = 2 * rest
-    return quotient + (doubled > denominator or (doubled == denominator and quotient & 1))
+
+    __slots__ = ("_bounds", "_whole")
+    _bounds: list[Bounds | None]
+    _whole: Fraction | None
+
+    def __new__(cls) -> Self:
+        """Create a number; a subclass stores what it is made of."""
+        self = super(Fraction, cls).__new__(cls)
+        self._bounds, self._whole = [None, None], None
+        return self
+
+    def _in_full(self) -> Fraction:
+        """Return the number, computed in full."""
+        raise NotImplementedError
+
+    def _around(self, close: bool) -> Bounds:
+        """Return the bounds; see `bounds`."""
+        raise NotImplementedError
+
+    def _sign_less(self, other: "int | Fraction") -> int:
+        """Return the exact sign of the difference."""
+        return sign((self.whole - (other.whole if isinstance(other, Late) else other)).numerator)
+
+    @property
+    def whole(self) -> Fraction:
+        """The number in full."""
+        if self._whole is None:
+            self._whole = self._in_full()
+        return self._whole
+
+    @property
+    def _numerator(self) -> int:
+        return self.whole.numerator
+
+    @property
+    def _denominator(self) -> int:
+        return self.whole.denominator
+
+    def bounds(self, close: bool = False) -> Bounds:
+        """Return bounds of the number. close: as close as its terms allow, which takes longer the first time."""
+        bounds = self._bounds[close]
+        if bounds is None:
+            bounds = self._bounds[close] = self._around(close)
+        return bounds
+
+    def certain(self, function: Callable[[int], _Found]) -> _Found | None:
+        """Return what a function that never falls gives for the number, if it gives the same for both of its bounds."""
+        for close in (False, True):
+            low, high = map(function, self.bounds(close))
+            if low == high:
+                return low
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared(other) == 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compared(other) < 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return self._compared(other) <= 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compared(other) > 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compared(other) >= 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    __hash__ = Fraction.__hash__
+
+    def __bool__(self) -> bool:
+        return self._compared(0) != 0
+
+    def __abs__(self) -> Fraction:
+        return -self if self._compared(0) < 0 else self
+
+    def __floor__(self) -> int:
+        floor = self.certain(lambda bound: bound >> BITS)
+        return self.whole.numerator // self.whole.denominator if floor is None else floor
+
+    def _compared(self, other: "int | Fraction") -> int:
+        """Return the sign of the difference; if all bounds overlap, from its numerator."""
+        for close in (False, True):
+            (low, high), (least, most) = self.bounds(close), bounds_of(other, close)
+            if high < least or low > most:
+                return -1 if high < least else 1
+        return self._sign_less(other)
+
+
+def bounds_of(number: "int | Fraction", close: bool = False) -> Bounds:
+    """Return bounds of a number, in 2^-BITS; see `Late.bounds`.
+
+    >>> low, high = bounds_of(Fraction(1, 3))
+    >>> high - low, 3 * low < 1 << BITS < 3 * high
+    (1, True)
+    """
+    if isinstance(number, Late):
+        return number.bounds(close)
+    numerator = number.numerator << BITS
+    return numerator // number.denominator, -(-numerator // number.denominator)
+
+
+def whole(number: Fraction) -> Fraction:
+    """Return a number in full."""
+    return number.whole if isinstance(number, Late) else number
+
+
+def sign(number: int) -> int:
+    """Return 1, 0 or -1.
+
+    >>> sign(-5)
+    -1
+    """
+    return (number > 0) - (number < 0)
 
 
 def sum_of_terms(terms: Iterable[tuple[int, int]]) -> Fraction:
@@ -367,3 +480,46 @@ def _parts(number: "int | Fraction") -> dict[Summands, Fraction]:
 
 def _pairs(terms: Mapping[int, int]) -> list[tuple[int, int]]:
     return [(numerator, denominator) for denominator, numerator in terms.items()]
+
+
+def integers_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
+    """Return integers in exact proportion to numbers, the smallest ones unless a number is computed late.
+
+    >>> integers_in_proportion([Fraction(1, 4), Fraction(1, 6)])
+    [3, 2]
+    """
+    if sum(map(bool, numbers)) == 1:
+        return [int(bool(number)) * (1 if number > 0 else -1) for number in numbers]
+    if any(isinstance(number, Square) for number in numbers):
+        return _squares_in_proportion(numbers)
+    if any(isinstance(number, Bounded) for number in numbers):
+        return _sums_in_proportion(numbers)
+    exact = [whole(number) for number in numbers]
+    common = lcm(*(number.denominator for number in exact))
+    scaled = [number.numerator * (common // number.denominator) for number in exact]
+    divisor = gcd(*scaled) or 1
+    return [number // divisor for number in scaled]
+
+
+def _sums_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
+    """Bring every sum to one denominator that is not the least."""
+    parts = [_terms_and_factor(number) for number in numbers]
+    every = dict.fromkeys(denominator for terms, _ in parts for denominator in terms)
+    common = lcm(*(factor.denominator for _, factor in parts))
+    return [
+        added_in_pairs([(terms.get(denominator, 0), denominator) for denominator in every])[0] * int(factor * common)
+        for terms, factor in parts
+    ]
+
+
+def _terms_and_factor(number: Fraction) -> tuple[Mapping[int, int], Fraction]:
+    if isinstance(number, Bounded):
+        return number.in_common()
+    return ({number.denominator: number.numerator} if number else {}), _ONE
+
+
+def _squares_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
+    roots = integers_in_proportion([number.root if isinstance(number, Square) else _ONE for number in numbers])
+    factors = [number.factor if isinstance(number, Square) else number for number in numbers]
+    common = lcm(*(factor.denominator for factor in factors))
+    return [root * root * int(factor * common) for root, factor in zip(roots, factors, strict=True)]

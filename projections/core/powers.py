@@ -1,0 +1,178 @@
+"""Arithmetic whose results are the same integers on every machine: roots, logarithms, powers, shares.
+
+It uses Python integers and `decimal` only, no binary floating point.
+"""
+
+from collections.abc import Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from math import floor, isqrt
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.exact import WIDE, half_even
+from forecast_ledger.projections.core.between import Number
+from forecast_ledger.projections.core.lazy_fractions import integers_in_proportion, to_decimal
+
+QUANTUM = 10**12  # units in 1: logarithms
+_POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+LN_2 = WIDE.ln(Decimal(2))
+_PLACES = 144  # binary places of a logarithm before it is rounded
+_TOP_BITS = 7  # the highest bits of a number, which choose a factor that brings it near 1
+_FACTOR_BITS = 8
+
+
+def root_half_even(square: Fraction) -> int:
+    """Return the root of a number that is not negative, rounded half-even once.
+
+    >>> [root_half_even(Fraction(square)) for square in (0, 2, 9, "0.25", "2.25", "6.25")]
+    [0, 1, 3, 0, 2, 2]
+    """
+    doubled = isqrt(4 * square.numerator // square.denominator)  # the floor of twice the root
+    exact = doubled**2 * square.denominator == 4 * square.numerator
+    return half_even(doubled, 2) if exact else (doubled + 1) // 2
+
+
+def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
+    """Return ln(k / unit) in 1/quantum nat, rounded half-even once; k and unit are positive integers.
+
+    It is evaluated to 1e-40. No value on the grid k / 10^6 is nearer to a rounding tie than 6e-21 nat, so every
+    evaluation that is more precise than that gives the same integer.
+
+    >>> ln_fixed(1, 2), ln_fixed(500_000_000, 1_000_000_000)
+    (-693147180560, -693147180560)
+    """
+    return half_even((_ln(k) - _ln(unit)) * quantum, 1 << _PLACES)
+
+
+def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
+    """Return log2(k / unit) in 1/quantum, rounded half-even once; k and unit are positive integers.
+
+    >>> log2_fixed(1, 8)
+    -3000000000000
+    """
+    return half_even((_ln(k) - _ln(unit)) * quantum, _LN_2_SCALED)
+
+
+def log10_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
+    """Return log10(k / unit) in 1/quantum, rounded half-even once; k and unit are positive integers.
+
+    >>> log10_fixed(1, 1000)
+    -3000000000000
+    """
+    return half_even((_ln(k) - _ln(unit)) * quantum, _ln(10))
+
+
+class Magnitude(NamedTuple):
+    """A number >= 0 of any size: mantissa x 10^exponent, 1 <= mantissa < 10. Magnitudes compare as numbers do."""
+
+    positive: bool
+    exponent: int
+    mantissa: Fraction
+
+
+ZERO = Magnitude(False, 0, Fraction(0))
+
+
+def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
+    """Return factor x base^exponent, for the base "e" or "2" and factor >= 0.
+
+    The power is rounded half-even once to 30 significant digits; with exponent 0 it is exactly 1. If the base is 2 and
+    the exponent is from -1,000 to 1,000, only the power of its fractional part is rounded. The rest is exact.
+
+    >>> power(Fraction(1, 2), "2", Fraction(11)), power(Fraction(0), "e", Fraction(1)) == ZERO
+    (Magnitude(positive=True, exponent=3, mantissa=Fraction(128, 125)), True)
+    """
+    if not factor:
+        return ZERO
+    if base == "2" and abs(exponent) <= 1_000:
+        factor, exponent = factor * Fraction(2) ** floor(exponent), exponent - floor(exponent)
+    wide = to_decimal(exponent, WIDE)
+    rounded = raised(base, wide)
+    lowest = int(rounded.as_tuple().exponent)
+    mantissa = factor * int(rounded.scaleb(-lowest, WIDE))
+    shift = to_decimal(mantissa, WIDE).adjusted()
+    mantissa *= Fraction(10) ** -shift
+    if mantissa < 1:  # the division was rounded up to a power of ten
+        mantissa, shift = mantissa * 10, shift - 1
+    return Magnitude(True, lowest + shift, mantissa)
+
+
+def raised(base: str, exponent: Decimal) -> Decimal:
+    """Return base^exponent, for the base "e" or "2", rounded half-even once to 30 significant digits.
+
+    >>> raised("2", Decimal(3)), raised("e", Decimal(0))
+    (Decimal('8.00000000000000000000000000000'), Decimal('1'))
+    """
+    return _POWER.plus(WIDE.exp(exponent if base == "e" else WIDE.multiply(exponent, LN_2)))
+
+
+def magnitudes_to_integers(values: Sequence[Magnitude]) -> list[int]:
+    """Return integers in exact proportion to values; a value below 1e-60 of the largest counts as 0.
+
+    >>> magnitudes_to_integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
+    [3, 2, 0]
+    """
+    return integers_in_proportion(magnitudes_in_proportion(values))
+
+
+def magnitudes_in_proportion(values: Sequence[Magnitude]) -> list[Fraction]:
+    """Return numbers below 10 in exact proportion to values; a value below 1e-60 of the largest counts as 0."""
+    top = max((value.exponent for value in values if value.positive), default=0)
+    return [
+        value.mantissa * Fraction(10) ** (value.exponent - top)
+        if value.positive and value.exponent > top - 60
+        else Fraction(0)
+        for value in values
+    ]
+
+
+def apportion(amount: int, weights: Sequence[Number]) -> list[int]:
+    """Divide amount (>= 0) in proportion to weights (>= 0) by the largest remainder method.
+
+    If remainders are equal, the first in order gets the unit; pass weights in order of id. The parts sum to amount; if
+    every weight is 0, every part is 0. Raises InDoubt if bounds of weights do not decide a part.
+
+    >>> apportion(100, [1, 1, 1])
+    [34, 33, 33]
+    """
+    total = sum(weights)
+    if not total:
+        return [0] * len(weights)
+    divided = [divmod(amount * weight, total) for weight in weights]
+    parts = [quotient for quotient, _ in divided]
+    by_remainder = sorted(range(len(parts)), key=lambda i: (-divided[i][1], i))
+    for i in by_remainder[: amount - sum(parts)]:
+        parts[i] += 1
+    return parts
+
+
+def _twice_atanh(numerator: int, denominator: int) -> int:
+    """Return 2 atanh(z) in 2^-144, z = numerator / denominator, abs(z) <= 1/3: twice the sum of z + z³/3 + z⁵/5 …"""
+    power = (abs(numerator) << _PLACES) // denominator
+    square, total, odd = power * power >> _PLACES, 0, 1
+    while power:
+        total += power // odd
+        power, odd = power * square >> _PLACES, odd + 2
+    return 2 * total if numerator > 0 else -2 * total
+
+
+def _factor(top: int) -> tuple[int, int]:
+    """Return the factor, in 2^-8, that brings numbers with these highest bits near 1, and its logarithm."""
+    factor = half_even(1 << _TOP_BITS + _FACTOR_BITS + 1, 2 * top + 1)
+    return factor, _twice_atanh(factor - (1 << _FACTOR_BITS), factor + (1 << _FACTOR_BITS))
+
+
+_LN_2_SCALED = _twice_atanh(1, 3)
+_FACTORS = [_factor(top) for top in range(1 << _TOP_BITS - 1, 1 << _TOP_BITS)]
+
+
+def _ln(number: int) -> int:
+    """Return the logarithm of a positive integer in 2^-144, with an error below 2^-138 for each of its bits.
+
+    number = 2^e · m, 1/2 <= m < 1, and x = m · factor is within 0.01 of 1: ln x = 2 atanh((x - 1) / (x + 1)).
+    """
+    exponent = number.bit_length()
+    mantissa = number << _PLACES - exponent if exponent <= _PLACES else number >> exponent - _PLACES
+    factor, ln_factor = _FACTORS[(mantissa >> _PLACES - _TOP_BITS) - len(_FACTORS)]
+    scaled, unit = mantissa * factor, 1 << _PLACES + _FACTOR_BITS
+    return exponent * _LN_2_SCALED + _twice_atanh(scaled - unit, scaled + unit) - ln_factor
