@@ -16,18 +16,18 @@ from forecast_ledger.projections.boards.contest_groups import (
     score_group,
 )
 from forecast_ledger.projections.core.column_values import Values
-from forecast_ledger.projections.difficulty.designs import DesignPart, design_parts
 from forecast_ledger.projections.facts.accounts import AccountKey
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.outcomes import as_counted
 from forecast_ledger.projections.facts.standing import Intervals, intervals
 from forecast_ledger.projections.scores import score_terms
+from forecast_ledger.projections.studies.difficulty import DesignPart, design_parts
+from forecast_ledger.projections.studies.intervals import BoardIntervals, board_places, contest_seed
+from forecast_ledger.projections.studies.intervals import intervals as board_intervals
 from forecast_ledger.projections.trading import arena, portfolios
 from forecast_ledger.projections.trading.account_histories import ALL, Selection
 from forecast_ledger.projections.trading.mark_prices import Marks
-from forecast_ledger.projections.uncertainty.intervals import BoardIntervals, board_places, contest_seed
-from forecast_ledger.projections.uncertainty.intervals import intervals as board_intervals
 
 
 @dataclass(slots=True)

@@ -9,17 +9,24 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards import brier, totals
 from forecast_ledger.projections.boards.contest_groups import contests_by_rules
-from forecast_ledger.projections.calibration import corp
-from forecast_ledger.projections.calibration.consistency import MOST_FORECASTS, Place, affordable, consistency_band
-from forecast_ledger.projections.calibration.murphy import PARTS, murphy_curves
-from forecast_ledger.projections.calibration.open_time import agreeing_counts, edges_in_nanos, timed_bins
-from forecast_ledger.projections.calibration.options import option_bins
 from forecast_ledger.projections.core.column_values import POINTS, Values, columns_of_rows, round_to_points
+from forecast_ledger.projections.studies.calibration import (
+    MOST_FORECASTS,
+    PARTS,
+    Place,
+    Recalibrated,
+    affordable,
+    consistency_band,
+    murphy_curves,
+    option_bins,
+    recalibrate,
+)
+from forecast_ledger.projections.studies.draws import seed_for
+from forecast_ledger.projections.studies.intervals import contest_seed
+from forecast_ledger.projections.studies.open_time import agreeing_counts, edges_in_nanos, timed_bins
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.inputs import SAMPLED
 from forecast_ledger.projections.tables.schemas import Projection, schema
-from forecast_ledger.projections.uncertainty.draws import seed_for
-from forecast_ledger.projections.uncertainty.intervals import contest_seed
 
 _BRIER = schema("""
     Brier scores of binary questions, 0..1, at the spot instant or the end of scored time, and their parts
@@ -159,12 +166,12 @@ def corp_blocks_values(analysis: Analysis) -> list[Values]:
     return columns_of_rows(rows, _CORP_BLOCKS.columns)
 
 
-def _recalibrated(analysis: Analysis) -> Iterator[tuple[tuple[str, str], corp.Recalibrated]]:
+def _recalibrated(analysis: Analysis) -> Iterator[tuple[tuple[str, str], Recalibrated]]:
     """Yield the recalibrated forecasts of each participant of each contest, with the names of both."""
     analysis.sample_all()
     labels = totals.score_labels(analysis.facts)
     for name in analysis.contests:
-        for own in corp.recalibrate(analysis.brier_sample(name).sample):
+        for own in recalibrate(analysis.brier_sample(name).sample):
             yield (name, labels[own.owner]), own
 
 

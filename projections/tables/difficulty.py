@@ -9,10 +9,9 @@ import numpy as np
 
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.core.column_values import Values, columns_of_rows
-from forecast_ledger.projections.difficulty.designs import scored_cells
-from forecast_ledger.projections.difficulty.relative_skill import relative_skills, scaled
-from forecast_ledger.projections.difficulty.reviews import reviews
 from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.studies.difficulty import relative_skills, scaled, scored_cells
+from forecast_ledger.projections.studies.reviews import reviews
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.inputs import SCORED
 from forecast_ledger.projections.tables.schemas import Projection, schema

@@ -21,10 +21,17 @@ from forecast_ledger.projections.core.column_values import (
 )
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.ranges.interval_coverages import Coverage, interval_coverages
-from forecast_ledger.projections.ranges.interval_scores import IntervalScores, interval_scores, own_rules
-from forecast_ledger.projections.ranges.pit_histograms import BINS, PitCount, pit_counts
 from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.studies.ranges import (
+    BINS,
+    Coverage,
+    IntervalScores,
+    PitCount,
+    interval_coverages,
+    interval_scores,
+    own_rules,
+    pit_counts,
+)
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import Projection, schema
 

@@ -3,11 +3,11 @@
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards.boards_over_time import answered_at
 from forecast_ledger.projections.core.column_values import POINTS, Values, columns_of_rows, round_to_points
+from forecast_ledger.projections.studies.intervals import Interval, board_places, contest_seed
+from forecast_ledger.projections.studies.pairs import Pair, pairs
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.inputs import SCORED
 from forecast_ledger.projections.tables.schemas import Projection, schema
-from forecast_ledger.projections.uncertainty.intervals import Interval, board_places, contest_seed
-from forecast_ledger.projections.uncertainty.pairs import Pair, pairs
 
 _INTERVALS = schema("""
     how far scores, ranks and prizes move if the questions of a contest are drawn again, best first

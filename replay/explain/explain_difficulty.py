@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
-from forecast_ledger.projections.difficulty.designs import CONTEST
+from forecast_ledger.projections.studies.difficulty import CONTEST
 from forecast_ledger.replay.explain.explain_boards import board_row, explanation, nine, number_key, read_contest
 from forecast_ledger.replay.explain.explain_scores import Explanation
 from forecast_ledger.replay.reading.log import Log

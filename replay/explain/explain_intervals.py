@@ -14,11 +14,10 @@ from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import lower_is_better
-from forecast_ledger.projections.uncertainty.draws import multiplicities
-from forecast_ledger.projections.uncertainty.intervals import board_places, contest_seed
-from forecast_ledger.projections.uncertainty.order_statistics import Limits, drawn_limits, limits
-from forecast_ledger.projections.uncertainty.replicates import Units, units_of
-from forecast_ledger.projections.uncertainty.resampled_board import resample
+from forecast_ledger.projections.studies.draws import multiplicities
+from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
+from forecast_ledger.projections.studies.order_statistics import Limits, drawn_limits, limits
+from forecast_ledger.projections.studies.replicates import Units, units_of
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
     explanation,

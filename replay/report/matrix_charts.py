@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from forecast_ledger.projections.studies.pairs import PERMUTATIONS
 from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.projections.uncertainty.pairs import PERMUTATIONS
 from forecast_ledger.replay.report.chart_parts import (
     LEVEL,
     MOST_ROWS,

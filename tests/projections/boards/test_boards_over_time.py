@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion
-from tests.projections.uncertainty.test_intervals import RULES, season
+from tests.projections.studies.test_intervals import RULES, season
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import AFTER, annulment, finalization, resolution, revocation

@@ -7,7 +7,7 @@ import pytest
 
 from forecast_ledger import explain, replay
 from forecast_ledger.ledger.core.errors import Refused
-from tests.projections.difficulty.test_designs import toy
+from tests.projections.studies.test_designs import toy
 from tests.support import oracle
 from tests.support.exports import written
 from tests.support.given import exclusion

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
-from tests.projections.uncertainty.test_intervals import redrawn
+from tests.projections.studies.test_intervals import redrawn
 from tests.replay.cli.test_main import run
 from tests.support.paths import DATA
 from tests.system.test_stories import METACULUS

@@ -1,1 +1,0 @@
-"""Calibration: how often what was forecast happened, by option and by open time; bands; thresholds of action."""

@@ -1,0 +1,1 @@
+"""Studies of scores: calibration, ranges, difficulty, and how sure boards are."""

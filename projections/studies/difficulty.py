@@ -1,0 +1,381 @@
+"""Difficulty: scores compared though participants forecast on different questions.
+
+The relative skill is the geometric mean of the ratios of mean scores, each on the questions that two participants have
+in common.
+
+Source: Cramer et al. (2022), doi:10.1073/pnas.2113561119, "Evaluation methodology"; as scoringutils computes it, Bosse
+et al. (2022), arXiv:2205.07090.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
+from operator import mul
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.projections.boards import leaderboard, totals
+from forecast_ledger.projections.boards.contest_groups import ScoredGroup
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.between import InDoubt
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.core.estimates import matrix_product, wide_matrix_product
+from forecast_ledger.projections.core.powers import root_half_even
+from forecast_ledger.projections.core.sorting import distinct, run_starts, stable_order
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.scores.scored_questions import NAMED
+from forecast_ledger.projections.studies import two_way
+from forecast_ledger.projections.studies.two_way import Cells, Part
+
+CONTEST, CATEGORY = "contest", "category"  # what the scores of one design have in common
+_HIDDEN, _FITTED = "hidden", ""  # a reason why scores are left out; no reason why they are not fitted
+UNIT = POINTS << 192  # of numbers with guard digits, in a point
+_INDEX_UNITS = 100 * POINTS
+
+
+class QuestionEffect(NamedTuple):
+    """The effect of a question on scores. mean, effect: 1e-9, rounded. participants: how many scores are fitted."""
+
+    contest: str
+    question: int
+    participants: int
+    mean: int
+    effect: int
+
+
+class AdjustedScore(NamedTuple):
+    """A participant's mean score, as it is and less the effects of the questions.
+
+    rank, excluded: as on a board; there is no rank if the scores are not fitted. mean, adjusted: 1e-9, rounded.
+    brier_index: 1e-9; None if the scores are not Brier scores from 0 to 1, or the adjusted one is below 0.
+    """
+
+    rank: int | None
+    participant: str
+    questions: int
+    mean: int
+    adjusted: int
+    brier_index: int | None
+    excluded: str
+
+
+class DesignPart(NamedTuple):
+    """A connected part of a design. by: CONTEST or CATEGORY. name: of which. number: from 1, most scores first."""
+
+    by: str
+    name: str
+    number: int
+    questions: list[QuestionEffect]
+    participants: list[AdjustedScore]
+
+
+class Scored(NamedTuple):
+    """The scores of contests with one rule set, on questions with a weight.
+
+    cells: their questions are indices into those of the group, their scores in 1 / UNIT points. exact: the scores in
+    points. rounded: which scores are rounded down in `cells`. excluded: why each is not fitted; empty if it is.
+    """
+
+    group: ScoredGroup
+    names: list[str]
+    cells: Cells
+    exact: coverage.Quotients
+    rounded: list[bool]
+    excluded: list[str]
+
+    def fractions(self, rows: Sequence[int]) -> list[Fraction]:
+        """Return some exact scores."""
+        numerators, divisors, place = self.exact
+        at = int64_array(rows)
+        return coverage.Quotients(numerators.take(at), divisors, place[at]).exact()
+
+
+class _Fitted(NamedTuple):
+    """A part of a design, and the scores that belong to it but are not fitted.
+
+    rows, other_rows: of the scores that are fitted and of the others. unit: of their numbers, in a point. off: by how
+    many units means, effects and adjusted scores may be off; 0 if none of the scores is rounded.
+    """
+
+    scored: Scored
+    part: Part
+    others: Cells
+    rows: list[int]
+    other_rows: list[int]
+    unit: int
+    off: int
+
+    @property
+    def order(self) -> tuple[int, str, str]:
+        """The place of the part in its design: by its number of scores, then the first participant and contest."""
+        cells, group = self.part.cells, self.scored.group
+        contests = {group.names[code] for code in group.questions.contest[cells.question].tolist()}
+        return -len(cells.score), min(self.scored.names[code] for code in cells.participant.tolist()), min(contests)
+
+    def exactly(self) -> "_Fitted":
+        """Return the same part with exact numbers, over one denominator."""
+        scores = self.scored.fractions([*self.rows, *self.other_rows])
+        common = lcm(*(score.denominator for score in scores))
+        numbers = [score.numerator * (common // score.denominator) for score in scores]
+        [part] = two_way.fit(self.part.cells._replace(score=numbers[: len(self.rows)]))
+        others = self.others._replace(score=numbers[len(self.rows) :])
+        return self._replace(part=part, others=others, unit=common, off=0)
+
+    def scores_of(self, participant: int) -> dict[int, Fraction]:
+        """Return the exact scores of a participant in the part, by question."""
+        cells = self.scored.cells
+        rows = [row for row in (*self.rows, *self.other_rows) if int(cells.participant[row]) == participant]
+        return dict(zip(cells.question[rows].tolist(), self.scored.fractions(rows), strict=True))
+
+    def nine(self, number: Fraction) -> int:
+        """Return a number of units in 1e-9, rounded half-even once. Raises InDoubt."""
+        low, high = (round_to_points(Fraction(number + end, self.unit)) for end in (-self.off, self.off))
+        if low != high:
+            raise InDoubt
+        return low
+
+
+def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart]:
+    """Return the parts of every design, by what its scores have in common, name and number.
+
+    A design has the scores of a contest, or those of a category whose questions are in several contests with the same
+    rule set. Fitted are the scores of participants who may have a rank. Raises Refused (out_of_range): a fit would take
+    too long.
+
+    Scores have guard digits first; if these leave a doubt about a number or a rank, the part is fitted exactly.
+    """
+    found: dict[tuple[str, str], list[_Fitted]] = {}
+    for group in groups:
+        scored = scored_cells(facts, group)
+        for by, name, chosen in _choices(facts, scored):
+            found.setdefault((by, name), []).extend(_parts(scored, np.flatnonzero(chosen)))
+    return [
+        DesignPart(by, name, number, *_decided(each))
+        for by, name in sorted(found)
+        for number, each in enumerate(sorted(found[by, name], key=lambda each: each.order), 1)
+    ]
+
+
+def scored_cells(facts: Facts, group: ScoredGroup) -> Scored:
+    """Return the scores of contests with one rule set."""
+    rows, questions = group.rows, group.questions
+    weight = questions.weight[rows.question]
+    names = totals.score_labels(facts)
+    keys, pair = distinct(questions.contest[rows.question] * len(names) + rows.participant)
+    reasons = [_reason(facts, group, *divmod(key, len(names))) for key in keys.tolist()]
+    shown = np.array([reason != _HIDDEN for reason in reasons], bool)[pair] & (weight > 0)
+    index = np.flatnonzero(shown)
+    exact = coverage.points(group.rules, questions, rows.rows(index))
+    divided = [divmod(numerator, denominator) for numerator, denominator in exact.terms(UNIT)]
+    cells = Cells(rows.participant[index], rows.question[index], [whole for whole, _ in divided], weight[index])
+    excluded = [reasons[place] for place in pair[index].tolist()]
+    return Scored(group, names, cells, exact, [rest > 0 for _, rest in divided], excluded)
+
+
+def _reason(facts: Facts, group: ScoredGroup, contest: int, participant: int) -> str:
+    """Return why the scores of a participant in a contest are not fitted; empty if they are."""
+    reference = participant - len(facts.participant_codes.labels)
+    if reference >= 0:
+        return leaderboard.REFERENCE if reference else leaderboard.CONSENSUS
+    level = group.contests[contest].level_of(facts.participant_codes.labels[participant])
+    return level if level in {_HIDDEN, "no_rank"} else _FITTED
+
+
+def _choices(facts: Facts, scored: Scored) -> Iterator[tuple[str, str, BoolArray]]:
+    """Yield what the scores of each design have in common, its name, and which scores they are."""
+    questions = scored.group.questions
+    contest = questions.contest[scored.cells.question]
+    for number in np.unique(contest).tolist():
+        yield CONTEST, scored.group.names[number], contest == number
+    categories = np.array([facts.questions[code].category for code in questions.code.tolist()], object)
+    for name in sorted({*categories.tolist()} - {""}):
+        if len(np.unique(questions.contest[categories == name])) > 1:
+            yield CATEGORY, name, (categories == name)[scored.cells.question]
+
+
+def _parts(scored: Scored, chosen: Int64Array) -> Iterator[_Fitted]:
+    """Yield the parts of a design; chosen: the rows of its scores."""
+    fitted = int64_array([row for row in chosen.tolist() if scored.excluded[row] == _FITTED])
+    others = [row for row in chosen.tolist() if scored.excluded[row] != _FITTED]
+    questions = scored.cells.question
+    for part in two_way.fit(scored.cells.take(fitted)) if len(fitted) else []:
+        rows, own = ([row for row in each if int(questions[row]) in part.effects] for each in (fitted.tolist(), others))
+        off = part.sensitivity + 1 if any(scored.rounded[row] for row in (*rows, *own)) else 0
+        yield _Fitted(scored, part, scored.cells.take(int64_array(own)), rows, own, UNIT, off)
+
+
+def _decided(fitted: _Fitted) -> tuple[list[QuestionEffect], list[AdjustedScore]]:
+    with suppress(InDoubt):
+        return [*_effects(fitted)], _adjusted(fitted)
+    exact = fitted.exactly()
+    return [*_effects(exact)], _adjusted(exact)
+
+
+def _effects(fitted: _Fitted) -> Iterator[QuestionEffect]:
+    scored, part = fitted[:2]
+    questions, names = scored.group.questions, scored.group.names
+    for code, own in _by_code(part.cells.question, part.cells):
+        effect = fitted.nine(Fraction(part.effects[code], part.denominator))
+        mean = fitted.nine(Fraction(sum(own.score), len(own.score)))
+        yield QuestionEffect(names[questions.contest[code]], int(questions.code[code]), len(own.score), mean, effect)
+
+
+def _by_code(codes: Int64Array, cells: Cells) -> Iterator[tuple[int, Cells]]:
+    """Yield the cells of each code, in order of code."""
+    order = stable_order(codes)
+    starts = run_starts(codes[order]).tolist()
+    for first, end in pairwise([*starts, len(order)]):
+        yield int(codes[order[first]]), cells.take(order[first:end])
+
+
+class _Own(NamedTuple):
+    """The scores of a participant in a part. worth: the adjusted score in units, the better the smaller."""
+
+    excluded: str
+    worth: Fraction
+    name: str
+    code: int
+    cells: Cells
+
+
+def _adjusted(fitted: _Fitted) -> list[AdjustedScore]:
+    """Return the adjusted scores of those who are fitted, then of others by reason; the best first. Raises InDoubt."""
+    scored, part, others = fitted[:3]
+    sign, is_brier = 1 if lower_is_better(scored.group.rules) else -1, _is_brier(scored, part)
+    why = dict(zip(others.participant.tolist(), map(scored.excluded.__getitem__, fitted.other_rows), strict=True))
+    why |= dict.fromkeys(part.cells.participant.tolist(), _FITTED)
+    apart = others.take(np.flatnonzero(~np.isin(others.participant, part.cells.participant)))
+    rows = [
+        _Own(why[code], sign * part.adjusted(own), scored.names[code], code, own)
+        for cells in (part.cells, apart)
+        for code, own in _by_code(cells.participant, cells)
+    ]
+    rows.sort(key=lambda own: own[:3])
+    rank, ranked = 0, list[AdjustedScore]()
+    for number, own in enumerate(rows):
+        rank = rank if number and _tied(fitted, rows[number - 1], own) else number + 1
+        adjusted, weights = sign * own.worth, own.cells.weight.tolist()
+        mean = fitted.nine(Fraction(sum(map(mul, own.cells.score, weights)), sum(weights)))
+        index = _index(fitted, adjusted) if is_brier else None
+        place = None if own.excluded else rank
+        ranked.append(AdjustedScore(place, own.name, len(weights), mean, fitted.nine(adjusted), index, own.excluded))
+    return ranked
+
+
+def _tied(fitted: _Fitted, one: _Own, other: _Own) -> bool:
+    """Return whether two adjusted scores are equal. Raises InDoubt: they may be, and not because all scores are."""
+    if one.excluded != other.excluded or abs(one.worth - other.worth) > 2 * fitted.off:
+        return False
+    if fitted.off and fitted.scores_of(one.code) != fitted.scores_of(other.code):
+        raise InDoubt
+    return True
+
+
+def _index(fitted: _Fitted, adjusted: Fraction) -> int | None:
+    low, high = (brier_index(Fraction(adjusted + end, fitted.unit)) for end in (-fitted.off, fitted.off))
+    if low != high:
+        raise InDoubt
+    return low
+
+
+def _is_brier(scored: Scored, part: Part) -> bool:
+    """Return whether the scores are Brier scores from 0 to 1: of forecasts themselves, on questions with outcomes."""
+    rules = scored.group.rules
+    plain = (rules.kernel, rules.reference, rules.scale) == ("brier", "none", "plain")
+    return plain and bool((scored.group.questions.form[int64_array([*part.effects])] == NAMED).all())
+
+
+def brier_index(score: Fraction) -> int | None:
+    """Return 100 (1 - √score) in 1e-9, rounded half-even once; None if the score is below 0.
+
+    0 has 100, always ½ (Brier score 0.25) has 50, and the worst score, 1, has 0.
+
+    Source: ForecastBench's leaderboard, "Brier Index".
+
+    >>> brier_index(Fraction(1, 4)), brier_index(Fraction(-1, 4))
+    (50000000000, None)
+    """
+    if score < 0:
+        return None
+    return _INDEX_UNITS - root_half_even(score * _INDEX_UNITS**2)
+
+
+_ZERO = Decimal(0)
+
+
+class RelativeSkill(NamedTuple):
+    """A participant's relative skill, by the code of the participant.
+
+    compared: with how many participants, themselves included. logarithm: of the geometric mean; None if it is not
+    defined, because a mean is 0.
+    """
+
+    participant: int
+    compared: int
+    logarithm: Decimal | None
+
+
+def relative_skills(cells: Cells, fitted: set[int]) -> list[RelativeSkill]:
+    """Return the relative skill of every participant, by code; lower is better.
+
+    cells: scores that are not below 0, of which lower ones are better. fitted: whom others are compared with; who is
+    not is compared with these, and with themselves, and changes nobody's number. Two participants without a common
+    question are not compared.
+
+    >>> codes = [np.array(each) for each in ([0, 1, 2], [0, 0, 0], [1, 1, 1])]
+    >>> skills = relative_skills(Cells(codes[0], codes[1], [4, 2, 1], codes[2]), {0, 1, 2})
+    >>> [scaled(each, skills[1]) for each in skills]
+    [2000000000, 1000000000, 500000000]
+    """
+    participants, sums, common = _sums(cells)
+    against = [number for number, code in enumerate(participants.tolist()) if code in fitted]
+    return [
+        RelativeSkill(code, *_geometric_mean([*_ratios(sums, common[number], number, against)]))
+        for number, code in enumerate(participants.tolist())
+    ]
+
+
+def scaled(own: RelativeSkill, baseline: RelativeSkill | None = None) -> int | None:
+    """Return the relative skill in 1e-9, divided by that of a baseline, rounded half-even; None if not defined."""
+    below = _ZERO if baseline is None else baseline.logarithm
+    if own.logarithm is None or below is None:
+        return None
+    skill = WIDE.exp(WIDE.subtract(own.logarithm, below))
+    return int(WIDE.to_integral_value(WIDE.multiply(skill, Decimal(POINTS))))
+
+
+def _sums(cells: Cells) -> tuple[Int64Array, list[list[int]], BoolArray]:
+    """Return the codes of participants; Σ weight x score of each on the questions of each; and who shares questions."""
+    participants, who = distinct(cells.participant)
+    questions, which = distinct(cells.question)
+    present = np.zeros((len(participants), len(questions)), np.int64)
+    present[who, which] = 1
+    weighted = np.zeros(present.shape, object)
+    weighted[who, which] = [score * weight for score, weight in zip(cells.score, cells.weight.tolist(), strict=True)]
+    sums = wide_matrix_product(weighted, present.T).tolist()
+    return participants, sums, matrix_product(present, present.T) > 0
+
+
+def _ratios(sums: list[list[int]], common: BoolArray, own: int, against: list[int]) -> Iterator[Decimal | None]:
+    """Yield the logarithm of each ratio of the own mean to another's; that of the own to itself is 0."""
+    yield _ZERO
+    for other in against:
+        if other != own and common[other]:
+            mean, their = sums[own][other], sums[other][own]
+            yield WIDE.ln(WIDE.divide(Decimal(mean), Decimal(their))) if mean and their else None
+
+
+def _geometric_mean(ratios: list[Decimal | None]) -> tuple[int, Decimal | None]:
+    total = _ZERO
+    for ratio in ratios:
+        if ratio is None:
+            return len(ratios), None
+        total = WIDE.add(total, ratio)
+    return len(ratios), WIDE.divide(total, Decimal(len(ratios)))

@@ -1,0 +1,365 @@
+"""Intervals of scores, ranks and prizes: the board of a contest in each replicate of its questions."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.exact import WIDE, half_even
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow, Pair
+from forecast_ledger.projections.boards.prizes import divide
+from forecast_ledger.projections.boards.totals import score_labels
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.between import Between, InDoubt, Number
+from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.powers import ZERO, magnitudes_to_integers
+from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.studies.draws import multiplicities, seed_for
+from forecast_ledger.projections.studies.estimates import square_shares
+from forecast_ledger.projections.studies.order_statistics import Drawn, Ends, drawn_ends, limits
+from forecast_ledger.projections.studies.rank_sets import RankSets, rank_sets
+from forecast_ledger.projections.studies.replicates import (
+    PLACES,
+    Rows,
+    Totals,
+    check_size,
+    coverages_of,
+    draws_of,
+    rows_of,
+    totals_of,
+    units_of,
+)
+
+_DIGITS = 40  # of the smallest take
+_FEW = 12  # units, of which draws are often alike
+_CUT = 90  # bits: by less than 2^-90 of itself, the bound of a take with 30 digits is off
+
+
+class ResampledBoard(NamedTuple):
+    """The boards of all replicates, shape (p, b), in the order of the board's rows.
+
+    total: 1e-9. alike: a number for each row; rows with the same number have the same scores. rank: 0 for rows without
+    a rank. prize: 1e-6. paid: which rows can win a prize, shape (p,).
+    """
+
+    total: Totals
+    alike: Int64Array
+    rank: Int64Array
+    prize: Int64Array
+    paid: BoolArray
+
+
+def resample(
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+) -> ResampledBoard:
+    """Draw the questions of a contest again, and return the boards of all replicates.
+
+    Who is ranked and who can win a prize is as on the board. place: the row of the board of each participant code, -1
+    without one, shape (c,). Raises Refused(out_of_range): too many participants or questions, or scores too large.
+    """
+    rules, units = contest.opened.rules, units_of(scored)
+    check_size(len(board), sum(units.strata), rules.replicates)
+    drawn, which = _distinct(multiplicities(seed, rules.replicates, units.strata))
+    rows, alike = _without_copies(rows_of(rules, scored, units, place), len(board))
+    draws = draws_of(scored, units, drawn, int(alike.max()) + 1)
+    totals = totals_of(rules, rows, draws)
+    ranked, paid = np.flatnonzero([row.rank is not None for row in board]), _by_id(board)
+    worth = totals.times(-1 if lower_is_better(rules) else 1).drawn()
+    rank, prize = np.zeros((2, len(board), len(drawn)), np.int64)
+    by_take = rules.rank_by == "take"
+    if not by_take:
+        rank[ranked] = ranks(worth, alike[ranked])
+    able = np.zeros(len(board), bool)
+    if TAKES[rules.take].between is not None and (by_take or contest.opened.pool):
+        able[paid] = contest.opened.pool > 0
+        prize[paid], certain = _certain_prizes(contest, totals.take(alike[paid]))
+        for number, takes in _takes(rules, totals, coverages_of(rows, draws), np.flatnonzero(~certain)):
+            for own in takes:
+                with suppress(InDoubt):
+                    if by_take:
+                        rank[ranked, number] = _ranked([own.ranking[name] for name in alike[ranked].tolist()])
+                    if contest.opened.pool:
+                        prize[paid, number] = divide(contest, own.paying(alike[paid].tolist()))[1]
+                    break
+    return ResampledBoard(totals.take(alike).at(which), alike, rank[:, which], prize[:, which], able)
+
+
+def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
+    """Return the scores of one of those who have the same scores, and for each row of the board, whose they are."""
+    columns = np.stack(
+        [
+            *(rows.unit, rows.kind, rows.weight),
+            *(word for own in (rows.score, rows.covered) for word in (*own.numbers.numerators, own.numbers.place)),
+        ],
+        axis=1,
+    )
+    order = stable_order(rows.owner)
+    ends = np.searchsorted(rows.owner[order], np.arange(people + 1)).tolist()
+    codes: dict[bytes, int] = {}
+    kept = list[Int64Array]()
+    alike = np.empty(people, np.int64)
+    for number in range(people):
+        own = order[ends[number] : ends[number + 1]]
+        alike[number] = codes.setdefault(columns[own].tobytes(), len(codes))
+        if alike[number] == len(kept):
+            kept.append(own)
+    fewer = rows.take(np.concatenate(kept))
+    return fewer._replace(owner=alike[fewer.owner]), alike
+
+
+def _distinct(drawn: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the draws that differ, shape (d, units), and for each replicate its place among them.
+
+    Many units are hardly ever drawn twice alike, so that all draws are kept as they are.
+    """
+    if drawn.shape[1] > _FEW:
+        return drawn, np.arange(len(drawn))
+    draws, replicate = np.unique(drawn, axis=0, return_inverse=True)
+    return draws, replicate.reshape(-1)
+
+
+def _by_id(board: Sequence[BoardRow]) -> Int64Array:
+    """Return the rows that can win a prize, in order of id."""
+    able = [number for number, row in enumerate(board) if row.take is not None and not row.excluded]
+    return int64_array(sorted(able, key=lambda number: board[number].participant))
+
+
+def ranks(worth: Drawn, alike: Int64Array) -> Int64Array:
+    """Return the ranks 1, 2, 2, 4 in each replicate, the largest number first, shape (p, b); undefined ones are last.
+
+    alike: the rows of `worth` that are compared, shape (p,).
+    """
+    near, name = worth.near.take(alike), np.where(worth.defined[alike], alike[:, None], -1)
+    lowest = near.value.min(initial=0) - 8 * near.guard.max(initial=0) - 1
+    value = np.where(name < 0, lowest, near.value)
+    order = np.argsort(-value, axis=0, kind="stable")
+    ordered, names = (np.take_along_axis(each, order, axis=0) for each in (value, name))
+    close, doubtful = np.zeros_like(order, bool), np.zeros_like(order, bool)
+    close[1:] = ordered[:-1] - ordered[1:] <= 2 * near.guard.max(axis=0, initial=0)
+    doubtful[1:] = close[1:] & (names[1:] != names[:-1])
+    in_order = np.maximum.accumulate(np.where(close, 0, np.arange(1, len(value) + 1)[:, None]), axis=0)
+    placed = np.empty_like(order)
+    np.put_along_axis(placed, order, in_order, axis=0)
+    _decide(worth, placed, name, doubtful, in_order)
+    return placed
+
+
+def _decide(worth: Drawn, placed: Int64Array, name: Int64Array, doubtful: BoolArray, in_order: Int64Array) -> None:
+    """Put those apart who share a rank only because their numbers are near each other.
+
+    doubtful: where one is near the one before, but not known to be the same, in the order of ranks `in_order`.
+    """
+    tied = list[tuple[int, Int64Array]]()
+    asked: defaultdict[int, list[int]] = defaultdict(list)
+    for column in np.flatnonzero(doubtful.any(axis=0)).tolist():
+        for rank in {*in_order[doubtful[:, column], column].tolist()}:
+            rows = np.flatnonzero(placed[:, column] == rank)
+            tied.append((column, rows))
+            for own in {*name[rows, column].tolist()}:
+                asked[own].append(column)
+    exact = {own: dict(zip(at, worth.exact(own, int64_array(at)), strict=True)) for own, at in asked.items()}
+    for column, rows in tied:
+        numbers = [exact[own][column] for own in name[rows, column].tolist()]
+        placed[rows, column] += int64_array(_ranked(numbers)) - 1
+
+
+def _ranked(numbers: Sequence[Number]) -> list[int]:
+    """Return the ranks 1, 2, 2, 4 of numbers of any size, the largest first. Raises InDoubt if bounds leave a doubt."""
+    found, rank = [0] * len(numbers), 0
+    order = sorted(range(len(numbers)), key=numbers.__getitem__, reverse=True)
+    for place, number in enumerate(order):
+        if not place or numbers[number] != numbers[order[place - 1]]:
+            rank = place + 1
+        found[number] = rank
+    return found
+
+
+def _certain_prizes(contest: Contest, totals: Totals) -> tuple[Int64Array, BoolArray]:
+    """Return prizes, 1e-6, and in which replicates they are certain: of squares, if there is no least prize."""
+    rules, unit = contest.opened.rules, contest.opened.payable_unit
+    if rules.take != "positive_square" or rules.rank_by == "take" or rules.least_prize_micros:
+        return np.zeros(totals.defined.shape, np.int64), np.zeros(totals.defined.shape[1], bool)
+    counts, certain = square_shares(totals.fixed.near(), contest.opened.pool // unit)
+    return counts * unit, certain
+
+
+class _Takes(NamedTuple):
+    """The takes of one replicate, of those whose scores differ: bounds, or exact.
+
+    ranking: to be compared. paying: returns numbers in proportion to those of some, 0 below 1e-60 of their largest.
+    """
+
+    ranking: list[Number]
+    paying: Callable[[list[int]], list[Number]]
+
+
+def _takes(
+    rules: RuleSet, totals: Totals, coverages: Totals, replicates: Int64Array
+) -> Iterator[tuple[int, Iterator[_Takes]]]:
+    """Yield, for each of some replicates, its number, and bounds of the takes, and then the exact takes."""
+    columns = zip(*(each[:, replicates].T.tolist() for each in (*totals.fixed, *coverages.fixed)), strict=True)
+    for number, column in zip(replicates.tolist(), columns, strict=True):
+        pairs = [((total, total + width), (own, own + wide)) for total, width, own, wide in zip(*column, strict=True)]
+        yield number, _in_turn(rules, pairs, partial(_exact_takes, rules, totals, coverages, number))
+
+
+def _in_turn(rules: RuleSet, pairs: list[tuple[Pair, Pair]], exact: Callable[[], _Takes]) -> Iterator[_Takes]:
+    between = TAKES[rules.take].between
+    if between is not None:
+        found = [between(*pair, POINTS << PLACES) for pair in pairs]
+        ranking = [high and Between(low, high, name) for name, (low, high) in enumerate(_integers(found))]
+        yield _Takes(ranking, lambda names: _without(_small(found, names), ranking, names))
+    yield exact()
+
+
+def _integers(pairs: Sequence[Any]) -> list[Pair]:
+    """Return bounds as integers in proportion to them."""
+    lows = [low.adjusted() for low, _ in pairs if isinstance(low, Decimal) and low]
+    if not lows:
+        return [(int(low), int(high)) for low, high in pairs]
+    scale, bounds = _DIGITS - min(lows), []
+    for low, high in ((int(each.scaleb(scale, WIDE)) for each in pair) for pair in pairs):
+        bounds.append((max(low - (low >> _CUT) - 1, 0), high and high + (high >> _CUT) + 1))
+    return bounds
+
+
+def _without(small: set[int], takes: list[Number], names: list[int]) -> list[Number]:
+    return [0 if name in small else takes[name] for name in names]
+
+
+def _small(pairs: Sequence[Any], names: list[int]) -> set[int]:
+    """Return which takes of some are below 1e-60 of their largest."""
+    if not any(isinstance(pairs[name][0], Decimal) for name in names):
+        return set()
+    largest = max(pairs[name][0].adjusted() for name in names)
+    return {name for name in names if pairs[name][1].adjusted() <= largest - 60}
+
+
+def _exact_takes(rules: RuleSet, totals: Totals, coverages: Totals, number: int) -> _Takes:
+    worth, at = TAKES[rules.take].worth, int64_array([number])
+    takes = []
+    for name in range(len(totals.defined)):
+        [total], [covered] = totals.exact(name, at), coverages.exact(name, at)
+        takes.append(worth(Fraction(total, POINTS), Fraction(covered, POINTS)) if worth else ZERO)
+    return _Takes(takes, lambda names: [*magnitudes_to_integers([takes[name] for name in names])])
+
+
+_BEST = 20  # the best 5%: one in so many
+
+
+class Interval(NamedTuple):
+    """How sure one row of a board is; scores in 1e-9, prizes in 1e-6, shares of replicates in 1e-9.
+
+    score, rank, prize: low and high, the order statistics that the level asks for. score: None if no replicate has a
+    total. rank, rank_set, first, best: None if the row has no rank. prize: None if it cannot win one. rank_set: the
+    ranks that the data allow, for all rows at once; None as well if ranks follow takes that depend on coverage, or if a
+    total is undefined in some replicate.
+    """
+
+    row: BoardRow
+    score: tuple[int, int] | None
+    rank: tuple[int, int] | None
+    rank_set: tuple[int, int] | None
+    first: int | None
+    best: int | None
+    prize: tuple[int, int] | None
+
+
+class BoardIntervals(NamedTuple):
+    """The intervals of a board. needed: as of `RankSets`; empty if a total is undefined in some replicate."""
+
+    rows: list[Interval]
+    needed: list[int]
+
+
+def contest_seed(facts: Facts, name: str, table: str = "intervals") -> tuple[str, bytes]:
+    """Return the digest that a contest's draws for a table come from, and their seed.
+
+    The digest is that of the contest's seal, or of the log's last event if the contest is open.
+    """
+    sealed = facts.contests[name].sealed
+    digest = facts.digest if sealed is None else sealed.digest
+    return digest, seed_for(digest, table, name)
+
+
+def board_places(facts: Facts, board: Sequence[BoardRow]) -> Int64Array:
+    """Return the row of a board of each participant code, -1 without one, shape (c,)."""
+    rows = {row.participant: number for number, row in enumerate(board)}
+    return int64_array([rows.get(label, -1) for label in score_labels(facts)])
+
+
+def intervals(
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+) -> BoardIntervals:
+    """Return the intervals of a board, in its order; none if no question counts.
+
+    place: the row of the board of each participant code, -1 without one, shape (c,). Raises Refused(out_of_range): too
+    many participants or questions, or scores too large.
+
+    Percentile intervals of a bootstrap over questions, one draw for all participants.
+    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ISBN 0-412-04231-2, chapter 13; the code of
+    ForecastBench's leaderboard draws questions 1,999 times, too, within rounds and sources, and takes percentiles.
+    """
+    rules = contest.opened.rules
+    if not board or not (scored.questions.weight > 0).any():
+        return BoardIntervals([], [])
+    drawn = resample(contest, scored, board, place, seed)
+    rows, sets = _rank_sets(contest, board, drawn)
+    allowed = dict(zip(rows, zip(sets.best, sets.worst, strict=True), strict=False))
+    ranked = sum(row.rank is not None for row in board)
+    every = []
+    for number, (row, score) in enumerate(zip(board, drawn_ends(drawn.total.drawn(), rules.level_ppm), strict=True)):
+        rank = drawn.rank[number] if row.rank is not None else None
+        every.append(
+            Interval(
+                row=row,
+                score=score,
+                rank=None if rank is None else _ends(rank, rules.level_ppm),
+                rank_set=allowed.get(number),
+                first=None if rank is None else _share(rank == 1),
+                best=None if rank is None else _share(rank <= best_places(ranked)),
+                prize=_ends(drawn.prize[number], rules.level_ppm) if drawn.paid[number] else None,
+            )
+        )
+    return BoardIntervals(every, sets.needed)
+
+
+def best_places(ranked: int) -> int:
+    """Return how many places are the best 5% of those that are ranked, at least one.
+
+    >>> [best_places(ranked) for ranked in (1, 20, 21, 40, 41)]
+    [1, 1, 2, 2, 3]
+    """
+    return -(-ranked // _BEST)
+
+
+def _ends(values: Int64Array, level_ppm: int) -> Ends:
+    found = limits(values, level_ppm)
+    return found.least, found.greatest
+
+
+def _share(replicates: BoolArray) -> int:
+    return half_even(int(replicates.sum()) * POINTS, len(replicates))
+
+
+def _rank_sets(contest: Contest, board: Sequence[BoardRow], drawn: ResampledBoard) -> tuple[list[int], RankSets]:
+    """Return the rows whose ranks follow totals, and the sets of ranks by totals, if every total is defined."""
+    rules = contest.opened.rules
+    rows = np.flatnonzero([row.rank is not None for row in board])
+    totals = drawn.total.take(rows)
+    if len(rows) < 2 or not totals.defined.all():
+        return [], RankSets([], [], [])
+    sign = -1 if lower_is_better(rules) else 1
+    worth = [sign * POINTS * board[row].score for row in rows.tolist()]
+    place = -(-rules.level_ppm * (rules.replicates + 1) // 10**6)
+    by_total = rules.rank_by == "total" or rules.take == "positive_square"
+    return rows.tolist() if by_total else [], rank_sets(worth, totals.times(sign), drawn.alike[rows], place)

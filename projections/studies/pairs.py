@@ -1,0 +1,426 @@
+"""Pairs of participants, compared on the questions that both have a score on, at the end and at every moment before.
+
+A confidence sequence bounds a sum of differences at every moment at once, however often somebody looks: a sum S of
+differences that lie between -1 and 1, less the sum of their expected values, given all that was before them, stays
+within these bounds for ever, except with the probability `alpha`. They are rounded to 40 digits.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, cached_property, partial
+from math import ceil, floor, gcd, lcm
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.values import WEIGHT
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.estimates import Floats, matrix_product
+from forecast_ledger.projections.core.lazy_fractions import to_decimal
+from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
+from forecast_ledger.projections.studies.draws import multiplicities, signs
+from forecast_ledger.projections.studies.estimates import Near, signs_of, surprises, turned_sums
+from forecast_ledger.projections.studies.order_statistics import Drawn, Ends, drawn_ends, order_statistics
+from forecast_ledger.projections.studies.replicates import Weighted, check_size, units_of
+
+OPTIMAL = 10  # the intrinsic time at which the bounds are tightest, as in Choe and Ramdas's own code
+SPAN = 2  # of differences from -1 to 1
+_EXPONENT = Decimal("1.4")
+_ZETA = Decimal("3.105547277977580399782927215688923792402")  # Riemann's zeta function of _EXPONENT
+_TWO = Decimal(2)
+
+
+def normal_mixture(time: Fraction, alpha: Fraction, optimal: int = OPTIMAL) -> Decimal:
+    """Return the bound of |S| for differences of bounded size: the two-sided normal mixture.
+
+    time: Σ of the squares of half of the spans of the differences; their number, if each spans 2. optimal: the time at
+    which the bound is tightest.
+
+    Source: Howard et al. (2021), Annals of Statistics 49(2):1055-1080, doi:10.1214/20-AOS1991,
+    equation 14; Choe and Ramdas (2023), Operations Research, doi:10.1287/opre.2021.0792, theorem 1.
+
+    >>> round(normal_mixture(Fraction(100), Fraction(1, 20), optimal=100), 5)
+    Decimal('30.35209')
+    """
+    rho = _rho(alpha, optimal)
+    inside = _plus(to_decimal(time, WIDE), rho)
+    logarithms = _plus(WIDE.ln(WIDE.divide(inside, rho)), WIDE.multiply(_TWO, _log_of_inverse(alpha)))
+    return WIDE.sqrt(WIDE.multiply(inside, logarithms))
+
+
+def empirical_bernstein(time: Fraction, alpha: Fraction, span: int = SPAN) -> Decimal:
+    """Return the bound of |S| for differences that vary little: polynomial stitching.
+
+    time: Σ of the squares of the differences less their predictions, each made of the differences before it. span: of
+    the differences.
+
+    Source: Howard et al. (2021), equation 10 and theorem 4, with s = 1.4 and eta = 2; Choe and Ramdas (2023),
+    theorem 2. Each side gets half of alpha.
+
+    >>> round(empirical_bernstein(Fraction(100), Fraction(1, 10), span=3), 5)
+    Decimal('64.48755')
+    """
+    reached = max(to_decimal(time, WIDE), Decimal(OPTIMAL))
+    epochs = WIDE.ln(WIDE.ln(WIDE.divide(WIDE.multiply(_TWO, reached), Decimal(OPTIMAL))))
+    level = _plus(_plus(WIDE.multiply(_EXPONENT, epochs), _shared_out()), _log_of_inverse(Fraction(1, 2) * alpha))
+    root = WIDE.sqrt(_TWO)
+    first = WIDE.divide(_plus(_plus(root, _TWO), WIDE.divide(Decimal(1), root)), _TWO)  # the square of k1
+    linear = WIDE.multiply(WIDE.multiply(_plus(root, Decimal(1)), level), WIDE.divide(Decimal(span), _TWO))
+    spread = WIDE.multiply(WIDE.multiply(first, reached), level)
+    return _plus(linear, WIDE.sqrt(_plus(spread, WIDE.multiply(linear, linear))))
+
+
+@cache
+def _shared_out() -> Decimal:
+    """Return ln(zeta(s) / ln(eta)^s)."""
+    return WIDE.subtract(WIDE.ln(_ZETA), WIDE.multiply(_EXPONENT, WIDE.ln(WIDE.ln(_TWO))))
+
+
+@cache
+def _log_of_inverse(alpha: Fraction) -> Decimal:
+    return WIDE.ln(to_decimal(Fraction(alpha.denominator, alpha.numerator), WIDE))
+
+
+@cache
+def _rho(alpha: Fraction, optimal: int) -> Decimal:
+    doubled = WIDE.multiply(_TWO, _log_of_inverse(alpha))
+    return WIDE.divide(Decimal(optimal), _plus(doubled, WIDE.ln(_plus(Decimal(1), doubled))))
+
+
+def _plus(one: Decimal, other: Decimal) -> Decimal:
+    return WIDE.add(one, other)
+
+
+PERMUTATIONS = 999
+MOST_PRODUCTS = 10**12  # pairs x units x replicates: some minutes
+_NUMBERS = 1 << 22  # in an array: pairs at a time x replicates or questions
+
+
+class Pair(NamedTuple):
+    """Two participants compared; differences in 1e-9 points, above 0 if the first is better.
+
+    first, second: rows of the board. questions: on which both have a score; won, lost: on which the first has the
+    better, or the worse. difference: the weighted mean of the differences. interval: its percentile interval; None if
+    no replicate has a common question. p: of the permutation test, and adjusted for the number of pairs, in 1e-3.
+    hoeffding, bernstein: bounds of the mean expected difference that hold at every moment at once; None if scores have
+    no bounds.
+    """
+
+    first: int
+    second: int
+    questions: int
+    won: int
+    lost: int
+    difference: int
+    interval: tuple[int, int] | None
+    p: int
+    adjusted: int
+    hoeffding: tuple[int, int] | None
+    bernstein: tuple[int, int] | None
+
+
+class _Season(NamedTuple):
+    """The scores of a contest as matrices; its questions in the order in which they were settled.
+
+    score: weight x score, 1e-15, the better the larger, shape (p, q); floats near it, 0 without one. exact: returns the
+    scores of one participant as numerators, by question, over one denominator. answered: shape (p, q). weight: shape
+    (q,), in `unit` x 1e-6. units: the questions in the order of their units; begins: of each unit among them. times,
+    flips: shape (u, b). span: of the difference of two scores x weight on each question, 1e-15; None without bounds.
+    """
+
+    rules: RuleSet
+    score: Floats
+    exact: Callable[[int], tuple[NDArray[np.object_], int]]
+    answered: BoolArray
+    weight: Int64Array
+    unit: int
+    units: Int64Array
+    begins: Int64Array
+    times: Int64Array
+    flips: Int64Array
+    span: list[Fraction] | None
+
+
+class _Common(NamedTuple):
+    """The differences of two participants by unit that are not 0, exact, over one denominator."""
+
+    units: Int64Array
+    numerators: NDArray[np.object_]
+    denominator: int
+
+    def sums(self, times: Int64Array) -> NDArray[np.object_]:
+        """Return the numerators of the sums, each unit as often as it is in a column of `times`, shape (b,)."""
+        sums: NDArray[np.object_] = self.numerators @ times[self.units].astype(object)
+        return sums
+
+
+class _Apart:
+    """The exact differences of the weighted scores of two participants, where bounds leave a doubt."""
+
+    def __init__(self, season: _Season, first: int, second: int, both: BoolArray) -> None:
+        """both: on which questions both have a score."""
+        self._season, self._first, self._second, self._both = season, first, second, both
+
+    @cached_property
+    def _differences(self) -> tuple[NDArray[np.object_], int]:
+        """The differences by question, 0 where one has no score, as numerators, and their denominator."""
+        (one, under), (other, below) = self._season.exact(self._first), self._season.exact(self._second)
+        common = lcm(under, below)
+        return (one * (common // under) - other * (common // below)) * self._both, common
+
+    def signs(self, questions: Int64Array) -> Int64Array:
+        """Return the signs of the differences on some questions."""
+        differences = self._differences[0][questions]
+        return (differences > 0).astype(np.int64) - (differences < 0)
+
+    @cached_property
+    def by_unit(self) -> _Common:
+        """The differences by unit."""
+        differences, common = self._differences
+        sums = np.add.reduceat(differences[self._season.units], self._season.begins)
+        apart = np.flatnonzero(sums)
+        return _Common(apart, sums[apart], common)
+
+    @property
+    def total(self) -> Decimal:
+        """The sum of the differences, rounded to 40 digits."""
+        return to_decimal(Fraction(sum(self.by_unit.numerators), self.by_unit.denominator), WIDE)
+
+    def surprises(self) -> Fraction:
+        """Return what `estimates.surprises` returns."""
+        differences, common = self._differences
+        total, squares = 0, Fraction(0)
+        for known, each in enumerate(differences[self._both].tolist()):
+            squares += Fraction(each * max(known, 1) - total, max(known, 1)) ** 2
+            total += each
+        return Fraction(squares, common**2)
+
+
+def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> list[Pair]:
+    """Return the pairs of a board's rows with a common question, in order.
+
+    place: the row of the board of each participant code, -1 without one, shape (c,). settled: the log position at which
+    each question was settled, shape (q,). Raises Refused(out_of_range): too many participants or questions, or scores
+    too large.
+
+    The interval is that of `intervals`, with the mean difference as the statistic. The test turns the signs of the
+    differences of a unit, a question or a group of questions, at random; p is (1 + replicates in which the sum is as
+    far from 0) / (1 + replicates), adjusted by Holm's method.
+    Source: Fisher (1935), The Design of Experiments, section 21; Phipson and Smyth (2010), Statistical Applications in
+    Genetics and Molecular Biology 9(1):39, doi:10.2202/1544-6115.1585; Holm (1979), Scandinavian Journal of Statistics
+    6(2):65-70.
+    """
+    people = int(place.max(initial=-1)) + 1
+    if people < 2 or not (scored.questions.weight > 0).any():
+        return []
+    season = _season(rules, scored, place, settled, seed)
+    found = [pair for first, second in _chunks(season, people) for pair in _compared(season, first, second)]
+    adjusted = holm([pair.p for pair in found])
+    return [pair._replace(adjusted=p) for pair, p in zip(found, adjusted, strict=True)]
+
+
+def holm(p_values: Sequence[int], whole: int = PERMUTATIONS + 1) -> list[int]:
+    """Return p-values adjusted by Holm's method; p-values and results are in 1 / whole.
+
+    >>> holm([10, 40, 30, 5], 1_000)
+    [30, 60, 60, 20]
+    """
+    adjusted, greatest = [0] * len(p_values), 0
+    for number, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        greatest = max(greatest, min((len(p_values) - number) * p_values[index], whole))
+        adjusted[index] = greatest
+    return adjusted
+
+
+def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> _Season:
+    questions, rows, units = scored.questions, scored.rows, units_of(scored)
+    people, count = int(place.max()) + 1, sum(units.strata)
+    products = people * (people - 1) // 2 * count * (rules.replicates + PERMUTATIONS)
+    check_size(people, max(count, len(units.unit)), rules.replicates)
+    if products > MOST_PRODUCTS:
+        detail = f"{people:,} participants and {count:,} questions are too many to compare in pairs"
+        raise Refused("out_of_range", "pairwise", None, detail)
+    counted = np.flatnonzero(units.unit >= 0)
+    counted = counted[stable_order(settled[counted])]
+    column = np.full(len(units.unit), -1)
+    column[counted] = np.arange(len(counted))
+    own = rows.rows(np.flatnonzero((column[rows.question] >= 0) & (place[rows.participant] >= 0)))
+    at = (place[own.participant], column[own.question])
+    sign = -1 if lower_is_better(rules) else 1
+    points = Weighted(coverage.points(rules, questions, own), sign * questions.weight[own.question])
+    score, row = np.zeros((people, len(counted))), np.full((people, len(counted)), -1)
+    score[at], row[at] = points.estimates(), np.arange(len(own.question))
+    weight = questions.weight[counted]
+    unit = gcd(WEIGHT, *weight.tolist())
+    order = stable_order(units.unit[counted])
+    return _Season(
+        rules,
+        score,
+        cache(partial(_exact_scores, points, row)),
+        row >= 0,
+        weight // unit,
+        unit,
+        order,
+        np.searchsorted(units.unit[counted][order], np.arange(count)),
+        multiplicities(seed, rules.replicates, units.strata).T,
+        signs(seed, PERMUTATIONS, count).T,
+        _spans(rules, scored, counted),
+    )
+
+
+def _exact_scores(points: Weighted, row: Int64Array, participant: int) -> tuple[NDArray[np.object_], int]:
+    columns = np.flatnonzero(row[participant] >= 0)
+    exact, scores = points.exact(row[participant, columns]), np.zeros(row.shape[1], object)
+    common = lcm(*(score.denominator for score in exact))
+    scores[columns] = [score.numerator * (common // score.denominator) for score in exact]
+    return scores, common
+
+
+def _spans(rules: RuleSet, scored: ContestScores, counted: Int64Array) -> list[Fraction] | None:
+    """Return weight x the range of the scores on each question, 1e-15; None if one has no bounds."""
+    spans = []
+    for number in counted.tolist():
+        questions, kernel = scored.questions, KERNELS[kernel_of(rules, scored.questions.answers[number].question)]
+        if rules.reference != "none" or kernel.worst is None or not kernel.lower_is_better:
+            return None
+        points = Fraction(kernel.worst * int(questions.unit[number]), questions.per_point[number])
+        spans.append(points * POINTS * int(questions.weight[number]))
+    return spans
+
+
+def _chunks(season: _Season, people: int) -> Iterator[tuple[Int64Array, Int64Array]]:
+    """Yield the pairs of rows, in order, as many at a time as fit in memory."""
+    first, second = np.triu_indices(people, 1)
+    size = max(_NUMBERS // max(season.rules.replicates, season.score.shape[1]), 1)
+    for begin in range(0, len(first), size):
+        yield first[begin : begin + size], second[begin : begin + size]
+
+
+def _compared(season: _Season, first: Int64Array, second: Int64Array) -> Iterator[Pair]:
+    both = season.answered[first] & season.answered[second]
+    met = both.any(axis=1)
+    first, second, both = first[met], second[met], both[met]
+    if not len(first):
+        return
+    one, other = season.score[first], season.score[second]
+    difference, size = np.where(both, one - other, 0), np.where(both, np.abs(one) + np.abs(other), 0)
+    largest = size.max(axis=1, keepdims=True)
+    sums_of = partial(turned_sums, difference[:, season.units], largest, season.begins)
+    weights = np.add.reduceat((both * season.weight)[:, season.units], season.begins, axis=1)
+    apart = [*map(partial(_Apart, season), first.tolist(), second.tolist(), both)]
+    plain = np.ones((len(season.times), 1), np.int64)
+    means = _means(season, sums_of, weights, apart, plain)
+    won, lost = _won_and_lost(apart, difference, size, both)
+    yield from map(
+        Pair,
+        first.tolist(),
+        second.tolist(),
+        both.sum(axis=1).tolist(),
+        won,
+        lost,
+        order_statistics(means, (0,))[:, 0].tolist(),
+        drawn_ends(_means(season, sums_of, weights, apart, season.times), season.rules.level_ppm),
+        _p_values(season, sums_of(plain), sums_of(season.flips), apart),
+        [0] * len(first),
+        *_sequences(season, both, sums_of(plain), surprises(difference, largest, both), apart),
+    )
+
+
+def _means(
+    season: _Season, sums_of: Callable[[Int64Array], Near], weights: Int64Array, apart: list[_Apart], times: Int64Array
+) -> Drawn:
+    """Return the weighted means of differences if units are drawn so many times, 1e-9. weights: shape (m, u)."""
+    over = matrix_product(weights, times) * season.unit
+
+    def exact(row: int, at: Int64Array) -> list[Fraction]:
+        common = apart[row].by_unit
+        pairs = zip(common.sums(times[:, at]).tolist(), over[row, at].tolist(), strict=True)
+        return [Fraction(numerator, common.denominator * weight) for numerator, weight in pairs]
+
+    return Drawn(sums_of(times).over(over), over > 0, exact)
+
+
+def _won_and_lost(
+    apart: list[_Apart], difference: Floats, size: Floats, both: BoolArray
+) -> tuple[list[int], list[int]]:
+    """Return on how many questions the first and the second has the better score."""
+    sign, doubtful = signs_of(difference, size)
+    doubtful &= both
+    for row in np.flatnonzero(doubtful.any(axis=1)).tolist():
+        sign[row, doubtful[row]] = apart[row].signs(np.flatnonzero(doubtful[row]))
+    return (sign > 0).sum(axis=1).tolist(), (sign < 0).sum(axis=1).tolist()
+
+
+def _p_values(season: _Season, sums: Near, turned: Near, apart: list[_Apart]) -> list[int]:
+    """Return 1 + the number of permutations in which the sum is as far from 0."""
+    further = np.abs(turned.value) - np.abs(sums.value)
+    far = further >= 0
+    doubtful = np.abs(further) <= turned.guard + sums.guard
+    for row in np.flatnonzero(doubtful.any(axis=1)).tolist():
+        at, common = np.flatnonzero(doubtful[row]), apart[row].by_unit
+        far[row, at] = abs(common.sums(season.flips[:, at])) >= abs(sum(common.numerators))
+    counts: list[int] = (1 + far.sum(axis=1)).tolist()
+    return counts
+
+
+def _sequences(
+    season: _Season, both: BoolArray, sums: Near, squares: Near, apart: list[_Apart]
+) -> tuple[list[Ends], list[Ends]]:
+    """Return the bounds of each pair's mean that hold at every moment: normal mixture, empirical Bernstein.
+
+    sums: of the differences, shape (m, 1). squares: of their surprises, shape (m,).
+    """
+    if season.span is None:
+        return [None] * len(both), [None] * len(both)
+    largest, alpha = max(season.span), Fraction(10**6 - season.rules.level_ppm, 10**6)
+    counts = {span: both[:, [each == span for each in season.span]].sum(axis=1).tolist() for span in {*season.span}}
+    mixture = cache(partial(normal_mixture, alpha=alpha))
+    weight = season.weight * season.unit
+    possible = max(ceil(Fraction(span, each)) for span, each in zip(season.span, weight.tolist(), strict=True))
+    totals = [[*map(Decimal, ends)] for ends in np.hstack([sums.low, sums.high]).tolist()]
+    times = [[*map(Fraction, ends)] for ends in np.stack([np.maximum(squares.low, 0), squares.high], axis=1).tolist()]
+    hoeffding, bernstein = list[Ends](), list[Ends]()
+    for number, over in enumerate((both * weight).sum(axis=1).tolist()):
+        around, own = partial(_around, to_decimal(largest, WIDE), possible, over), apart[number]
+        time = sum((span**2 * pairs[number] for span, pairs in counts.items()), Fraction(0))
+        radii = [mixture(Fraction(time, largest**2))] * 2
+        hoeffding.append(around(totals[number], radii) or around([own.total] * 2, radii))
+        radii = _radii([Fraction(end, largest**2) for end in times[number]], alpha)
+        bernstein.append(
+            around(totals[number], radii)
+            or around([own.total] * 2, _radii([Fraction(own.surprises(), largest**2)] * 2, alpha))
+        )
+    return hoeffding, bernstein
+
+
+def _radii(times: Sequence[Fraction], alpha: Fraction) -> list[Decimal]:
+    """Return bounds of the empirical Bernstein radius at a time of which bounds are given.
+
+    The radius grows more slowly than the time, from OPTIMAL on, if alpha is below 0.8: it divided by the time falls.
+    """
+    least, most = (max(time, Fraction(OPTIMAL)) for time in times)
+    radius = empirical_bernstein(most, alpha)
+    return [WIDE.multiply(radius, to_decimal(Fraction(least, most), WIDE)), radius]
+
+
+def _around(largest: Decimal, possible: int, over: int, totals: Sequence[Decimal], radii: Sequence[Decimal]) -> Ends:
+    """Return (total -+ radius x largest) / over, 1e-9, rounded outwards, within what is possible.
+
+    totals, radii: the least and the greatest that they may be. Returns None if these differ in what they give.
+    """
+    wide = [WIDE.multiply(radius, largest) for radius in radii]
+    lows = [WIDE.subtract(*each) for each in zip(totals, wide[::-1], strict=True)]
+    highs = [WIDE.add(*each) for each in zip(totals, wide, strict=True)]
+    least, low = (max(floor(WIDE.divide(each, Decimal(over))), -possible) for each in lows)
+    high, greatest = (min(ceil(WIDE.divide(each, Decimal(over))), possible) for each in highs)
+    return (low, high) if (least, greatest) == (low, high) else None

@@ -1,0 +1,459 @@
+"""Replicates of a contest's questions, and numbers in them with guard digits."""
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from math import lcm
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import WEIGHT
+from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
+from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.boards.imputation import kernel_of_kind, missing_scores, worst_score
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.estimates import (
+    Floats,
+    estimate_products,
+    floats,
+    matrix_product,
+    wide_matrix_product,
+)
+from forecast_ledger.projections.core.sorting import index_where
+from forecast_ledger.projections.core.wide_int import WideInt
+from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores.coverage import QUESTION_KINDS, mean_kind
+from forecast_ledger.projections.studies.estimates import Near, near_fixed
+from forecast_ledger.projections.studies.order_statistics import LIMIT, Drawn, check_range
+
+PLACES = 32
+_PART, _PART_BITS = 1 << 9, 21  # so many products of two limbs are added exactly in floats
+
+Integers = NDArray[np.object_]
+
+
+class Fixed(NamedTuple):
+    """Numbers from low to low + width, both in 2^-PLACES, shape (p, b); 0 is the width of what is exact."""
+
+    low: Integers
+    width: Int64Array
+
+    def plus(self, other: "Fixed") -> "Fixed":
+        """Return the sums."""
+        return Fixed(self.low + other.low, self.width + other.width)
+
+    def times(self, factor: int) -> "Fixed":
+        """Return the numbers times a factor."""
+        return Fixed((self.low if factor > 0 else self.low + self.width) * factor, self.width * abs(factor))
+
+    def over(self, divisor: "Fixed") -> "Fixed":
+        """Return the quotients; 0 where the divisor is 0, which else is above 0."""
+        zero = divisor.low == 0
+        over = np.where(zero, max(int(divisor.low.max(initial=0)), 1), divisor.low) if zero.any() else divisor.low
+        low: Integers = (self.low << PLACES) // over
+        exact = (self.width == 0) & (divisor.width == 0)
+        if exact.any():
+            exact = exact & (low * over == self.low << PLACES)
+        if divisor.width.any():
+            low = np.minimum(low, (self.low << PLACES) // (over + divisor.width))
+        # A numerator may be higher by its width, and a quotient lower by the share of the width of its divisor.
+        widest, wide = (int(each.width.max(initial=0)) for each in (self, divisor))
+        further = (widest << PLACES) + wide * int(abs(low).max(initial=0))
+        width = np.where(exact | zero, 0, 2 * (further // int(over.min(initial=over.max(initial=1))) + 2))
+        return Fixed(np.where(zero, 0, low) if zero.any() else low, width)
+
+    def at_least(self, least: int) -> "Fixed":
+        """Return the larger of each number and another one."""
+        return Fixed(np.maximum(self.low, least << PLACES), self.width)
+
+    def take(self, rows: Int64Array) -> "Fixed":
+        """Return some rows."""
+        return Fixed(self.low[rows], self.width[rows])
+
+    def at(self, columns: Int64Array) -> "Fixed":
+        """Return some columns."""
+        return Fixed(self.low[:, columns], self.width[:, columns])
+
+    def near(self) -> Near:
+        """Return floats near the numbers."""
+        return near_fixed(self.low, self.width, PLACES)
+
+
+def fixed_integers(numbers: Int64Array) -> Fixed:
+    """Return integers, shape (p, b)."""
+    low: Integers = numbers.astype(object)
+    return Fixed(low * (1 << PLACES), np.zeros_like(numbers))
+
+
+def drawn_sums(
+    owner: Int64Array, unit: Int64Array, values: Sequence[tuple[int, bool]], people: int, times: Int64Array
+) -> Fixed:
+    """Return the sums of the values of each owner, each as often as its unit is drawn, shape (p, b).
+
+    values: numbers in 2^-PLACES, rounded down, and whether they were. times: integers from 0 on, shape (u, b).
+    """
+    low, rounded = [*zip(*values, strict=True)] or [(), ()]
+    by_unit, inexact = np.zeros((people, len(times)), object), np.zeros((people, len(times)), np.int64)
+    np.add.at(by_unit, (owner, unit), np.array(low, object))
+    np.add.at(inexact, (owner, unit), np.array(rounded, np.int64))
+    return Fixed(wide_matrix_product(by_unit, times), matrix_product(inexact, times))
+
+
+def products_of_rows(rows: Int64Array) -> Integers:
+    """Return Σ row x row of each two rows, exact; shape (p, b) gives (p, p). All numbers must be below 2^62.
+
+    >>> products_of_rows(np.array([[1 << 60, -1], [2, 5]])).tolist() == [[2**120 + 1, 2**61 - 5], [2**61 - 5, 29]]
+    True
+    """
+    low, high = rows & ((1 << 2 * _PART_BITS) - 1), rows >> 2 * _PART_BITS
+    limbs = np.concatenate([floats(each) for each in (low & ((1 << _PART_BITS) - 1), low >> _PART_BITS, high)])
+    total = np.zeros((len(rows), len(rows)), object)
+    for begin in range(0, rows.shape[1], _PART):
+        part = limbs[:, begin : begin + _PART]
+        products = (part @ part.T).astype(np.int64).reshape(3, len(rows), 3, len(rows))
+        for one, other in np.ndindex(3, 3):
+            total += products[one, :, other].astype(object) << _PART_BITS * (one + other)
+    return total
+
+
+MOST_NUMBERS = 100_000_000  # in an array: participants x replicates, for example; each number takes eight bytes
+_HALF = 31  # bits that are left out where only the size of a sum matters
+
+
+class Units(NamedTuple):
+    """What is drawn: questions, or all questions of a group together.
+
+    unit: of each question, shape (q,); -1 if it does not count. strata: the number of units of each stratum; the units
+    of a stratum are adjacent.
+    """
+
+    unit: Int64Array
+    strata: list[int]
+
+
+class Weighted(NamedTuple):
+    """Numbers x weights, in 1e-15; shape (n,)."""
+
+    numbers: coverage.Quotients
+    weight: Int64Array
+
+    def take(self, rows: Int64Array | slice) -> "Weighted":
+        """Return some rows."""
+        numerators, divisors, place = self.numbers
+        numerators = WideInt(*(word[rows] for word in numerators))
+        return Weighted(coverage.Quotients(numerators, divisors, place[rows]), self.weight[rows])
+
+    def estimates(self) -> Floats:
+        """Return floats near them; see `estimates`."""
+        factors = [Fraction(POINTS, divisor) for divisor in self.numbers.divisors]
+        near: Floats = estimate_products(self.numbers.numerators, factors, self.numbers.place) * self.weight
+        return near
+
+    def exact(self, rows: Int64Array | slice = slice(None)) -> list[Fraction]:
+        """Return some of them as fractions."""
+        return [Fraction(*each) for each in self.take(rows).quotients()]
+
+    def fixed(self) -> Iterator[tuple[int, bool]]:
+        """Yield them in 2^-PLACES, rounded down, and whether they were."""
+        for numerator, denominator in self.quotients():
+            whole, rest = divmod(numerator << PLACES, denominator)
+            yield whole, rest > 0
+
+    def quotients(self) -> Iterator[tuple[int, int]]:
+        """Yield their numerators and denominators."""
+        for (numerator, denominator), weight in zip(self.numbers.terms(POINTS), self.weight.tolist(), strict=True):
+            yield numerator * weight, denominator
+
+    def joined(self, other: "Weighted") -> "Weighted":
+        """Return these numbers, then others."""
+        (numerators, divisors, place), more = self.numbers, other.numbers
+        return Weighted(
+            coverage.Quotients(
+                WideInt(*map(np.concatenate, zip(numerators, more.numerators, strict=True))),
+                [*divisors, *more.divisors],
+                np.concatenate([place, len(divisors) + more.place]),
+            ),
+            np.concatenate([self.weight, other.weight]),
+        )
+
+
+class Rows(NamedTuple):
+    """The scores that count, shape (n,).
+
+    owner: row of the board. unit: what is drawn. kind: index in QUESTION_KINDS. score: weight x score. covered:
+    weight x coverage. weight: of the question, 1e-6.
+    """
+
+    owner: Int64Array
+    unit: Int64Array
+    kind: Int64Array
+    score: Weighted
+    covered: Weighted
+    weight: Int64Array
+
+    def take(self, own: Int64Array | slice) -> "Rows":
+        """Return some of the scores."""
+        score, covered = self.score.take(own), self.covered.take(own)
+        return Rows(self.owner[own], self.unit[own], self.kind[own], score, covered, self.weight[own])
+
+    def of_kind(self, kind: int) -> "Rows":
+        """Return the scores on questions of one kind."""
+        return self.take(index_where(self.kind == kind))
+
+
+class Draws(NamedTuple):
+    """How often each unit is drawn, shape (b, u), and the questions that are drawn with it.
+
+    weights: Σ weight of each unit's questions by kind, 1e-6, shape (kinds, u). people: rows of the board.
+    """
+
+    times: Int64Array
+    weights: Int64Array
+    people: int
+
+    def sums(self, rows: Rows, values: Int64Array) -> Int64Array:
+        """Return the sums of values of rows in each replicate, shape (p, b). Raises Refused(out_of_range)."""
+        by_unit = np.zeros((self.people, self.times.shape[1]), np.int64)
+        np.add.at(by_unit, (rows.owner, rows.unit), values)
+        if int(np.abs(by_unit).max(initial=0)) * int(self.times[:1].sum()) >= LIMIT:
+            high = matrix_product(by_unit >> _HALF, self.times.T)
+            check_range(int(np.abs(high).max(initial=0)) + 2 << _HALF)
+        return matrix_product(by_unit, self.times.T)
+
+    def every(self, kind: int | None = None) -> Int64Array:
+        """Return Σ weight of all questions in each replicate, or of those of a kind, 1e-6, shape (b,)."""
+        weights = self.weights.sum(axis=0) if kind is None else self.weights[kind]
+        every: Int64Array = self.times @ weights
+        return every
+
+
+def units_of(scored: ContestScores) -> Units:
+    """Return what is drawn: the questions that count, those of one group together; strata are the kinds of a unit."""
+    questions = scored.questions
+    members: dict[tuple[bool, str], list[int]] = {}
+    for number in np.flatnonzero(questions.weight > 0).tolist():
+        opened = questions.answers[number].question
+        members.setdefault((bool(opened.group), opened.group or opened.question), []).append(number)
+    strata: dict[tuple[str, ...], list[list[int]]] = {}
+    for _, own in sorted(members.items()):
+        strata.setdefault(tuple(sorted({mean_kind(questions.answers[each].question) for each in own})), []).append(own)
+    unit = np.full(len(questions.answers), -1)
+    for number, own in enumerate(own for _, parts in sorted(strata.items()) for own in parts):
+        unit[own] = number
+    return Units(unit, [len(parts) for _, parts in sorted(strata.items())])
+
+
+def rows_of(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Array) -> Rows:
+    """Return the scores that count. place: row of the board of each participant code, -1 without one, shape (c,).
+
+    Raises Refused(out_of_range): a weighted score is too large.
+    """
+    questions, rows = scored.questions, scored.rows
+    kept = index_where((units.unit[rows.question] >= 0) & (place[rows.participant] >= 0))
+    rows = rows if isinstance(kept, slice) else rows.rows(kept)
+    weight = questions.weight[rows.question]
+    score, covered = (
+        Weighted(numbers, weight)
+        for numbers in (coverage.points(rules, questions, rows), coverage.coverages(questions, rows))
+    )
+    own = Rows(
+        place[rows.participant], units.unit[rows.question], _kinds(scored)[rows.question], score, covered, weight
+    )
+    return own if rules.imputation == "none" else _with_imputed(rules, scored, units, place, own)
+
+
+def _with_imputed(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Array, own: Rows) -> Rows:
+    """Return these scores, and those that are imputed to the participants of the board, without a coverage."""
+    questions, rows, consensus = scored.questions, scored.rows, len(place) - len(REFERENCE_ROWS)
+    scores = missing_scores(rules, questions, rows, consensus)
+    missing = np.zeros((int(place.max()) + 1, len(questions.weight)), bool)
+    missing[np.ix_(place[:consensus][place[:consensus] >= 0], int64_array([*scores]))] = True
+    missing[:, units.unit < 0] = False
+    shown = np.flatnonzero(place[rows.participant] >= 0)
+    missing[place[rows.participant[shown]], rows.question[shown]] = False
+    owner, question = np.nonzero(missing)
+    published = [scores.get(number, Fraction(0)) for number in range(len(questions.weight))]
+    imputed = coverage.Quotients(
+        WideInt.from_integers([score.numerator for score in published]).take(question),
+        [Fraction(score.denominator) for score in published],
+        question,
+    )
+    weight = questions.weight[question]
+    score = own.score.joined(Weighted(imputed, weight))
+    covered = own.covered.joined(Weighted(imputed, np.zeros_like(weight)))
+    more = (owner, units.unit[question], _kinds(scored)[question])
+    columns = [np.concatenate(each) for each in zip(own[:3], more, strict=True)]
+    return Rows(columns[0], columns[1], columns[2], score, covered, np.concatenate([own.weight, weight]))
+
+
+def _kinds(scored: ContestScores) -> Int64Array:
+    return int64_array([QUESTION_KINDS.index(mean_kind(answer.question)) for answer in scored.questions.answers])
+
+
+def check_size(people: int, units: int, replicates: int) -> None:
+    """Raise Refused(out_of_range) if a board has too many participants or questions for so many replicates."""
+    if max(people * replicates, people * units, units * replicates) > MOST_NUMBERS:
+        detail = f"{people:,} participants and {units:,} questions are too many for {replicates:,} replicates"
+        raise Refused("out_of_range", "intervals", None, detail)
+
+
+def draws_of(scored: ContestScores, units: Units, times: Int64Array, people: int) -> Draws:
+    """Return the draws of units. times: how often each is drawn, shape (b, u). people: rows of the board."""
+    weights = np.zeros((len(QUESTION_KINDS), times.shape[1]), np.int64)
+    counted = units.unit >= 0
+    np.add.at(weights, (_kinds(scored)[counted], units.unit[counted]), scored.questions.weight[counted])
+    return Draws(times, weights, people)
+
+
+class Exact(NamedTuple):
+    """Numbers as fractions, shape (p, b), with the methods of `Fixed`."""
+
+    values: NDArray[np.object_]
+
+    def plus(self, other: "Exact") -> "Exact":
+        """Return the sums."""
+        return Exact(self.values + other.values)
+
+    def times(self, factor: int) -> "Exact":
+        """Return the numbers times a factor."""
+        return Exact(self.values * factor)
+
+    def over(self, divisor: "Exact") -> "Exact":
+        """Return the quotients; 0 where the divisor is 0."""
+        return Exact(_fractions(self.values * (divisor.values != 0), divisor.values + (divisor.values == 0)))
+
+    def at_least(self, least: int) -> "Exact":
+        """Return the larger of each number and another one."""
+        return Exact(np.maximum(self.values, least))
+
+
+_fractions = np.frompyfunc(Fraction, 2, 1)
+_N = TypeVar("_N", Fixed, Exact)
+Of = Callable[..., _N]  # the sums in each replicate: of a column of `Rows`, of `every` weight; of all, or one kind
+
+
+class Totals(NamedTuple):
+    """Numbers in replicates, 1e-9, shape (p, b); see `Drawn`."""
+
+    fixed: Fixed
+    defined: BoolArray
+    exact: Callable[[int, Int64Array], list[Fraction]]
+
+    def drawn(self) -> Drawn:
+        """Return the numbers for comparisons."""
+        return Drawn(self.fixed.near(), self.defined, self.exact)
+
+    def take(self, rows: Int64Array) -> "Totals":
+        """Return some rows."""
+        return Totals(self.fixed.take(rows), self.defined[rows], lambda row, at: self.exact(int(rows[row]), at))
+
+    def at(self, which: Int64Array) -> "Totals":
+        """Return the numbers in these replicates."""
+        return Totals(self.fixed.at(which), self.defined[:, which], lambda row, at: self.exact(row, which[at]))
+
+    def times(self, sign: int) -> "Totals":
+        """Return the numbers times 1 or -1."""
+        return Totals(
+            self.fixed.times(sign), self.defined, lambda row, at: [sign * each for each in self.exact(row, at)]
+        )
+
+
+def totals_of(rules: RuleSet, rows: Rows, draws: Draws) -> Totals:
+    """Return the totals of all replicates. Raises Refused(out_of_range): they, or the weights, are too large."""
+    totals = _drawn(partial(TOTALS[rules.total], rules, draws), rows, draws)
+    check_range(int(abs(totals.fixed.low).max(initial=0)) >> PLACES)
+    return totals
+
+
+def coverages_of(rows: Rows, draws: Draws) -> Totals:
+    """Return the weighted mean coverage over all questions drawn."""
+    return _drawn(lambda of: (of("covered"), of("every")), rows, draws)
+
+
+def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws) -> Totals:
+    """Return what a quotient of sums is in every replicate."""
+    numerators, divisors = quotient(partial(_fixed, rows, draws))
+
+    def exact(row: int, at: Int64Array) -> list[Fraction]:
+        own = rows.take(np.flatnonzero(rows.owner == row))
+        own, few = own._replace(owner=np.zeros_like(own.owner)), draws._replace(times=draws.times[at], people=1)
+        numerator, divisor = quotient(partial(_exact, own, few))
+        found: list[Fraction] = np.broadcast_to(numerator.over(divisor).values, (1, len(at)))[0].tolist()
+        return found
+
+    return Totals(numerators.over(divisors), np.broadcast_to(divisors.low != 0, numerators.low.shape), exact)
+
+
+def _fixed(rows: Rows, draws: Draws, name: str, kind: int | None = None) -> Fixed:
+    own = rows if kind is None else rows.of_kind(kind)
+    if name in _WEIGHTED:
+        return drawn_sums(own.owner, own.unit, [*getattr(own, name).fixed()], draws.people, draws.times.T)
+    return fixed_integers(_INTEGERS[name](own, draws, kind))
+
+
+def _exact(rows: Rows, draws: Draws, name: str, kind: int | None = None) -> Exact:
+    own = rows if kind is None else rows.of_kind(kind)
+    if name not in _WEIGHTED:
+        return Exact(_fractions(_INTEGERS[name](own, draws, kind).astype(object), 1))
+    numbers = getattr(own, name).exact()
+    common, by_unit = lcm(*(each.denominator for each in numbers)), np.zeros(draws.times.shape[1], object)
+    for unit, number in zip(own.unit.tolist(), numbers, strict=True):
+        by_unit[unit] += number.numerator * (common // number.denominator)
+    counted = np.flatnonzero(by_unit)
+    return Exact(_fractions(draws.times[:, counted].astype(object) @ by_unit[counted], common)[None])
+
+
+_WEIGHTED = ("score", "covered")  # columns of `Rows`
+_INTEGERS: dict[str, Callable[[Rows, Draws, int | None], Int64Array]] = {
+    "weight": lambda rows, draws, _: draws.sums(rows, rows.weight),
+    "questions": lambda rows, draws, _: draws.sums(rows, np.ones_like(rows.weight)),
+    "every": lambda _, draws, kind: draws.every(kind)[None],
+    "one": lambda _, draws, __: np.ones((1, len(draws.times)), np.int64),
+}
+
+
+def _sum(_: RuleSet, __: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    return of("score"), of("one").times(WEIGHT)
+
+
+def _mean(_: RuleSet, __: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    return of("score"), of("weight")
+
+
+def _per_coverage(rules: RuleSet, _: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    return of("score").times(POINTS), of("covered").at_least(rules.least_coverage * POINTS * WEIGHT)
+
+
+def _per_question(rules: RuleSet, _: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    return of("score"), of("questions").at_least(rules.least_coverage).times(WEIGHT)
+
+
+def _kind_means(rules: RuleSet, draws: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    """Return the sum of the means of each kind, in percent; a missing score is the worst one."""
+    total = of("one").times(0)
+    for number, kind in enumerate(QUESTION_KINDS):
+        if draws.weights[number].any():
+            every, worst = of("every", number), worst_score(kernel_of_kind(rules, kind)) * POINTS
+            missing = every.plus(of("weight", number).times(-1)).times(worst)
+            total = total.plus(of("score", number).plus(missing).over(every))
+    return total.times(100), of("one")
+
+
+def _kind_means_third(rules: RuleSet, draws: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    total, one = _kind_means(rules, draws, of)
+    return total, one.times(3)
+
+
+# The totals of `projections.boards.leaderboard.TOTALS`, as numerators and divisors; their quotients are in 1e-9.
+TOTALS: dict[str, Callable[[RuleSet, Draws, Of[Any]], tuple[Any, Any]]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "per_coverage": _per_coverage,
+    "per_question": _per_question,
+    "kind_means": _kind_means,
+    "kind_means_third": _kind_means_third,
+}

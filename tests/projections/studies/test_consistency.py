@@ -1,0 +1,131 @@
+"""Bands of recalibrated probabilities, compared with the definition, and with binomial places where they are known."""
+
+from fractions import Fraction
+from hashlib import sha256
+from random import Random
+
+import numpy as np
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.studies import calibration
+from forecast_ledger.projections.studies.calibration import affordable, consistency_band
+from forecast_ledger.projections.studies.open_time import binomial_place
+from tests.support import oracle
+from tests.support.effort import times
+from tests.support.given import contest, entry, forecast, opened, resolution
+
+ONE = 10**9
+FEW = RuleSet(name="few", kernel="brier", period="covered", total="mean", replicates=39, level_ppm=900_000)
+
+
+def isotonic(places: list[int], happened: list[bool]) -> list[Fraction]:
+    """Return the isotonic regression at each forecast: the greatest of the least means, over all spans around it."""
+    distinct = sorted(set(places))
+    counts = [[yes for place, yes in zip(places, happened, strict=True) if place == each] for each in distinct]
+
+    def mean(first: int, last: int) -> Fraction:
+        every = [yes for own in counts[first : last + 1] for yes in own]
+        return Fraction(sum(every), len(every))
+
+    ends = range(len(distinct))
+    return [max(min(mean(a, b) for b in ends[i:]) for a in ends[: i + 1]) for i in ends]
+
+
+def drawn(seed: bytes, replicate: int, places: list[int]) -> list[bool]:
+    """Return what comes true in a replicate, word by word, as the table's meaning says."""
+    words: list[int] = []
+    for counter in range(len(places) // 4 + 1):
+        digest = sha256(seed + b"chance" + replicate.to_bytes(4, "big") + counter.to_bytes(4, "big")).digest()
+        words += [int.from_bytes(digest[start : start + 8], "big") >> 2 for start in range(0, 32, 8)]
+    return [Fraction(word, 2**62) < Fraction(place, ONE) for word, place in zip(words, places, strict=False)]
+
+
+@pytest.mark.parametrize("seed", range(times(8)))
+def test_ends_are_order_statistics_of_recalibrated_draws(seed: int) -> None:
+    """Of 39 replicates at the level 0.9, the second and the last but one: 0.1 x 40 / 2 = 2."""
+    random = Random(seed)
+    places = sorted(random.randrange(11) * ONE // 10 for _ in range(random.randint(1, 12)))
+    happened = [random.random() < 0.5 for _ in places]
+    name = b"seed %d" % seed
+    found = consistency_band(np.array(places), np.array(happened), name, 39, 900_000)
+    assert [each.probability for each in found] == sorted(set(places))
+    assert [each.n for each in found] == [places.count(each.probability) for each in found]
+    assert [each.recalibrated for each in found] == [round(share * ONE) for share in isotonic(places, happened)]
+    replicates = [isotonic(places, drawn(name, number, places)) for number in range(39)]
+    for number, each in enumerate(found):
+        ordered = sorted(replicate[number] for replicate in replicates)
+        assert (each.low, each.high) == (round(ordered[1] * ONE), round(ordered[37] * ONE))
+
+
+def test_forecasts_of_one_probability_have_a_binomial_band() -> None:
+    """With 1,999 replicates, ends lie between the binomial places of 1.5 and 3.5%, and of 96.5 and 98.5%."""
+    places = np.full(50, 3 * ONE // 10)
+    [found] = consistency_band(places, np.zeros(50, bool), b"fixed", 1_999, 950_000)
+    limits = [binomial_place(50, Fraction(3, 10), Fraction(share, 1_000)) for share in (15, 35, 965, 985)]
+    assert limits[0] <= found.low * 50 // ONE <= limits[1]
+    assert limits[2] <= found.high * 50 // ONE <= limits[3]
+
+
+def test_certain_forecasts_have_no_width() -> None:
+    """What is certain comes true in every replicate, and what is impossible in none."""
+    found = consistency_band(np.array([0, 0, ONE]), np.array([False, True, True]), b"fixed", 39, 900_000)
+    assert [(each.recalibrated, each.low, each.high) for each in found] == [(ONE // 2, 0, 0), (ONE, ONE, ONE)]
+
+
+def test_the_table_names_its_seed_and_gives_each_participant_draws_of_their_own() -> None:
+    """The seed is SHA-256 of the digest of the log, the table, the contest and the participant, as lines."""
+    commands: list[AnyCommand] = [
+        opened(),
+        contest(rules=FEW),
+        entry(),
+        forecast(),
+        forecast(participant="bob"),
+        resolution(),
+    ]
+    projections = oracle.projected(*commands)
+    rows = {row["participant"]: row for row in projections.table("corp_band").rows()}
+    for who in ("ada", "bob"):
+        text = "\n".join([projections.facts.digest, "corp_band", "cup", who])
+        assert rows[who]["seed"] == sha256(text.encode()).hexdigest()
+        assert (rows[who]["replicates"], rows[who]["n"], rows[who]["recalibrated"]) == (39, 1, "1.000000000")
+
+
+@pytest.mark.parametrize(
+    ("forecasts", "replicates"), [(0, 1_999), (20_010, 1_999), (20_011, 1_998), (201_005, 199), (10**9, 199)]
+)
+def test_a_contest_of_very_many_forecasts_has_fewer_replicates(forecasts: int, replicates: int) -> None:
+    """40,000,000 / 20,010 is 1,999.0005; 40,000,000 / 201,005 is 199.0000498. There are never fewer than 199."""
+    assert affordable(forecasts, 1_999) == replicates
+
+
+@pytest.mark.parametrize("forecasts", [20_011, 10**9])
+def test_no_contest_has_more_replicates_than_its_rules_say(forecasts: int) -> None:
+    """Not even where they say fewer than 199."""
+    assert affordable(forecasts, 39) == 39
+
+
+def test_the_table_and_its_bands_have_the_replicates_that_are_affordable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 90 draws of three or more forecasts are at most 30 replicates, where the rules say 39."""
+    commands: list[AnyCommand] = [opened(), contest(rules=FEW), entry(), forecast(), forecast(participant="bob")]
+    commands += [forecast(participant="cy"), resolution()]
+    monkeypatch.setattr(calibration, "MOST_DRAWS", 90)
+    monkeypatch.setattr(calibration, "FEWEST_REPLICATES", 9)
+    rows = list(oracle.projected(*commands).table("corp_band").rows())
+    assert {row["replicates"] for row in rows} == {90 // len(rows)}
+    for row in rows:
+        seed = bytes.fromhex(row["seed"])
+        made, came = np.array([7 * ONE // 10]), np.array([True])
+        [found] = consistency_band(made, came, seed, 90 // len(rows), FEW.level_ppm)
+        assert [int(Fraction(row[end]) * ONE) for end in ("band_low", "band_high")] == [found.low, found.high]
+
+
+def test_a_table_of_too_many_bands_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is drawn, with the contest, the number of forecasts and the limit."""
+    commands: list[AnyCommand] = [opened(), contest(rules=FEW), entry(), forecast(), forecast(participant="bob")]
+    projections = oracle.projected(*commands, resolution())
+    monkeypatch.setattr("forecast_ledger.projections.tables.calibration.MOST_FORECASTS", 1)
+    with pytest.raises(Refused, match=r"cup has \d forecasts that count; the limit is 1"):
+        projections.table("corp_band")

@@ -1,0 +1,311 @@
+"""Intervals: boards whose questions are drawn again, compared with the definition in fractions."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from fractions import Fraction
+from hashlib import sha256
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.projections.boards.leaderboard import TOTALS
+from forecast_ledger.projections.boards.totals import score_labels
+from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.wide_int import WideInt
+from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.studies import replicates
+from forecast_ledger.projections.studies.estimates import Near
+from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
+from forecast_ledger.projections.studies.order_statistics import Drawn, drawn_ends, drawn_limits
+from forecast_ledger.projections.studies.replicates import Draws, Rows, Weighted
+from forecast_ledger.projections.tables.projection import Projections
+from tests.projections.studies.test_draws import drawn
+from tests.projections.studies.test_rank_sets import by_definition
+from tests.support import oracle, rules_oracle
+from tests.support.effort import times
+from tests.support.given import (
+    COLOURS,
+    OPENS,
+    choices,
+    contest,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    numeric,
+    opened,
+    resolution,
+)
+from tests.support.rules_oracle import Case, Place
+
+Found = Mapping[tuple[str, str], tuple[Fraction, Fraction]]  # scores and coverages by question and participant
+
+PEOPLE = ("ada", "bob", "cyd", "dan", "eve")
+REPLICATES, LEVEL = 39, 900_000  # the 2nd and the 38th order statistics: (39 + 1) x 5% = 2
+BRIER: dict[str, Any] = {"kernel": "brier", "period": "covered", "least_probability_ppm": 0}
+RULES: dict[str, RuleSet] = {
+    "sum": PRESETS["baseline"],
+    "shares": PRESETS["peer-2024-03"],
+    "squares": structs.replace(PRESETS["peer-2024-03"], rank_by="take"),
+    "least prize": structs.replace(PRESETS["peer-2024-03"], least_prize_micros=20 * 10**6),
+    "powers": PRESETS["relative-2022-04"],
+    "mean": RuleSet(name="mean", total="mean", **BRIER),
+    "per_coverage": structs.replace(PRESETS["peer-average"], least_coverage=2),
+    "per_question": structs.replace(PRESETS["peer-average-2023"], least_coverage=3),
+    "kind_means": RuleSet(name="kinds", total="kind_means", **BRIER),
+    "kind_means_third": RuleSet(name="thirds", total="kind_means_third", **BRIER),
+    "worst imputed": RuleSet(name="worst", total="mean", imputation="worst", **BRIER),
+    "half imputed": RuleSet(
+        name="half", total="mean", imputation="always_half", reference_rows=("always_half",), **BRIER
+    ),
+    "consensus imputed": structs.replace(PRESETS["baseline"], imputation="consensus", score_consensus=True),
+}
+
+
+WEIGHTS = {"plain": ("1", "1", "2", "0"), "thirds": ("0.333333", "0.333333", "1"), "tiny": ("0.000001",)}
+SEEDS = {("powers", "far apart"): (3,)}  # who may not win a prize has e^417 times the take of the others
+WEIGHTS["far apart"] = ("0.000001", "0.333333", "1", "1000")
+
+
+def season(rules: RuleSet, seed: int, weights: str = "plain") -> list[AnyCommand]:
+    """Return a contest over questions of several kinds, some in groups, some weighted, some without a forecast.
+
+    Unless weights are plain, each question is open for another time, to the microsecond, and forecasts are replaced.
+    """
+    random = Random(seed)
+    rules = structs.replace(rules, replicates=REPLICATES, level_ppm=LEVEL)
+    story: list[AnyCommand] = [contest(rules=rules, pool=100 if rules.take != "none" else 0)]
+    for number in range(9):
+        name, group = f"q{number}", random.choice((None, None, "east", "west"))
+        kind = ("binary", "multiple_choice", "binary" if rules.cdf_kernel == "none" else "numeric")[number % 3]
+        question = asked(kind, name, group)
+        weight = random.choice(WEIGHTS[weights])
+        who = [who for who in PEOPLE if random.random() < 0.7]
+        told = [forecast(name, each, at=OPENS, **said(kind, random)) for each in who]
+        if weights != "plain":
+            question = structs.replace(question, closes_at=odd(random.randrange(20, 60)))
+            told += [forecast(name, each, at=odd(random.randrange(20)), **said(kind, random)) for each in who]
+        story += [question, entry(question=name, weight=weight), *told, resolution(name, **answer(kind, random))]
+    story.append(exclusion(participant="eve", level=random.choice(("no_rank", "no_prize"))))
+    return story
+
+
+def odd(hours: int) -> str:
+    """Return an instant some hours after the opening, and a few microseconds."""
+    return (datetime.fromisoformat(OPENS) + timedelta(hours=hours, microseconds=hours * 7_919 + 1)).isoformat()
+
+
+def asked(kind: str, name: str, group: str | None) -> OpenQuestion:
+    """Return a question of a kind."""
+    if kind == "numeric":
+        return structs.replace(numeric(name), group=group)
+    return opened(name, group=group) if kind == "binary" else choices(name, group=group)
+
+
+def said(kind: str, random: Random) -> dict[str, Any]:
+    """Return what a forecast says."""
+    cut = random.randrange(1, 100)
+    if kind == "binary":
+        return {"probability": f"0.{cut:03}"}
+    if kind == "numeric":
+        return {"cdf": ["0", "0.1", f"0.{cut + 100}", "0.3", "1"]}
+    return {"probabilities": {"red": f"0.{cut:02}", "green": f"0.{99 - cut:02}", "blue": "0.01"}}
+
+
+def answer(kind: str, random: Random) -> dict[str, Any]:
+    """Return what a question resolves to."""
+    if kind == "numeric":
+        return {"value": "1.5"}
+    return {"outcome": random.choice(("yes", "no") if kind == "binary" else COLOURS)}
+
+
+def units(of: Mapping[str, Case]) -> list[list[list[str]]]:
+    """Return the questions of each unit of each stratum: single questions by id, then groups by name."""
+    by_unit: dict[tuple[bool, str], list[str]] = {}
+    for name, case in of.items():
+        by_unit.setdefault((case.opened.group != "", case.opened.group or name), []).append(name)
+    strata: dict[tuple[str, ...], list[list[str]]] = {}
+    for _, members in sorted(by_unit.items()):
+        strata.setdefault(tuple(sorted({of[name].opened.kind for name in members})), []).append(members)
+    return [strata[kinds] for kinds in sorted(strata)]
+
+
+def redrawn(seed: bytes, replicate: int, strata: list[list[list[str]]]) -> Counter[str]:
+    """Return how often each question is drawn in a replicate."""
+    times: Counter[str] = Counter()
+    for stratum, members in enumerate(strata):
+        limit = 2**32 // len(members) * len(members)
+        for unit, count in drawn(seed, stratum, replicate, len(members), limit).items():
+            times.update(dict.fromkeys(members[unit], count))
+    return times
+
+
+def replicate_board(
+    here: events.ContestOpened, of: Mapping[str, Case], found: Found, times: Counter[str], board: list[Place]
+) -> dict[str, Place | None]:
+    """Return the places of everyone on a board if each question were asked so many times; None without a total."""
+    rules = here.rules
+    copies = {(name, copy) for name in of for copy in range(times[name])}
+    by_name = {f"{name}#{copy}": of[name] for name, copy in copies}
+    every = sum((Fraction(of[name].entry.weight, 10**6) for name, _ in copies), Fraction(0))
+    places: dict[str, Place | None] = {}
+    for place in board:
+        own = {f"{n}#{copy}": found[n, place.participant] for n, copy in copies if (n, place.participant) in found}
+        copied = {(f"{n}#{copy}", who): shares for (n, who), shares in found.items() for copy in range(times[n])}
+        counted = {**rules_oracle.imputed(rules, by_name, copied, place.participant), **own}
+        if rules.total == "mean" and not counted:
+            places[place.participant] = None
+            continue
+        score = rules_oracle.total(rules, by_name, counted)
+        shares = (Fraction(by_name[name].entry.weight, 10**6) * share for name, (_, share) in own.items())
+        covered = sum(shares, Fraction(0)) / every
+        take = rules_oracle.take(rules, score, covered)
+        places[place.participant] = place._replace(score=score, coverage=covered, take=take)
+    totals = [place for place in places.values() if place is not None]
+    ranked = rules_oracle._ranked(rules, totals, {place.participant: place.participant for place in totals})
+    return places | {place.participant: place for place in rules_oracle._paid(here, ranked)}
+
+
+def middle(values: list[Any]) -> tuple[Any, Any]:
+    """Return the ends of the 90% in the middle: of 39 values the 2nd and the 38th."""
+    ordered, outside = sorted(values), (len(values) + 1) // 20 or 1
+    return ordered[outside - 1], ordered[-outside]
+
+
+def exact_scores(projections: Projections, contest: str = "cup") -> dict[tuple[str, str], tuple[Fraction, Fraction]]:
+    """Return scores and coverages before they are rounded, by question and participant."""
+    scored, names = projections.scored(contest), score_labels(projections.facts)
+    rules, (questions, rows) = projections.facts.contests[contest].opened.rules, scored
+    columns = (coverage.points(rules, questions, rows).exact(), coverage.coverages(questions, rows).exact())
+    keys = zip(rows.question.tolist(), rows.participant.tolist(), strict=True)
+    return {
+        (questions.answers[question].question.question, names[who]): shares
+        for (question, who), shares in zip(keys, zip(*columns, strict=True), strict=True)
+    }
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("name", RULES)
+def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
+    """Each replicate is the board of a contest in which a question is asked as many times as it is drawn.
+
+    Nothing is rounded but what is printed, so that ranks and prizes are those of exact totals.
+    """
+    for seed in {*range(times(4)), *SEEDS.get((name, weights), ())}:
+        commands = season(RULES[name], seed, weights)
+        recorded = oracle.history(*commands)
+        projections = Projections(oracle.facts_in(recorded))
+        here, rules = projections.facts.contests["cup"].opened, projections.facts.contests["cup"].opened.rules
+        of = {each: case for each, case in rules_oracle.cases(recorded, "cup").items() if case.entry.weight}
+        found = exact_scores(projections)
+        board = rules_oracle.board(recorded, "cup", found)
+        text = "\n".join((recorded[-1].digest, "intervals", "cup"))
+        strata = units(of)
+        replicated = [
+            replicate_board(here, of, found, redrawn(sha256(text.encode()).digest(), number, strata), board)
+            for number in range(REPLICATES)
+        ]
+        rows = [*projections.table("intervals").rows()]
+        assert [row["participant"] for row in rows] == [place.participant for place in board]
+        for row, place in zip(rows, board, strict=True):
+            own = [places[place.participant] for places in replicated]
+            scores = [each.score for each in own if each is not None]
+            ends = (Fraction(oracle.nine(end)) for end in middle(scores))
+            assert (Fraction(row["score_low"]), Fraction(row["score_high"])) == (*ends,)
+            last = sum(each.rank is not None for each in board)
+            ranks = [last if each is None else each.rank for each in own]
+            if place.rank is None:
+                assert row["rank"] is row["rank_low"] is row["first"] is row["best_5_percent"] is None
+            elif len(scores) == len(own):
+                assert (row["rank_low"], row["rank_high"]) == middle(ranks)
+                assert row["best_5_percent"] == row["first"]  # of up to 20 places
+                assert Fraction(row["first"]) == Fraction(oracle.nine(Fraction(ranks.count(1), REPLICATES)))
+            if rules.take == "none" or place.excluded:
+                assert row["prize"] is row["prize_low"] is row["prize_high"] is None
+            else:
+                assert Fraction(row["prize"]) == Fraction(place.prize, 10**6)
+                amounts = [Fraction(each.prize, 10**6) for each in own if each is not None]
+                assert (Fraction(row["prize_low"]), Fraction(row["prize_high"])) == middle(amounts)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("name", ["sum", "mean", "per_coverage"])
+def test_sets_of_ranks_and_the_resolution_are_those_of_the_replicates(name: str, weights: str) -> None:
+    """Where the total is defined in every replicate; the place of the critical value is 36 of 39 at 90%."""
+    for seed in range(times(4)):
+        recorded = oracle.history(*season(RULES[name], seed, weights))
+        projections = Projections(oracle.facts_in(recorded))
+        contest, board = projections.facts.contests["cup"], projections.board("cup")
+        place = board_places(projections.facts, board)
+        drawn = resample(contest, projections.scored("cup"), board, place, contest_seed(projections.facts, "cup")[1])
+        ranked = [number for number, row in enumerate(board) if row.rank is not None]
+        rows, found = [*projections.table("intervals").rows()], [*projections.table("resolution").rows()]
+        if not drawn.total.defined[ranked].all():
+            assert ({row["rank_set_low"] for row in rows}, found) == ({None}, [])
+            continue
+        sign = -1 if RULES[name].kernel == "brier" else 1
+        worth = [sign * board[number].score * 10**9 for number in ranked]
+        every = np.arange(REPLICATES)
+        totals = [[sign * total for total in drawn.total.exact(number, every)] for number in ranked]
+        best, worst, needed = by_definition(worth, totals, 36)
+        sets = [(rows[number]["rank_set_low"], rows[number]["rank_set_high"]) for number in ranked]
+        assert sets == [*zip(best, worst, strict=True)]
+        amounts = [Fraction(needed[at], 10**9) for at in (0, (len(needed) - 1) // 2, -1)]
+        assert [Fraction(found[0][column]) for column in ("smallest", "middle", "largest")] == amounts
+        assert (found[0]["ranked"], found[0]["pairs"]) == (len(ranked), len(needed))
+
+
+def test_every_total_can_be_drawn_again() -> None:
+    """A total without a row in the replicates would fail when intervals are asked for, not here."""
+    assert replicates.TOTALS.keys() == TOTALS.keys()
+
+
+def test_large_weights_are_added_up_exactly() -> None:
+    """Sums of numbers whose bound is beyond 64 bits are exact as long as they fit; else they are refused."""
+    random = Random(7)
+    drawn_times = [[random.randrange(3) for _ in range(40)] for _ in range(5)]
+    values = [random.randrange(-(2**57), 2**57) for _ in range(40)]
+    unit = int64_array([*range(40)])
+    none = Weighted(coverage.Quotients(WideInt.from_int64(unit), [Fraction(1)], unit * 0), unit)
+    rows = Rows(unit * 0, unit, unit * 0, none, none, unit)
+    draws = Draws(np.array(drawn_times), np.zeros((3, 40), np.int64), 1)
+    expected = [sum(times * value for times, value in zip(own, values, strict=True)) for own in drawn_times]
+    assert draws.sums(rows, int64_array(values))[0].tolist() == expected
+    with pytest.raises(Refused, match="too large"):
+        draws.sums(rows, int64_array([2**59] * 40))
+
+
+def test_a_board_that_is_too_large_is_refused() -> None:
+    """Before memory is taken for it."""
+    with pytest.raises(Refused, match="50,001 questions are too many for 2,000 replicates"):
+        replicates.check_size(3, 50_001, 2_000)
+
+
+def test_a_sealed_contest_keeps_its_seed_and_an_open_one_has_that_of_the_cut() -> None:
+    """Nobody can choose a seed: it is known only once the board is."""
+    commands = season(RULES["sum"], 1)
+    before, after = ({row["seed"] for row in seeds(story)} for story in (commands, [*commands, opened("later")]))
+    sealed = [*commands, finalization()]
+    first, last = ({row["seed"] for row in seeds(story)} for story in (sealed, [*sealed, opened("later")]))
+    assert len(before) == len(after) == len(first) == 1
+    assert before != after
+    assert first == last
+
+
+def seeds(story: list[AnyCommand]) -> list[dict[str, Any]]:
+    """Return the rows of intervals."""
+    return [*oracle.projected(*story).table("intervals").rows()]
+
+
+def test_a_score_without_a_total_in_any_replicate_has_no_limits() -> None:
+    """It is possible, if seldom, for who forecast on one question of many."""
+    never = Drawn(Near(np.zeros((1, 19)), np.zeros((1, 1))), np.zeros((1, 19), bool), lambda _, __: [])
+    assert (drawn_limits(never, 0, 900_000), drawn_ends(never, 900_000)) == (None, [None])
