@@ -34,8 +34,8 @@ from forecast_ledger.projections.boards.score_sums import (
 from forecast_ledger.projections.boards.totals import Tally, TermsOf, tallies_of_bounds, tallies_of_sums
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.scores.coverage import group_questions
 from forecast_ledger.projections.scores.scored_questions import scored_questions
+from forecast_ledger.projections.scores.time_weighted import group_questions
 
 MOST_WAITING = 1 << 20  # sums that wait to be added up
 MOST_KEPT = 1 << 21  # sums that are kept without bounds: 0.2 GB

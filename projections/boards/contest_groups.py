@@ -1,14 +1,18 @@
-"""Contests with the same rule set, scored together: a pass over few questions costs about as much as one over many."""
+"""Contests with the same rule set, scored together: a pass over few questions costs about as much as one over many.
 
-from collections.abc import Iterable, Sequence
+Boards as the answers came follow from them: after each answer, what the board would be without later ones.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards import brier, brier_sums, totals
-from forecast_ledger.projections.boards.brier_sample import ContestSample, sample_contests
+from forecast_ledger.projections.boards import brier, totals
+from forecast_ledger.projections.boards.brier import ContestSample, sample_contests
+from forecast_ledger.projections.boards.totals import NO_SCORES, Tally
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.sorting import distinct, stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -83,7 +87,7 @@ class SampledGroup(NamedTuple):
 
     names: list[str]
     contest: Int64Array
-    sample: brier_sums.Sample
+    sample: brier.Sample
     owners: int
 
     def samples(self) -> dict[str, ContestSample]:
@@ -98,7 +102,7 @@ class SampledGroup(NamedTuple):
     def summed(self) -> "SummedSamples":
         """Return the sums from which Brier aggregates and calibration are computed."""
         pairs, owner = distinct(self.contest * self.owners + self.sample.owner)
-        return SummedSamples(self.names, self.owners, pairs, brier_sums.sums_of(self.sample._replace(owner=owner)))
+        return SummedSamples(self.names, self.owners, pairs, brier.sums_of(self.sample._replace(owner=owner)))
 
 
 class SummedSamples(NamedTuple):
@@ -110,12 +114,12 @@ class SummedSamples(NamedTuple):
     names: list[str]
     owners: int
     pairs: Int64Array
-    sums: brier_sums.BrierSums
+    sums: brier.BrierSums
 
     def aggregates(self) -> dict[str, dict[int, brier.Aggregate]]:
         """Return the Brier aggregates of each contest, by owner, for owners who have a row."""
         by_contest: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
-        for number, counts in brier_sums.counts_by_owner(self.sums).items():
+        for number, counts in brier.counts_by_owner(self.sums).items():
             contest, owner = divmod(int(self.pairs[number]), self.owners)
             by_contest[self.names[contest]][owner] = brier.aggregate(counts)
         return by_contest
@@ -123,7 +127,7 @@ class SummedSamples(NamedTuple):
     def calibration(self) -> dict[str, list[brier.Bin]]:
         """Return the calibration bins of each contest, by owner and bin."""
         by_contest: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
-        for row in brier.calibration_bins(brier_sums.bin_sums(self.sums)):
+        for row in brier.calibration_bins(brier.bin_sums(self.sums)):
             contest, owner = divmod(int(self.pairs[row.owner]), self.owners)
             by_contest[self.names[contest]].append(row._replace(owner=owner))
         return by_contest
@@ -141,4 +145,32 @@ def add_samples(names: list[str], parts: Sequence[SummedSamples]) -> SummedSampl
     ]
     every = np.unique(np.concatenate(pairs))
     sums = [part.sums.renumbered(np.searchsorted(every, own)) for part, own in zip(parts, pairs, strict=True)]
-    return SummedSamples(names, owners, every, brier_sums.added(sums))
+    return SummedSamples(names, owners, every, brier.added(sums))
+
+
+def tallies_over_time(facts: Facts, contest: Contest, scored: ContestScores) -> Iterator[tuple[int, Tally]]:
+    """Yield each question that counts, as an index, and the tally of the questions answered up to it.
+
+    Questions are added in the order of the answers that count. Their scores are as they are now; `leaderboard.board`
+    makes a board of a tally.
+    """
+    order = np.argsort(answered_at(facts, contest, scored.questions), kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    consensus = len(facts.participant_codes.labels)
+    whole = Tally({}, NO_SCORES, {})
+    each = totals.tallies(contest.opened.rules, scored.questions, scored.rows, consensus, place)
+    for question, more in zip(order.tolist(), each, strict=True):
+        if scored.questions.weight[question] > 0:
+            whole = whole.plus(more)
+            yield question, whole
+
+
+def answered_at(facts: Facts, contest: Contest, questions: Questions) -> Int64Array:
+    """Return the log position of the answer that counts for each scored question of a contest, shape (q,)."""
+    last, settled = contest.as_of(facts), np.zeros(len(facts.questions), np.int64)
+    for row in facts.settlements:
+        if row.position <= last:
+            settled[row.question] = row.position
+    answered: Int64Array = settled[questions.code]
+    return answered

@@ -6,10 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from forecast_ledger.projections.boards import brier, brier_sums
-from forecast_ledger.projections.boards.brier import Aggregate
-from forecast_ledger.projections.boards.brier_sample import ContestSample
-from forecast_ledger.projections.boards.brier_sums import Counts, Sample
+from forecast_ledger.projections.boards import brier
+from forecast_ledger.projections.boards.brier import Aggregate, ContestSample, Counts, Sample
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -36,8 +34,8 @@ class ScoreCache:
         self.entries = dict(contest.entries)
         self.tally = analysis.tally(name)
         sample = _numbered(analysis.brier_sample(name))
-        sums = brier_sums.sums_of(sample)
-        self._counts, self._bins = brier_sums.counts_by_owner(sums), brier_sums.bin_sums(sums)
+        sums = brier.sums_of(sample)
+        self._counts, self._bins = brier.counts_by_owner(sums), brier.bin_sums(sums)
         self._rows = np.sort(_rows(sample))
         self.aggregates = {owner: brier.aggregate(counts) for owner, counts in self._counts.items()}
 
@@ -64,12 +62,12 @@ class ScoreCache:
 
     def _count(self, sign: int, sample: Sample) -> None:
         """Add a sample to the sums (sign 1) or remove it (-1)."""
-        mixed, added = self._update_rows(sign, sample), brier_sums.sums_of(sample)
-        for owner, counts in brier_sums.counts_by_owner(added).items():
+        mixed, added = self._update_rows(sign, sample), brier.sums_of(sample)
+        for owner, counts in brier.counts_by_owner(added).items():
             old = self._counts.get(owner, Counts())
             sums = (a + sign * b for a, b in zip(old[:-1], counts[:-1], strict=True))
             self._counts[owner] = Counts._make([*sums, old.mixed + mixed[owner]])
-        for key, change in brier_sums.bin_sums(added).items():
+        for key, change in brier.bin_sums(added).items():
             old_sums = self._bins.get(key, (0,) * len(change))
             self._bins[key] = tuple(a + sign * b for a, b in zip(old_sums, change, strict=True))
 
@@ -81,9 +79,9 @@ class ScoreCache:
         begin, middle, end = (np.searchsorted(self._rows, 2 * groups + offset) for offset in range(3))
         before, after = (end - begin, end - middle), (end - begin + sign * sizes, end - middle + sign * true)
         change: dict[int, Fraction] = defaultdict(Fraction)
-        columns = (brier_sums.owners_of_keys(groups), *before, *after)
+        columns = (brier.owners_of_keys(groups), *before, *after)
         for owner, m, k, m_after, k_after in zip(*(column.tolist() for column in columns), strict=True):
-            change[owner] += brier_sums.mixed_term(m_after, k_after) - brier_sums.mixed_term(m, k)
+            change[owner] += brier.mixed_term(m_after, k_after) - brier.mixed_term(m, k)
         place = np.searchsorted(self._rows, rows)
         if sign > 0:
             self._rows = np.insert(self._rows, place, rows)
@@ -105,5 +103,5 @@ def _numbered(contest_sample: ContestSample) -> Sample:
 
 def _rows(sample: Sample) -> Int64Array:
     """Return one number for each row, ordered by owner, probability and answer."""
-    rows: Int64Array = 2 * brier_sums.owner_probability_keys(sample) + sample.happened
+    rows: Int64Array = 2 * brier.owner_probability_keys(sample) + sample.happened
     return rows

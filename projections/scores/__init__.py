@@ -1,1 +1,1 @@
-"""Scores of questions: which questions and instants count, scoring kernels, time-weighted scores and coverage."""
+"""Scores of questions: what counts and when, kernels, what forecasts are compared with, terms, scores and coverage."""

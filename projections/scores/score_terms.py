@@ -14,11 +14,22 @@ from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
 from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts, Forecasts, joined
 from forecast_ledger.projections.facts.outcomes import as_counted, changed_as_of
 from forecast_ledger.projections.facts.standing import Intervals, intervals
-from forecast_ledger.projections.references.kinds import Compared, Steps, against_consensus, against_peers, fine_bits
-from forecast_ledger.projections.references.median_scores import against_median, median_scores
-from forecast_ledger.projections.scores.consensus_terms import against_others, consensus
 from forecast_ledger.projections.scores.kernels import KERNELS
-from forecast_ledger.projections.scores.reference_rows import code_of, reference_forecasts
+from forecast_ledger.projections.scores.reference_kinds import (
+    Compared,
+    Steps,
+    against_consensus,
+    against_peers,
+    fine_bits,
+)
+from forecast_ledger.projections.scores.reference_terms import (
+    against_median,
+    against_others,
+    code_of,
+    consensus,
+    median_scores,
+    reference_forecasts,
+)
 from forecast_ledger.projections.scores.sampling import in_units
 from forecast_ledger.projections.scores.score_policies import uniform_score
 from forecast_ledger.projections.scores.scored_questions import QUANTILES, Questions, are_members, question_ruler

@@ -12,9 +12,9 @@ from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.standing import Intervals
-from forecast_ledger.projections.references.consensus import Changes, changes
-from forecast_ledger.projections.references.kinds import Compared, Scored, Steps, steps
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
+from forecast_ledger.projections.scores.consensus import Changes, changes
+from forecast_ledger.projections.scores.forecast_numbers import Numbers, transformed
+from forecast_ledger.projections.scores.reference_kinds import Compared, Scored, Steps, steps
 from forecast_ledger.projections.scores.score_policies import (
     Answer,
     per_point,
@@ -22,7 +22,6 @@ from forecast_ledger.projections.scores.score_policies import (
     unordered_kernel,
 )
 from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, UNORDERED, Questions
-from forecast_ledger.projections.scores.transforms import transformed
 
 
 @dataclass(frozen=True, slots=True)

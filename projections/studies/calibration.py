@@ -17,9 +17,8 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.boards import brier, brier_sums
-from forecast_ledger.projections.boards.brier_sample import at_one_instant
-from forecast_ledger.projections.boards.brier_sums import Sample
+from forecast_ledger.projections.boards import brier
+from forecast_ledger.projections.boards.brier import Sample, at_one_instant
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.core.sorting import distinct, run_starts
@@ -198,8 +197,8 @@ def option_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterat
     nothing = np.zeros(0, np.int64)
     owner, probability, happened = map(np.concatenate, zip(*parts, (nothing, nothing, np.zeros(0, bool)), strict=True))
     keys, place = distinct(owner)
-    sample = brier_sums.Sample(place, probability, np.full(len(place), -1), happened)
-    for row in brier.calibration_bins(brier_sums.bin_sums(brier_sums.sums_of(sample))):
+    sample = brier.Sample(place, probability, np.full(len(place), -1), happened)
+    for row in brier.calibration_bins(brier.bin_sums(brier.sums_of(sample))):
         contest, participant = divmod(int(keys[row.owner]), codes)
         yield contest, row._replace(owner=participant)
 

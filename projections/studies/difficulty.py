@@ -28,7 +28,7 @@ from forecast_ledger.projections.core.estimates import matrix_product, wide_matr
 from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.core.sorting import distinct, run_starts, stable_order
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.scores.scored_questions import NAMED
 from forecast_ledger.projections.studies import two_way
@@ -86,7 +86,7 @@ class Scored(NamedTuple):
     group: ScoredGroup
     names: list[str]
     cells: Cells
-    exact: coverage.Quotients
+    exact: time_weighted.Quotients
     rounded: list[bool]
     excluded: list[str]
 
@@ -94,7 +94,7 @@ class Scored(NamedTuple):
         """Return some exact scores."""
         numerators, divisors, place = self.exact
         at = int64_array(rows)
-        return coverage.Quotients(numerators.take(at), divisors, place[at]).exact()
+        return time_weighted.Quotients(numerators.take(at), divisors, place[at]).exact()
 
 
 class _Fitted(NamedTuple):
@@ -172,7 +172,7 @@ def scored_cells(facts: Facts, group: ScoredGroup) -> Scored:
     reasons = [_reason(facts, group, *divmod(key, len(names))) for key in keys.tolist()]
     shown = np.array([reason != _HIDDEN for reason in reasons], bool)[pair] & (weight > 0)
     index = np.flatnonzero(shown)
-    exact = coverage.points(group.rules, questions, rows.rows(index))
+    exact = time_weighted.points(group.rules, questions, rows.rows(index))
     divided = [divmod(numerator, denominator) for numerator, denominator in exact.terms(UNIT)]
     cells = Cells(rows.participant[index], rows.question[index], [whole for whole, _ in divided], weight[index])
     excluded = [reasons[place] for place in pair[index].tolist()]

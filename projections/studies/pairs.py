@@ -25,7 +25,7 @@ from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.core.estimates import Floats, matrix_product
 from forecast_ledger.projections.core.lazy_fractions import to_decimal
 from forecast_ledger.projections.core.sorting import stable_order
-from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
 from forecast_ledger.projections.studies.draws import multiplicities, signs
@@ -257,7 +257,7 @@ def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: I
     own = rows.rows(np.flatnonzero((column[rows.question] >= 0) & (place[rows.participant] >= 0)))
     at = (place[own.participant], column[own.question])
     sign = -1 if lower_is_better(rules) else 1
-    points = Weighted(coverage.points(rules, questions, own), sign * questions.weight[own.question])
+    points = Weighted(time_weighted.points(rules, questions, own), sign * questions.weight[own.question])
     score, row = np.zeros((people, len(counted))), np.full((people, len(counted)), -1)
     score[at], row[at] = points.estimates(), np.arange(len(own.question))
     weight = questions.weight[counted]

@@ -20,7 +20,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.brier_sample import at_one_instant
+from forecast_ledger.projections.boards.brier import at_one_instant
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.lazy_fractions import sum_of_terms
 from forecast_ledger.projections.core.sorting import run_starts

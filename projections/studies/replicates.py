@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.boards.imputation import kernel_of_kind, missing_scores, worst_score
+from forecast_ledger.projections.boards.totals import kernel_of_kind, missing_scores, worst_score
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.core.estimates import (
@@ -25,8 +25,8 @@ from forecast_ledger.projections.core.estimates import (
 )
 from forecast_ledger.projections.core.sorting import index_where
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.scores import coverage
-from forecast_ledger.projections.scores.coverage import QUESTION_KINDS, mean_kind
+from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, mean_kind
 from forecast_ledger.projections.studies.estimates import Near, near_fixed
 from forecast_ledger.projections.studies.order_statistics import LIMIT, Drawn, check_range
 
@@ -138,14 +138,14 @@ class Units(NamedTuple):
 class Weighted(NamedTuple):
     """Numbers x weights, in 1e-15; shape (n,)."""
 
-    numbers: coverage.Quotients
+    numbers: time_weighted.Quotients
     weight: Int64Array
 
     def take(self, rows: Int64Array | slice) -> "Weighted":
         """Return some rows."""
         numerators, divisors, place = self.numbers
         numerators = WideInt(*(word[rows] for word in numerators))
-        return Weighted(coverage.Quotients(numerators, divisors, place[rows]), self.weight[rows])
+        return Weighted(time_weighted.Quotients(numerators, divisors, place[rows]), self.weight[rows])
 
     def estimates(self) -> Floats:
         """Return floats near them; see `estimates`."""
@@ -172,7 +172,7 @@ class Weighted(NamedTuple):
         """Return these numbers, then others."""
         (numerators, divisors, place), more = self.numbers, other.numbers
         return Weighted(
-            coverage.Quotients(
+            time_weighted.Quotients(
                 WideInt(*map(np.concatenate, zip(numerators, more.numerators, strict=True))),
                 [*divisors, *more.divisors],
                 np.concatenate([place, len(divisors) + more.place]),
@@ -258,7 +258,7 @@ def rows_of(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Arr
     weight = questions.weight[rows.question]
     score, covered = (
         Weighted(numbers, weight)
-        for numbers in (coverage.points(rules, questions, rows), coverage.coverages(questions, rows))
+        for numbers in (time_weighted.points(rules, questions, rows), time_weighted.coverages(questions, rows))
     )
     own = Rows(
         place[rows.participant], units.unit[rows.question], _kinds(scored)[rows.question], score, covered, weight
@@ -277,7 +277,7 @@ def _with_imputed(rules: RuleSet, scored: ContestScores, units: Units, place: In
     missing[place[rows.participant[shown]], rows.question[shown]] = False
     owner, question = np.nonzero(missing)
     published = [scores.get(number, Fraction(0)) for number in range(len(questions.weight))]
-    imputed = coverage.Quotients(
+    imputed = time_weighted.Quotients(
         WideInt.from_integers([score.numerator for score in published]).take(question),
         [Fraction(score.denominator) for score in published],
         question,

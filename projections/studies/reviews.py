@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.boards.imputation import missing_scores
+from forecast_ledger.projections.boards.totals import missing_scores
 from forecast_ledger.projections.core.column_values import round_to_points
-from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.scores.scored_questions import Questions
 
@@ -66,7 +66,7 @@ def reviews(
     the rules leave out come last.
     """
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
-    attainable = [round_to_points(share) for share in coverage.attainable_shares(questions)]
+    attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
     asked = [*_asked(rules, scored, {*participants})]
     imputed = missing_scores(rules, questions, scored.rows, consensus)
     for participant in participants:
@@ -99,8 +99,8 @@ def _asked(rules: RuleSet, scored: ContestScores, participants: set[int]) -> Ite
     columns = zip(
         rows.question.tolist(),
         rows.participant.tolist(),
-        coverage.points(rules, questions, rows).exact(),
-        list(coverage.coverages(questions, rows).published()),
+        time_weighted.points(rules, questions, rows).exact(),
+        list(time_weighted.coverages(questions, rows).published()),
         strict=True,
     )
     for question, participant, score, covered in columns:

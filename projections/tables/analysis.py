@@ -5,7 +5,7 @@ from functools import cached_property
 
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
-from forecast_ledger.projections.boards.brier_sample import ContestSample
+from forecast_ledger.projections.boards.brier import ContestSample
 from forecast_ledger.projections.boards.contest_groups import (
     ContestScores,
     SampledGroup,

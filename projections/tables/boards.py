@@ -6,7 +6,7 @@ from typing import Any
 
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import leaderboard, prizes, totals
-from forecast_ledger.projections.boards.boards_over_time import answered_at, tallies_over_time
+from forecast_ledger.projections.boards.contest_groups import answered_at, tallies_over_time
 from forecast_ledger.projections.core.column_values import (
     Values,
     columns_of_rows,

@@ -25,7 +25,7 @@ from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.renames import time_order
 from forecast_ledger.projections.facts.standing import ENDINGS, spans
-from forecast_ledger.projections.references import consensus
+from forecast_ledger.projections.scores import consensus
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import Projection, schema
 

@@ -21,7 +21,7 @@ from forecast_ledger.projections.core.column_values import (
 )
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.studies.ranges import (
     BINS,
     Coverage,
@@ -85,7 +85,7 @@ def wis_parts_values(analysis: Analysis) -> list[Values]:
 def _columns(group: ScoredGroup, parts: IntervalScores) -> tuple[_Column, ...]:
     """Return the columns of some rows, from the question on."""
     rules, rows = own_rules(group.rules), parts.whole
-    wis = coverage.points(rules, group.questions, rows)
+    wis = time_weighted.points(rules, group.questions, rows)
     added = (parts.dispersion, parts.overprediction, parts.underprediction)
     divisors = WideInt.from_integers([int(divisor) for divisor in wis.divisors])  # whole: one point is whole units
     return (

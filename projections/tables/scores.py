@@ -20,8 +20,7 @@ from forecast_ledger.projections.core.column_values import (
 from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.references import kinds
-from forecast_ledger.projections.scores import coverage, score_terms, time_weighted
+from forecast_ledger.projections.scores import reference_kinds, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.terms import Terms
 from forecast_ledger.projections.tables.analysis import Analysis
@@ -60,7 +59,7 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
     term: list[int] = []
     contributions = [WideInt.from_integers([])]
     for group in analysis.scored_groups:
-        questions, fine = group.questions, kinds.fine_bits(group.rules)
+        questions, fine = group.questions, reference_kinds.fine_bits(group.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
         for first, terms in _terms(analysis, group, owner):
             rows = time_weighted.score_parts(first, terms, group.contests[0])
@@ -159,9 +158,9 @@ def scores_values(analysis: Analysis) -> list[Values]:
     ]
     for group in analysis.scored_groups:
         questions, rows = group.questions, group.rows
-        score = coverage.points(group.rules, questions, rows)
-        share = coverage.coverages(questions, rows)
-        most = int64_array([round_to_points(share) for share in coverage.attainable_shares(questions)])
+        score = time_weighted.points(group.rules, questions, rows)
+        share = time_weighted.coverages(questions, rows)
+        most = int64_array([round_to_points(share) for share in time_weighted.attainable_shares(questions)])
         codes.append(_contest_codes(analysis, group)[questions.contest[rows.question]])
         columns.append((
             questions.code[rows.question],
@@ -191,7 +190,7 @@ def _contributions(questions: Questions, question: Int64Array, earned: WideInt) 
     return earned.scaled(int64_array([point.denominator for point in questions.per_point])[question])
 
 
-def _denominators(questions: Questions, question: Int64Array, score: coverage.Quotients) -> WideInt:
+def _denominators(questions: Questions, question: Int64Array, score: time_weighted.Quotients) -> WideInt:
     """Return the value of one point in that unit."""
     factors = np.ones(len(score.divisors), np.int64)
     # the denominator is the same for all questions with one divisor

@@ -1,7 +1,7 @@
 """The tables that say how sure boards are: intervals, the least difference shown, and pairs."""
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.boards.boards_over_time import answered_at
+from forecast_ledger.projections.boards.contest_groups import answered_at
 from forecast_ledger.projections.core.column_values import POINTS, Values, columns_of_rows, round_to_points
 from forecast_ledger.projections.studies.intervals import Interval, board_places, contest_seed
 from forecast_ledger.projections.studies.pairs import Pair, pairs

@@ -17,7 +17,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.values import NEVER, PROBABILITY
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import Clock
-from forecast_ledger.projections.boards.brier_sample import at_one_instant
+from forecast_ledger.projections.boards.brier import at_one_instant
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.quotes import NO_PRICE
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks

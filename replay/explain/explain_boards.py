@@ -12,15 +12,15 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.boards import leaderboard, totals
-from forecast_ledger.projections.boards.imputation import missing_scores
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOO_FEW, BoardRow
 from forecast_ledger.projections.boards.prizes import PASSES
+from forecast_ledger.projections.boards.totals import missing_scores
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.core.powers import Magnitude, magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest
-from forecast_ledger.projections.scores import coverage
-from forecast_ledger.projections.scores.coverage import mean_kind
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.scores.time_weighted import mean_kind
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
@@ -293,8 +293,8 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     imputed = scores_without_forecast(projections, contest, participant)
     rows = rows.of(totals.score_labels(facts).index(participant))
     places = rows.question.tolist()
-    scores = dict(zip(places, coverage.points(rules, questions, rows).exact(), strict=True))
-    coverages = dict(zip(places, coverage.coverages(questions, rows).exact(), strict=True))
+    scores = dict(zip(places, time_weighted.points(rules, questions, rows).exact(), strict=True))
+    coverages = dict(zip(places, time_weighted.coverages(questions, rows).exact(), strict=True))
     weights = [Fraction(weight, WEIGHT) for weight in questions.weight.tolist()]
     factors = _factors(projections, contest, participant, weights)
     every = sum(weights) or Fraction(1)

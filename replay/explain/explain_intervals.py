@@ -12,7 +12,7 @@ from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.studies.draws import multiplicities
 from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
@@ -113,7 +113,7 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
 def _scores(facts: Facts, scored: ContestScores, rules: RuleSet, participant: str) -> dict[int, Fraction]:
     """Return the scores of a participant by question."""
     own = scored.rows.of(score_labels(facts).index(participant))
-    return dict(zip(own.question.tolist(), coverage.points(rules, scored.questions, own).exact(), strict=True))
+    return dict(zip(own.question.tolist(), time_weighted.points(rules, scored.questions, own).exact(), strict=True))
 
 
 def _described(name: str, found: Limits | None, text: Callable[[int], object]) -> dict[str, Any]:

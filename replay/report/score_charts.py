@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.projections.boards import leaderboard
-from forecast_ledger.projections.boards.boards_over_time import tallies_over_time
+from forecast_ledger.projections.boards.contest_groups import tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.scores.score_policies import lower_is_better

@@ -28,8 +28,7 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROB
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion, Range
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.brier import Aggregate, aggregates, calibration
-from forecast_ledger.projections.boards.brier_sums import Sample
+from forecast_ledger.projections.boards.brier import Aggregate, Sample, aggregates, calibration
 from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform

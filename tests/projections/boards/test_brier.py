@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards.brier import (
+    DECILES,
     INTERPRETATION,
     NORMAL_QUANTILE,
     Aggregate,
     Bin,
     Means,
+    Sample,
     aggregates,
     brier_means,
     calibration,
     interpretation,
     wilson,
 )
-from forecast_ledger.projections.boards.brier_sums import DECILES, Sample
 from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
 from tests.support.oracle import EXACT, quotient
 

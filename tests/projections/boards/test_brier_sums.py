@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.boards import brier_sums
-from forecast_ledger.projections.boards.brier_sums import (
+from forecast_ledger.projections.boards import brier
+from forecast_ledger.projections.boards.brier import (
     DECILES,
     BrierSums,
     Counts,
@@ -73,7 +73,7 @@ def expected_bins(rows: list[Row]) -> dict[tuple[int, int], tuple[int, ...]]:
 def test_sums_of_parts_are_those_of_the_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However rows are divided, and however many groups are processed together."""
     random = Random(seed)
-    monkeypatch.setattr(brier_sums, "_AT_ONCE", random.choice([1, 2, 5, 1 << 20]))
+    monkeypatch.setattr(brier, "_AT_ONCE", random.choice([1, 2, 5, 1 << 20]))
     rows = random_rows(random, 60)
     part_of = [random.randrange(4) for _ in rows]
     parts = [sums_of(sample_of([r for r, p in zip(rows, part_of, strict=True) if p == n])) for n in range(4)]

@@ -13,14 +13,13 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.boards.imputation import worst_score
-from forecast_ledger.projections.boards.totals import ParticipantSums
+from forecast_ledger.projections.boards.totals import ParticipantSums, worst_score
 from forecast_ledger.projections.core.lazy_fractions import sum_of_terms
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.scores import coverage
-from forecast_ledger.projections.scores.coverage import QUESTION_KINDS
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS
 from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times
@@ -88,7 +87,7 @@ def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> N
     commands: list[AnyCommand] = [forecast(at=OPENS), withdrawal(at=day(15)), forecast("wind", at=OPENS)]
     projections = season(*commands, forecast("snow", "bob", at=OPENS))
     sums = own(projections)
-    assert coverage.coverages(*projections.scored("cup")).exact() == [Fraction(11, 16), 1, Fraction(4, 10)]
+    assert time_weighted.coverages(*projections.scored("cup")).exact() == [Fraction(11, 16), 1, Fraction(4, 10)]
     assert (sums["ada"].coverage, sums["bob"].coverage) == (Fraction(49, 96), Fraction(8, 60))
     assert (sums["ada"].covered, sums["bob"].covered) == (Fraction(49, 16), Fraction(4, 5))
     assert [sums[who].weight for who in ("ada", "bob")] == [4, 2]
@@ -98,7 +97,7 @@ def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> N
 def test_attainable_coverage_is_that_of_a_forecast_for_the_whole_scored_time() -> None:
     """Two questions can be covered whole, the third for four of ten days: (3 + 1 + 2 · 0.4) / 6."""
     projections = season(forecast(at=OPENS))
-    assert coverage.attainable_shares(projections.scored("cup").questions) == [1, 1, Fraction(2, 5)]
+    assert time_weighted.attainable_shares(projections.scored("cup").questions) == [1, 1, Fraction(2, 5)]
     assert projections.tally("cup").attainable == Fraction(48, 60)
 
 
@@ -131,7 +130,7 @@ def test_questions_in_one_group_share_every_divisor() -> None:
         resolution("colour", outcome="red"),
     ]
     questions = oracle.projected(*commands).scored("cup").questions
-    kinds = coverage.group_questions(questions)
+    kinds = time_weighted.group_questions(questions)
     labels = [answer.question.question for answer in questions.answers]
     group = dict(zip(labels, kinds.group_of.tolist(), strict=True))
     assert group["rain"] == group["wind"]
@@ -165,7 +164,7 @@ def test_sums_agree_with_the_scores_exactly(commands: list[AnyCommand], rules: R
         pairs = [
             (names[q], people[p]) for q, p in zip(scores.question.tolist(), scores.participant.tolist(), strict=True)
         ]
-        covered = dict(zip(pairs, coverage.coverages(questions, scores).exact(), strict=True))
+        covered = dict(zip(pairs, time_weighted.coverages(questions, scores).exact(), strict=True))
         mine: dict[str, list[tuple[Fraction, Fraction, Fraction]]] = {}
         for row in rows:
             if row["contest"] == name and weights[row["question"]]:

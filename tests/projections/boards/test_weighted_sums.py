@@ -12,8 +12,8 @@ from msgspec import structs
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.boards import weighted_sums
-from forecast_ledger.projections.boards.weighted_sums import Rated, sums_by_owner
+from forecast_ledger.projections.boards import score_sums
+from forecast_ledger.projections.boards.score_sums import Rated, sums_by_owner
 from forecast_ledger.projections.core import quotient_sums
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.lazy_fractions import FEW, Late, round_to_units
@@ -28,8 +28,8 @@ POINTS = 10**9
 
 def few(monkeypatch: pytest.MonkeyPatch, count: int, places: int = quotient_sums.PLACES) -> None:
     """Give bounds of so many binary places to every sum of more rates than `count`."""
-    monkeypatch.setattr(weighted_sums, "FEW", count)
-    for module in (weighted_sums, quotient_sums):
+    monkeypatch.setattr(score_sums, "FEW", count)
+    for module in (score_sums, quotient_sums):
         monkeypatch.setattr(module, "PLACES", places)
 
 
@@ -117,14 +117,14 @@ def test_a_certain_sum_is_not_computed_in_full() -> None:
     [own, other, _] = added(
         [(owner, place, owner + 1, 0) for owner in (0, 1) for place in range(40)], [(1, p) for p in PRIMES]
     )
-    weighted_sums.Rated.terms, kept = None, weighted_sums.Rated.terms  # type: ignore[assignment, method-assign]
+    score_sums.Rated.terms, kept = None, score_sums.Rated.terms  # type: ignore[assignment, method-assign]
     try:
         assert own < other
         assert round_to_units(own, POINTS) > 0
         with pytest.raises(TypeError):
             assert own.numerator
     finally:
-        weighted_sums.Rated.terms = kept  # type: ignore[method-assign]
+        score_sums.Rated.terms = kept  # type: ignore[method-assign]
 
 
 NAMES = ("relative-2022-04", "peer-average", "peer-average-2023", "peer-2025-06", "autocast-2022", "brier-daily")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.scores import coverage
-from forecast_ledger.projections.scores.coverage import QuestionGroup
+from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.scores.time_weighted import QuestionGroup
 
 MICRO = 10**6
 
@@ -53,7 +53,7 @@ def test_a_column_of_coverages_is_that_of_each(
     divided = group(period=hidden + rest, hidden=hidden, hidden_weight=weight)
     rows = [(min(first, hidden) + min(after, rest), min(first, hidden)) for first, after in stood]
     covered, in_hidden = (np.array(column) for column in zip(*rows, strict=True))
-    quotients = coverage.covered_shares([divided], np.zeros(len(rows), np.int64), covered, in_hidden)
+    quotients = time_weighted.covered_shares([divided], np.zeros(len(rows), np.int64), covered, in_hidden)
     assert quotients.exact() == [divided.share(*row) for row in rows]
 
 
@@ -68,4 +68,4 @@ def test_a_rest_of_one_unit_is_covered_whole_or_not_at_all() -> None:
 def test_a_score_is_divided_by_the_period_its_rules_name(period: str, over: int) -> None:
     """The divisor is multiplied by the units per point and by 2^fine."""
     rules = RuleSet(name="own", kernel="ln", period=period)  # type: ignore[arg-type]
-    assert coverage.divisor(rules, Fraction(5, 2), group(reached=7), 3, 4) == Fraction(5, 2) * over * 16
+    assert time_weighted.divisor(rules, Fraction(5, 2), group(reached=7), 3, 4) == Fraction(5, 2) * over * 16

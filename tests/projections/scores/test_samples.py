@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores.range_kernels import quantum, squares
-from forecast_ledger.projections.scores.reference_rows import uniform_numbers
+from forecast_ledger.projections.scores.reference_terms import uniform_numbers
 from forecast_ledger.replay.reading.descriptions import describe_score
 from tests.projections.scores.test_kernels import BLOCKS, Case, kernel_scores
 from tests.support import oracle

@@ -10,7 +10,7 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.boards.prizes import PASSES
-from forecast_ledger.projections.references.community import AGGREGATIONS, AVERAGES
+from forecast_ledger.projections.scores.community import AGGREGATIONS, AVERAGES
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.score_policies import (

@@ -20,7 +20,7 @@ from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.studies import replicates
 from forecast_ledger.projections.studies.estimates import Near
 from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
@@ -184,7 +184,7 @@ def exact_scores(projections: Projections, contest: str = "cup") -> dict[tuple[s
     """Return scores and coverages before they are rounded, by question and participant."""
     scored, names = projections.scored(contest), score_labels(projections.facts)
     rules, (questions, rows) = projections.facts.contests[contest].opened.rules, scored
-    columns = (coverage.points(rules, questions, rows).exact(), coverage.coverages(questions, rows).exact())
+    columns = (time_weighted.points(rules, questions, rows).exact(), time_weighted.coverages(questions, rows).exact())
     keys = zip(rows.question.tolist(), rows.participant.tolist(), strict=True)
     return {
         (questions.answers[question].question.question, names[who]): shares
@@ -274,7 +274,7 @@ def test_large_weights_are_added_up_exactly() -> None:
     drawn_times = [[random.randrange(3) for _ in range(40)] for _ in range(5)]
     values = [random.randrange(-(2**57), 2**57) for _ in range(40)]
     unit = int64_array([*range(40)])
-    none = Weighted(coverage.Quotients(WideInt.from_int64(unit), [Fraction(1)], unit * 0), unit)
+    none = Weighted(time_weighted.Quotients(WideInt.from_int64(unit), [Fraction(1)], unit * 0), unit)
     rows = Rows(unit * 0, unit, unit * 0, none, none, unit)
     draws = Draws(np.array(drawn_times), np.zeros((3, 40), np.int64), 1)
     expected = [sum(times * value for times, value in zip(own, values, strict=True)) for own in drawn_times]

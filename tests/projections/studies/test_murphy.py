@@ -8,7 +8,7 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.brier_sums import Sample
+from forecast_ledger.projections.boards.brier import Sample
 from forecast_ledger.projections.studies.calibration import murphy_curves
 from tests.support import oracle
 from tests.support.effort import times

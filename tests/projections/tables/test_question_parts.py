@@ -116,7 +116,7 @@ def test_boards_of_any_log_are_made_of_sums_with_bounds(  # noqa: PLR0917 - what
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(added_scores, "MOST_WAITING", waiting)
         patch.setattr(score_sums, "FEW", few)
-        for module in (totals, quotient_sums):
+        for module in (totals, score_sums, quotient_sums):
             patch.setattr(module, "PLACES", places)
         check(oracle.facts_in(oracle.attempted(commands)[0]), random, most, bounded=True)
 
@@ -190,7 +190,7 @@ def test_scores_are_computed_again_where_bounds_leave_a_doubt(
     """Never if there is none, once for those who are equal, whose sums alone are kept, and seldom more than once."""
     facts = unlike(*alike)
     expected = summarize_tables(facts)
-    for module in (totals, quotient_sums):
+    for module in (totals, score_sums, quotient_sums):
         monkeypatch.setattr(module, "PLACES", places)
     read_again, kept = AddedScores.read_again, set[int]()
 

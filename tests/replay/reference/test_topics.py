@@ -14,9 +14,9 @@ from forecast_ledger.ledger.model.trading_rules import LEG_CODES, REPLY_FAULTS
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.core.column_values import KINDS
-from forecast_ledger.projections.references.community import AGGREGATIONS
+from forecast_ledger.projections.scores.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS
-from forecast_ledger.projections.scores.reference_rows import FORECASTERS
+from forecast_ledger.projections.scores.reference_terms import FORECASTERS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.score_policies import SCALES
 from forecast_ledger.projections.scores.score_terms import REFERENCES

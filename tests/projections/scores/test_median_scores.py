@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.standing import Intervals
-from forecast_ledger.projections.references.kinds import HALF_BITS, steps
-from forecast_ledger.projections.references.median_scores import against_median, median_scores
-from tests.projections.references.test_kinds import Stand, column, members, stands
+from forecast_ledger.projections.scores.reference_kinds import HALF_BITS, steps
+from forecast_ledger.projections.scores.reference_terms import against_median, median_scores
+from tests.projections.scores.test_reference_kinds import Stand, column, members, stands
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, enrolment, entry, forecast, opened, resolution

@@ -15,8 +15,8 @@ from msgspec import structs
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.references.consensus import changes, medians
-from forecast_ledger.projections.references.kinds import (
+from forecast_ledger.projections.scores.consensus import changes, medians
+from forecast_ledger.projections.scores.reference_kinds import (
     Against,
     Steps,
     against_consensus,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.references import consensus
+from forecast_ledger.projections.scores import consensus
 from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.effort import times

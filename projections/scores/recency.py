@@ -17,7 +17,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.projections.core.arrays import Int64Array, round_half_even
-from forecast_ledger.projections.references.consensus import Consensus, Int32Array
+from forecast_ledger.projections.scores.consensus import Consensus, Int32Array
 
 BLOCK = 128  # instants of change processed at once; any size gives the same numbers
 WEIGHT, FINE_WEIGHT = 10**9, 10**18  # units in 1

@@ -11,10 +11,10 @@ from forecast_ledger.ledger.model.events import QuestionKind
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
 from forecast_ledger.projections.facts.columns import CHANCE
-from forecast_ledger.projections.references import recency
-from forecast_ledger.projections.references.consensus import Changes, Consensus, medians
-from forecast_ledger.projections.references.kinds import Steps, refined
-from forecast_ledger.projections.references.recency import Aged
+from forecast_ledger.projections.scores import recency
+from forecast_ledger.projections.scores.consensus import Changes, Consensus, medians
+from forecast_ledger.projections.scores.recency import Aged
+from forecast_ledger.projections.scores.reference_kinds import Steps, refined
 
 FINER = 10**8  # units of 1e-18, to which a mean or share is rounded before its logarithm is taken, in 1e-10
 _DIGITS = 18

@@ -14,7 +14,7 @@ import numpy as np
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE
-from forecast_ledger.projections.references.consensus import VALUE_BITS, Neighbours
+from forecast_ledger.projections.scores.consensus import VALUE_BITS, Neighbours
 
 _Range = tuple[Int64Array, Int64Array]
 

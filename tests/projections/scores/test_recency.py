@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.references import consensus, recency
-from forecast_ledger.projections.references.consensus import Consensus
-from forecast_ledger.projections.references.recency import FINE_WEIGHT, WEIGHT, Aged
+from forecast_ledger.projections.scores import consensus, recency
+from forecast_ledger.projections.scores.consensus import Consensus
+from forecast_ledger.projections.scores.recency import FINE_WEIGHT, WEIGHT, Aged
 from tests.support.effort import times
 from tests.support.oracle import EXACT
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.references import community, recency
-from forecast_ledger.projections.references.community import AVERAGES, average, distributions, share
+from forecast_ledger.projections.scores import community, recency
+from forecast_ledger.projections.scores.community import AVERAGES, average, distributions, share
 from tests.support import oracle, rules_oracle
 from tests.support.given import (
     OPENS,

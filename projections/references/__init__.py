@@ -1,1 +1,0 @@
-"""References, which scores compare forecasts with: the uniform distribution, the peers, or the consensus."""
