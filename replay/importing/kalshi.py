@@ -31,16 +31,26 @@ from forecast_ledger.replay.importing.kalshi_markets import (
     result_in,
     settlement_in,
 )
+from forecast_ledger.replay.importing.kalshi_trades import (
+    ACCOUNT,
+    NOT_ASKED,
+    SUBACCOUNTS,
+    Fill,
+    is_fill,
+    published_in,
+    read_fill,
+    trades_of,
+)
 from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.market_items import Contents, Market, Platform, Price, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem
+from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Published, SourceItem
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 PLATFORM = Platform("kalshi", "Kalshi")
 NO_MARKET = "prices or a settlement of a market that the files do not have"
-OTHER_JSON = "JSON that is no market, event, trade, candlestick or settlement"
-_PARTS = ("market", "event", "markets", "events", "trades", "settlements", "data")
+OTHER_JSON = "JSON that is no market, event, trade, candlestick, fill or settlement"
+_PARTS = ("market", "event", "markets", "events", "trades", "settlements", "fills", "data")
 
 
 class Copy:
@@ -51,7 +61,9 @@ class Copy:
 
     def __init__(self, *, trades: bool) -> None:
         self.published: list[Published] = []
-        self._with_trades = trades
+        self._fills: dict[str, dict[str, Fill]] | None = {} if trades else None  # by ticker and name
+        self._subaccounts = False
+        self._settled: list[tuple[InputPlace, Record]] = []
         self.markets: dict[str, tuple[InputPlace, Record]] = {}
         self.events: dict[str, Record] = {}
         self.trades: dict[str, list[Price]] = {}
@@ -86,13 +98,21 @@ class Copy:
             answered, notes = self.answered(ticker, market)
             yield from notes
             prices = in_order(self.trades.pop(ticker, [])) + self.candlesticks.pop(ticker, [])
-            yield Contents(answered, prices, [] if self._with_trades else None)
+            trades = None if self._fills is None else [*trades_of(self._fills.pop(ticker, {}).values())]
+            yield Contents(answered, prices, trades)
         for prices in (*self.trades.values(), *self.candlesticks.values()):
             yield from ((price.place, NotCarried(NO_MARKET)) for price in prices)
-        known = self.markets.keys()
+        known = {ticker: market.name for ticker, market in markets}
         yield from (
-            (place, NotCarried(NO_MARKET)) for name, (place, _) in self.settlements.items() if name not in known
+            (place, NotCarried(NO_MARKET)) for name, (place, _) in self.settlements.items() if name not in self.markets
         )
+        for fills in (self._fills or {}).values():
+            yield from ((fill.place, NotCarried(NO_MARKET)) for fill in fills.values())
+        for place, value in self._settled:
+            if self._subaccounts:
+                yield place, NotCarried(SUBACCOUNTS)
+            elif (name := known.get(text_in(value, "ticker"))) is not None:
+                self.published.append(published_in(place, value, name))
 
     def answered(self, ticker: str, market: Market) -> tuple[Market, list[SourceItem]]:
         """Return a market with its answer, which a settlement says if its record does not, and what is to be said."""
@@ -138,11 +158,7 @@ class Copy:
             ticker = text_in(value, "ticker") or text_in(value, "market_ticker")
             yield from self._candlesticks(place, ticker, list_in(value, "candlesticks"))
         elif "market_candlesticks" in value:
-            tickers, rows = list_in(value, "market_tickers"), list_in(value, "market_candlesticks")
-            if len(tickers) != len(rows):
-                raise Refused("bad_source", "market_candlesticks", None, "not a list for each of market_tickers")
-            for ticker, row in zip(tickers, rows, strict=True):
-                yield from self._candlesticks(place, str(ticker), row if isinstance(row, list) else [row])
+            yield from self._candlesticks_of_event(place, value)
         elif "event_ticker" in value and "ticker" not in value:
             yield from self._unread["event"].of(place, value)
             self.events[text_in(value, "event_ticker")] = {
@@ -154,8 +170,9 @@ class Copy:
                 nested = value[part]
                 yield from self._each(place, nested if isinstance(nested, list) else [nested], part)
         elif "market_result" in value:
-            yield from self._unread["settlement"].of(place, value)
-            self.settlements[text_in(value, "ticker")] = (place, settlement_in(value))
+            yield from self._settlement(place, value)
+        elif is_fill(value):
+            yield from self._fill(place, value)
         elif "ticker" in value and ("yes_price" in value or "yes_price_dollars" in value):
             yield from self._trade(place, value)
         elif "ticker" in value:
@@ -167,6 +184,24 @@ class Copy:
         else:
             yield place, NotCarried(OTHER_JSON)
 
+    def _settlement(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        yield from self._unread["settlement"].of(place, value)
+        self.settlements[text_in(value, "ticker")] = (place, settlement_in(value))
+        if self._fills is not None:
+            published_in(place, value, "")  # it is refused here, if it cannot be read
+            self._settled.append((place, {name: value.get(name) for name in COLUMNS["settlement"].used}))
+
+    def _fill(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        """Take in a fill of an account, once."""
+        if self._fills is None:
+            yield place, NotCarried(NOT_ASKED)
+            return
+        yield from self._unread["fill"].of(place, value)
+        fill, ticker = read_fill(place, value), text_in(value, "ticker") or text_in(value, "market_ticker")
+        self._subaccounts |= fill.who != ACCOUNT
+        if self._fills.setdefault(ticker, {}).setdefault(fill.name, fill) is not fill:
+            yield place, KNOWN
+
     def _trade(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
         yield from self._unread["trade"].of(place, value)
         at, price, ticker = instant_in(value, "created_time"), dollars_in(value, "yes_price"), text_in(value, "ticker")
@@ -175,6 +210,13 @@ class Copy:
         self.priced.add(ticker)
         chances = (price, PROBABILITY - price)
         self.trades.setdefault(ticker, []).append(Price(at, place, chances, who=PLATFORM.title))
+
+    def _candlesticks_of_event(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+        tickers, rows = list_in(value, "market_tickers"), list_in(value, "market_candlesticks")
+        if len(tickers) != len(rows):
+            raise Refused("bad_source", "market_candlesticks", None, "not a list for each of market_tickers")
+        for ticker, row in zip(tickers, rows, strict=True):
+            yield from self._candlesticks(place, str(ticker), row if isinstance(row, list) else [row])
 
     def _candlesticks(self, place: InputPlace, ticker: str, values: Sequence[Any]) -> Iterator[SourceItem]:
         """Take in candlesticks. A price of 0 for a bid, and of 1 for an ask, is none."""

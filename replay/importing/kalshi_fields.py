@@ -9,7 +9,7 @@ _ORDERS = "how orders are taken"
 _TIMES = "a time that decides nothing: the close and the settlement are read"
 _STRIKE = "what the market asks, in numbers; its title says it"
 _ON_SITE = "how markets are grouped and shown"
-_ACCOUNT = "cash and contracts of an account"
+_ACCOUNT = "contracts of an account, which follow from its fills"
 _BEFORE = "another price of the period, which is not its last"
 
 COLUMNS = {
@@ -79,12 +79,27 @@ COLUMNS = {
         ),
         noun="field",
     ),
-    "settlement": Columns(
-        used=("ticker", "market_result", "settled_time", "value"),
+    "fill": Columns(
+        used=(
+            *("fill_id", "trade_id", "ticker", "market_ticker", "action", "side", "count", "count_fp", "created_time"),
+            *("ts", "yes_price", "yes_price_dollars", "no_price", "no_price_dollars", "fee_cost", "subaccount_number"),
+        ),
         ignored=ignored_fields(
             {
-                _ACCOUNT: """yes_count yes_count_fp yes_total_cost yes_total_cost_dollars no_count no_count_fp
-                    no_total_cost no_total_cost_dollars revenue fee_cost""",
+                _ORDERS: "order_id client_order_id is_taker",
+                "other forms of it": "price yes_price_fixed no_price_fixed",
+            }
+        ),
+        noun="field",
+    ),
+    "settlement": Columns(
+        used=(
+            *("ticker", "market_result", "settled_time", "value", "revenue", "fee_cost"),
+            *("yes_total_cost", "yes_total_cost_dollars", "no_total_cost", "no_total_cost_dollars"),
+        ),
+        ignored=ignored_fields(
+            {
+                _ACCOUNT: "yes_count yes_count_fp no_count no_count_fp",
                 _ON_SITE: "event_ticker",
             }
         ),

@@ -32,7 +32,7 @@ from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem, label_of
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
-PLATFORM = Platform("manifold", TITLE)
+PLATFORM = Platform("manifold", TITLE, undoes=True)
 PAGES = ("positions", "bets", "markets", "contracts", "data", "users")
 NO_MARKET = "a bet on a market that is not there, or is not carried over"
 NOT_WHOLE = "bets after which the chances of all answers are not known, or do not sum to 1"

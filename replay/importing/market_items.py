@@ -37,10 +37,14 @@ OTHER_PRICE = "another price of the same instant: the last one counts"
 
 
 class Platform(NamedTuple):
-    """Where markets are. kind: the format, with which ids of commands begin. title: the participant and the contest."""
+    """Where markets are. kind: the format, with which ids of commands begin. title: the participant and the contest.
+
+    undoes: whether an annulment undoes all trades, and not only those of shares that are held.
+    """
 
     kind: str
     title: str
+    undoes: bool = False
 
 
 class Answer(NamedTuple):
@@ -275,7 +279,7 @@ def _answer(platform: Platform, market: Market, answer: Answer, last: int, *, un
     """
     at, name, kind = format_instant(max(answer.at, last)), market.name, platform.kind
     known_at = format_instant(min(answer.at, market.closes_at)) if last > answer.at else None
-    if undone and not answer.shares:
+    if undone and platform.undoes and not answer.shares:
         number = fitting_id(f"{kind} annul {name}")
         return CancelMarket(id=number, at=at, question=name, policy="void_trades", reason=answer.reason)
     if not answer.shares:

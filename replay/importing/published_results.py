@@ -15,7 +15,7 @@ from forecast_ledger.replay.importing.source_items import Published
 MOST_LISTED = 20
 _NEAR = 10  # 1e-6: how far numbers may be apart that are rounded in other places
 _FINEST = 10**9  # a price is rounded to 1e-9
-_KEPT = ("open", "settled")  # positions with shares that were not sold
+_KEPT = ("open", "settled", "refunded")  # positions with shares that were not sold
 
 
 class Difference(NamedTuple):
@@ -38,9 +38,13 @@ class Difference(NamedTuple):
 
 
 class _Worth(NamedTuple):
-    """The holdings of somebody on some questions, each with what its shares are worth, or were paid, 1e-6."""
+    """The holdings of somebody on some questions, each with what its shares are worth, or were paid, 1e-6.
+
+    fees: of their trades, 1e-6.
+    """
 
     holdings: Sequence[tuple[Holding, int]]
+    fees: int = 0
 
     def sum_of(self, number: Callable[[Holding, int], int]) -> int:
         return sum(number(*each) for each in self.holdings)
@@ -65,6 +69,18 @@ class _Worth(NamedTuple):
         """What shares that were not sold were paid, or are worth at their marks, 1e-6."""
         return self.profit() + self.sum_of(lambda each, _: each.paid - each.received)
 
+    def revenue(self) -> int:
+        """What the shares that were not sold are worth, or were paid, 1e-6."""
+        return self.sum_of(lambda each, worth: (each.status in _KEPT) * worth)
+
+    def unsold_cost(self) -> int:
+        """What the shares that were not sold cost, 1e-6."""
+        return self.revenue() - self.of_unsold()
+
+    def all_fees(self) -> int:
+        """The fees of all trades, 1e-6."""
+        return self.fees
+
     def invested(self) -> int:
         """The cost of the shares that were not sold before the end, 1e-6."""
         return self.sum_of(lambda each, _: each.cost)
@@ -79,6 +95,9 @@ RESULTS: dict[str, Callable[[_Worth], int]] = {
     "realizedPnl": _Worth.of_sold,
     "closed realizedPnl": _Worth.profit,
     "size": _Worth.size,
+    "revenue": _Worth.revenue,
+    "total_cost": _Worth.unsold_cost,
+    "fee_cost": _Worth.all_fees,
 }
 
 
@@ -132,8 +151,11 @@ def _worth(known: Facts, marks: Marks, published: Published) -> _Worth:
             price = paid[holding.outcome] * PROBABILITY if paid else published.mark
             if price is None:
                 price = max(marks.last(trading, holding.question, holding.outcome, clock)[0], 0)
-            found.append((holding, round(holding.shares * Fraction(price) / PROBABILITY)))
-    return _Worth(found)
+            refunded = holding.status == "refunded"
+            worth = holding.cost if refunded else round(holding.shares * Fraction(price) / PROBABILITY)
+            found.append((holding, worth))
+    key = published.contest, published.who
+    return _Worth(found, sum(each.fee for each in known.books.movements if each.key == key and each.question in codes))
 
 
 def _money(micros: int) -> str:

@@ -76,7 +76,10 @@ USED = {
     "kalshi trade": "ticker,created_time,yes_price,yes_price_dollars",
     "kalshi candlestick": "end_period_ts,price,yes_bid,yes_ask",
     "kalshi sides": "close,close_dollars",
-    "kalshi settlement": "ticker,market_result,settled_time,value",
+    "kalshi settlement": """ticker,market_result,settled_time,value,revenue,fee_cost,yes_total_cost,
+        yes_total_cost_dollars,no_total_cost,no_total_cost_dollars""",
+    "kalshi fill": """fill_id,trade_id,ticker,market_ticker,action,side,count,count_fp,created_time,ts,yes_price,
+        yes_price_dollars,no_price,no_price_dollars,fee_cost,subaccount_number""",
 }
 IGNORED = {
     "question_data.csv": "Post Curation Status,Post Published Time,Description,Resolution Criteria,Fine Print,Unit",
@@ -157,8 +160,8 @@ IGNORED = {
     "kalshi candlestick": "volume,volume_fp,open_interest,open_interest_fp",
     "kalshi sides": """open,open_dollars,high,high_dollars,low,low_dollars,mean,mean_dollars,previous,previous_dollars,
         min,min_dollars,max,max_dollars""",
-    "kalshi settlement": """event_ticker,yes_count,yes_count_fp,yes_total_cost,yes_total_cost_dollars,no_count,
-        no_count_fp,no_total_cost,no_total_cost_dollars,revenue,fee_cost""",
+    "kalshi settlement": "event_ticker,yes_count,yes_count_fp,no_count,no_count_fp",
+    "kalshi fill": "order_id,client_order_id,is_taker,price,yes_price_fixed,no_price_fixed",
     "polymarket prices": "fidelity",
     "polymarket activity": """outcomeIndex,title,slug,icon,eventId,eventSlug,name,pseudonym,bio,profileImage,
         profileImageOptimized""",

@@ -1,0 +1,139 @@
+"""Fills of an account of Kalshi as trades: what contracts cost and pay, worked out by hand, against its settlements."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.model import events
+from forecast_ledger.replay.importing.kalshi import NO_MARKET
+from forecast_ledger.replay.importing.kalshi_trades import NOT_ASKED, SUBACCOUNTS
+from tests.replay.importing.test_kalshi import RAIN, saved, told
+from tests.support.forging import audited
+from tests.support.sources import import_into, table, ticking
+
+ENDED = RAIN | {"status": "finalized", "settlement_ts": "2026-03-12T00:00:00Z"}
+
+
+def fill(day: int, action: str, side: str, count: Any, yes: str, **extra: Any) -> dict[str, Any]:
+    """A fill as /portfolio/fills answers it."""
+    said: dict[str, Any] = {
+        "fill_id": f"f{day}",
+        "trade_id": f"f{day}",
+        "order_id": "o",
+        "ticker": "R",
+        "market_ticker": "R",
+    }
+    said |= {"side": side, "action": action, "count_fp": str(count), "yes_price_dollars": yes, "is_taker": True}
+    no = f"{1 - float(yes):.4f}"
+    return said | {"no_price_dollars": no, "fee_cost": "0.1", "created_time": f"2026-03-{day:02}T00:00:00Z"} | extra
+
+
+def settled(result: str, revenue: int, yes: str, no: str, fee: str) -> dict[str, Any]:
+    """A settlement as /portfolio/settlements answers it: revenue in cents, costs in dollars."""
+    said = {"ticker": "R", "event_ticker": "E", "market_result": result, "revenue": revenue, "fee_cost": fee}
+    return said | {"yes_total_cost_dollars": yes, "no_total_cost_dollars": no, "settled_time": "2026-03-12T00:00:00Z"}
+
+
+FILLS = [
+    fill(2, "buy", "yes", "10.00", "0.40"),  # 10 of yes for 4
+    fill(3, "sell", "yes", "4.00", "0.50"),  # 4 for 2, which cost 1.6: 6 of yes cost 2.4
+    fill(4, "buy", "no", "10.00", "0.70"),  # takes the 6 of yes off at 0.70, for 4.2, and buys 4 of no for 1.2
+    fill(5, "buy", "yes", "1.00", "0.60"),  # takes one of no off at 0.40: 3 of no cost 0.9
+]
+PAID = -4 + 2 + 4.2 - 1.2 + 0.4 - 0.4  # with the fees of four fills
+# The record of the market, its settlement, and the profit.
+CASES = {
+    "no": ({"result": "no"}, settled("no", 300, "0", "0.9", "0.4"), PAID + 3),
+    "yes": ({"result": "yes"}, settled("yes", 0, "0", "0.9", "0.4"), PAID),
+    "share": (
+        {"result": "scalar", "settlement_value_dollars": "0.25"},
+        settled("scalar", 225, "0", "0.9", "0.4") | {"value": 25},
+        PAID + 3 * 0.75,
+    ),
+    "void": ({"result": "void"}, settled("void", 90, "0", "0.9", "0.4"), PAID + 0.9),  # at original cost
+}
+
+
+@pytest.mark.parametrize(("record", "settlement", "profit"), CASES.values(), ids=CASES.keys())
+def test_profits_are_what_the_settlement_says(record: Any, settlement: Any, profit: float, tmp_path: Path) -> None:
+    """Contracts of yes and no take each other off, and what is left is paid; revenue, cost and fees agree."""
+    with ticking() as ledger:
+        folder = saved(
+            tmp_path / "k",
+            markets={"markets": [ENDED | record]},
+            fills={"fills": FILLS[::-1], "cursor": ""},
+            more={"fills": FILLS[:1]},
+            settlements={"settlements": [settlement]},
+        )
+        found = import_into(ledger, "kalshi", folder, trades=True)
+        assert (found.refused, found.left_out) == ([], {})
+        assert found.compared == ["published results: 3 agree, 0 differ"]
+        [row] = table(ledger, "arena_leaderboard", "participant", "profit", "fees")
+        assert (row[0], round(float(row[1]), 6), row[2]) == ("account", round(profit, 6), "0.40")
+        trades = [each for each in told(ledger) if isinstance(each, events.TradeRecorded)]
+        assert [(each.outcome, each.shares // 10**6) for each in trades] == [(0, 10), (0, -4), (0, -6), (1, 4), (1, -1)]
+        audited([recorded for page in ledger.read() for recorded in page])
+        again = import_into(ledger, "kalshi", folder, trades=True)
+        assert (again.counts["accepted"], again.counts["refused"]) == (0, 0)
+
+
+def test_older_fills_are_in_cents_and_whole_contracts(tmp_path: Path) -> None:
+    """Fields without a point are cents; a time in seconds counts if there is no other."""
+    old = {"trade_id": "t", "ticker": "R", "side": "no", "action": "buy", "count": 3, "yes_price": 40, "no_price": 60}
+    old |= {"is_taker": False, "ts": 1_772_409_600}
+    with ticking() as ledger:
+        found = import_into(ledger, "kalshi", saved(tmp_path / "k", markets=[RAIN], fills=[old]), trades=True)
+        assert found.refused == []
+        [trade] = [each for each in told(ledger) if isinstance(each, events.TradeRecorded)]
+    assert (trade.outcome, trade.shares, trade.amount, trade.fee) == (1, 3_000_000, 1_800_000, 0)
+
+
+def test_a_settlement_that_does_not_come_out_is_named(tmp_path: Path) -> None:
+    """By what it says, and by how much."""
+    with ticking() as ledger:
+        folder = saved(
+            tmp_path / "k",
+            markets=[ENDED | {"result": "no"}],
+            fills=FILLS,
+            settlements=[settled("no", 400, "0", "0.9", "0.4")],
+        )
+        lines = import_into(ledger, "kalshi", folder, trades=True).compared
+    assert lines[0] == "differs: account on kalshi R: revenue 4.00 is published, 3.00 is here: -1.00 apart"
+
+
+def test_subaccounts_are_participants_and_a_settlement_is_not_divided(tmp_path: Path) -> None:
+    """Each holds its own contracts."""
+    fills = [FILLS[0], fill(3, "buy", "no", 10, "0.40", subaccount_number=2)]
+    with ticking() as ledger:
+        folder = saved(
+            tmp_path / "k", markets=[ENDED | {"result": "no"}], fills=fills, s=[settled("no", 0, "4", "0", "0.1")]
+        )
+        found = import_into(ledger, "kalshi", folder, trades=True)
+        assert found.left_out == {SUBACCOUNTS: 1}
+        assert sorted(table(ledger, "accounts", "participant", "profit")) == [
+            ("account", "-4.10"),
+            ("account 2", "3.90"),
+        ]
+
+
+@pytest.mark.parametrize(
+    "change", [{"action": "hold"}, {"side": "maybe"}, {"count_fp": "0"}, {"fill_id": "", "trade_id": ""}]
+)
+def test_a_fill_that_cannot_be_read_is_named(change: Any, tmp_path: Path) -> None:
+    """The others count."""
+    with ticking() as ledger:
+        folder = saved(tmp_path / "k", markets=[RAIN], fills=[FILLS[0] | change, FILLS[1] | {"action": "buy"}])
+        found = import_into(ledger, "kalshi", folder, trades=True)
+        assert (len(found.refused), len(table(ledger, "trades", "participant"))) == (1, 1)
+
+
+def test_fills_of_no_market_and_those_that_nobody_asked_for_are_named(tmp_path: Path) -> None:
+    """A fill is no price of the platform."""
+    with ticking() as ledger:
+        lost = saved(tmp_path / "k", markets=[RAIN], fills=[FILLS[0] | {"ticker": "S"}])
+        assert import_into(ledger, "kalshi", lost, trades=True).left_out == {NO_MARKET: 1}
+    with ticking() as ledger:
+        folder = saved(tmp_path / "k", markets=[RAIN], fills=FILLS)
+        assert import_into(ledger, "kalshi", folder).left_out == {NOT_ASKED: 4}
+        assert table(ledger, "quotes", "price") == []
