@@ -9,8 +9,8 @@ import msgspec
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.model import events
-from forecast_ledger.replay.importing.hub_config import MISSING
 from forecast_ledger.replay.importing.hub_questions import OUTPUT_TYPE, OUTPUT_TYPE_ID, ROUND_ID, task_values
+from forecast_ledger.replay.importing.source_files import MISSING
 
 PERIOD, QUESTION = "open_period", "question"  # the task ids of a question that no hub asked
 SCHEMA = "https://raw.githubusercontent.com/hubverse-org/schemas/main/v6.0.0/tasks-schema.json"

@@ -26,6 +26,7 @@ from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     AnyCommand,
     ChangeOutcomes,
+    EnrolParticipant,
     OpenQuestion,
     QuotePrices,
     RestatedForecast,
@@ -34,7 +35,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
-from forecast_ledger.replay.importing.bots import Bots
+from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.replay.importing.question_changes import (
     Answering,
     Answers,
@@ -511,3 +512,58 @@ def _first_new(spans: Sequence[Span], recorded: Sequence[Span]) -> int | None:
 def _is_late(spans: Sequence[Span], first: int, question: QuestionState) -> bool:
     """Return whether one of the new forecasts is not before the close."""
     return any(span.at >= question.closed_at for span in spans[first:])
+
+
+# --- bots: who is one by the newest copy, and who is none any more
+
+SEALED_BOT = "a bot that is none any more, in a contest that is finalized: its board stays"
+
+
+class Bots:
+    """The enrolments of a copy, compared with the last ones in the ledger; those of another origin stay."""
+
+    def __init__(self, copy: RecordedCopy) -> None:
+        self._copy = copy
+        self._contests: dict[str, set[str]] = {}  # of each question of the copy
+        self._enrolled: set[tuple[str, str]] = set()  # contest, participant
+        self._made: dict[tuple[str, str], tuple[InputPlace, str]] = {}  # the first forecast, and its source
+
+    def followed(self, place: InputPlace, item: AnyCommand | Refused | NotCarried) -> AnyCommand | Refused | NotCarried:
+        """Return an item; an enrolment under a new id if the ledger has another enrolment after the one it is known by.
+
+        It notes who forecasts in which contest.
+        """
+        if isinstance(item, AddQuestion):
+            self._contests.setdefault(item.question, set()).add(item.contest)
+        elif isinstance(item, SubmitForecast):
+            for contest in self._contests.get(item.question, ()):
+                self._made.setdefault((contest, item.participant), (place, source_of(item.id)))
+        elif isinstance(item, EnrolParticipant):
+            key = item.contest, item.participant
+            self._enrolled.add(key)
+            last = self._copy.enrolled.get(key)
+            is_own = last is not None and source_of(last.command_id) == source_of(item.id)
+            if last is not None and is_own and getattr(last.event, "bot", None) != item.bot:
+                return structs.replace(item, id=fitting_id(f"{item.id} after {last.position}"))
+        return item
+
+    def none_any_more(self) -> Iterator[SourceItem]:
+        """Return the enrolments of those whom the source enrolled as bots before, and who forecast without it now."""
+        for (contest, participant), last in self._copy.enrolled.items():
+            key = contest, participant
+            place, source = self._made.get(key, (None, ""))
+            event = last.event
+            if place is None or key in self._enrolled or source_of(last.command_id) != source:
+                continue
+            if not isinstance(event, ParticipantEnrolled) or not event.bot:
+                continue
+            if contest in self._copy.sealed:
+                yield place, NotCarried(SEALED_BOT)
+                continue
+            command = EnrolParticipant(
+                id=fitting_id(f"{source} enrol {contest} {participant} after {last.position}"),
+                at=format_instant(event.at),
+                contest=contest,
+                participant=participant,
+            )
+            yield place._replace(command="enrol_participant"), command

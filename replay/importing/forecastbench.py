@@ -29,14 +29,15 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.importing.json_files import read_json_text
-from forecast_ledger.replay.importing.known_columns import Columns, Unread
 from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import (
     KNOWN,
+    Columns,
     NotCarried,
     Scope,
     Source,
     SourceItem,
+    Unread,
     cut_off,
     fitting_id,
     label_of,
@@ -99,7 +100,6 @@ COLUMNS = {
     "set": Columns(
         used=(*_KINDS, *_Forecaster.__struct_fields__, *_DUE),
         ignored={"model_organization": "a participant is `ORGANIZATION: MODEL`"},
-        noun="field",
     ),
     "questions": Columns(
         used=_Question.__struct_fields__,
@@ -115,14 +115,12 @@ COLUMNS = {
             "freeze_datetime_value": _PRICE,
             "freeze_datetime_value_explanation": _WORDS,
         },
-        noun="field",
     ),
     "forecasts": Columns(
         used=_Forecast.__struct_fields__,
         ignored=dict.fromkeys(("reasoning", "searches", "consulted_urls"), "how a forecaster came to a forecast"),
-        noun="field",
     ),
-    "resolutions": Columns(used=_Resolution.__struct_fields__, ignored={}, noun="field"),
+    "resolutions": Columns(used=_Resolution.__struct_fields__, ignored={}),
 }
 
 
@@ -407,8 +405,8 @@ def _each(
 ) -> Iterator[tuple[InputPlace, _Form | Refused | NotCarried]]:
     """Return each item of a set with its number, or why it cannot be read; and what of the set is not read."""
     content = _read(files, file.name)[1]
-    yield from Unread(COLUMNS["set"]).of(InputPlace(0, file=file.name), content)
-    unread = Unread(COLUMNS[file.kind])
+    yield from Unread(COLUMNS["set"], "field").of(InputPlace(0, file=file.name), content)
+    unread = Unread(COLUMNS[file.kind], "field")
     for number, item in enumerate(content[file.kind], 1):
         place = InputPlace(number, file=file.name, unit=f"{file.kind} item")
         try:

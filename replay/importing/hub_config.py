@@ -13,15 +13,13 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.importing.known_columns import Columns, Unread
-from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried
+from forecast_ledger.replay.importing.source_files import MISSING, SourceFiles, text_of
+from forecast_ledger.replay.importing.source_items import Columns, NotCarried, Unread
 from forecast_ledger.replay.writing.command_lines import UTF_8_MARK, InputPlace
 
 DOUBLE_DIGITS = 15  # that every double keeps
 CONFIG_BYTES = 2**26
 TASKS, ADMIN, TARGET_DATA = (f"hub-config/{name}.json" for name in ("tasks", "admin", "target-data"))
-MISSING = "NA"  # how a hub writes that a task id does not apply
 _Form = TypeVar("_Form")
 
 
@@ -240,7 +238,7 @@ def read_config(files: SourceFiles) -> HubConfig:
 
 def unread_fields(files: SourceFiles) -> Iterator[tuple[InputPlace, NotCarried]]:
     """Yield the fields of the configuration that are not read, each once; the configuration was read before."""
-    unread = {kind: Unread(columns._replace(noun="field")) for kind, columns in FIELDS.items()}
+    unread = {kind: Unread(columns, "field") for kind, columns in FIELDS.items()}
     for kind, name in (("tasks", TASKS), ("admin", ADMIN), ("target-data", TARGET_DATA)):
         if name in files.names:
             content = _read(files, name, dict[str, Any])
@@ -260,19 +258,6 @@ def _objects(tasks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield "output", output
                 yield from (("ids", output.get("output_type_id") or {}), ("value", output.get("value", {})))
                 yield "samples", output.get("output_type_id_params") or {}
-
-
-def text_of(value: Any) -> str:
-    """Return a value of a configuration or a Parquet file as a CSV has it.
-
-    >>> text_of(1), text_of(0.25), text_of(2.0), text_of(None), text_of("US")
-    ('1', '0.25', '2', 'NA', 'US')
-    """
-    if value is None or value == "":
-        return MISSING
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def as_number(text: str) -> Decimal | None:

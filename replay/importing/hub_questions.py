@@ -11,7 +11,6 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.importing.hub_config import (
-    MISSING,
     Due,
     HubConfig,
     Output,
@@ -20,6 +19,7 @@ from forecast_ledger.replay.importing.hub_config import (
     as_number,
     spelled,
 )
+from forecast_ledger.replay.importing.source_files import MISSING
 from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, label_of, start_of_day
 
 ROUND_ID, OUTPUT_TYPE, OUTPUT_TYPE_ID, HORIZON = "round_id", "output_type", "output_type_id", "horizon"

@@ -41,10 +41,9 @@ from forecast_ledger.replay.importing.kalshi_trades import (
     read_fill,
     trades_of,
 )
-from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.market_items import Contents, Market, Platform, Price, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Published, SourceItem
+from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Published, SourceItem, Unread
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 PLATFORM = Platform("kalshi", "Kalshi")
@@ -76,7 +75,7 @@ class Copy:
     def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
         """Take a file in; return what of it is not read."""
         self._partial = files.partial
-        self._unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
+        self._unread = {kind: Unread(columns, "field") for kind, columns in COLUMNS.items()}
         for place, value in json_values(files, name):
             yield from self._value(place, value)
 

@@ -1,6 +1,6 @@
 """The fields of Kalshi's API: each is used, or ignored for a reason."""
 
-from forecast_ledger.replay.importing.known_columns import Columns, ignored_fields
+from forecast_ledger.replay.importing.source_items import Columns, ignored_fields
 
 _WORDS = "words about the market"
 _VOLUME = "how much was traded, or is offered"
@@ -37,7 +37,6 @@ COLUMNS = {
                 _ON_SITE: "mve_collection_ticker mve_selected_legs is_provisional series_ticker",
             }
         ),
-        noun="field",
     ),
     "event": Columns(
         used=("event_ticker", "title", "category", "mutually_exclusive", "markets"),
@@ -49,7 +48,6 @@ COLUMNS = {
                 _ON_SITE: "series_ticker",
             }
         ),
-        noun="field",
     ),
     "trade": Columns(
         used=("ticker", "created_time", "yes_price", "yes_price_dollars"),
@@ -62,12 +60,10 @@ COLUMNS = {
             }
         ),
         only={"is_block_trade": [False]},
-        noun="field",
     ),
     "candlestick": Columns(
         used=("end_period_ts", "price", "yes_bid", "yes_ask"),
         ignored=ignored_fields({_VOLUME: "volume volume_fp open_interest open_interest_fp"}),
-        noun="field",
     ),
     "sides": Columns(
         used=("close", "close_dollars"),
@@ -77,7 +73,6 @@ COLUMNS = {
                     previous_dollars min min_dollars max max_dollars"""
             }
         ),
-        noun="field",
     ),
     "fill": Columns(
         used=(
@@ -90,7 +85,6 @@ COLUMNS = {
                 "other forms of it": "price yes_price_fixed no_price_fixed",
             }
         ),
-        noun="field",
     ),
     "settlement": Columns(
         used=(
@@ -103,6 +97,5 @@ COLUMNS = {
                 _ON_SITE: "event_ticker",
             }
         ),
-        noun="field",
     ),
 }

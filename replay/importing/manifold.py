@@ -22,14 +22,13 @@ from forecast_ledger.replay.importing.json_files import (
     records,
     text_in,
 )
-from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.manifold_fields import COLUMNS
 from forecast_ledger.replay.importing.manifold_markets import PLATFORM as TITLE
 from forecast_ledger.replay.importing.manifold_markets import MarketRecord, read_market, whole_chances
 from forecast_ledger.replay.importing.manifold_trades import BetTrade, position_in, published_in, trade_in, trades_of
 from forecast_ledger.replay.importing.market_items import Contents, Platform, Price, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem, label_of
+from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem, Unread, label_of
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 PLATFORM = Platform("manifold", TITLE, undoes=True)
@@ -98,7 +97,7 @@ class Copy:
 
     def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
         """Take a file in; return what of it is not read."""
-        unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
+        unread = {kind: Unread(columns, "field") for kind, columns in COLUMNS.items()}
         for place, value in records(files, name, PAGES):
             if isinstance(value, Refused):
                 yield place, value

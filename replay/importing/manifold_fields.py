@@ -1,6 +1,6 @@
 """The fields of markets, answers and bets of Manifold's API and data dump: each is used, or ignored for a reason."""
 
-from forecast_ledger.replay.importing.known_columns import Columns, ignored_fields
+from forecast_ledger.replay.importing.source_items import Columns, ignored_fields
 
 _WORDS = "words and pictures"
 _PEOPLE = "who made or resolved the market, and who is interested in it"
@@ -38,7 +38,6 @@ COLUMNS = {
                     lastBetTime lastCommentTime boosted""",
             }
         ),
-        noun="field",
     ),
     "answer": Columns(
         used=(
@@ -59,7 +58,6 @@ COLUMNS = {
                 _ON_SITE: "index isOther midpoint",
             }
         ),
-        noun="field",
     ),
     "position": Columns(
         used=("contractId", "answerId", "userId", "userUsername", "profit", "payout", "invested"),
@@ -73,7 +71,6 @@ COLUMNS = {
                 _ON_SITE: "id userName userAvatarUrl",
             }
         ),
-        noun="field",
     ),
     "bet": Columns(
         used=(
@@ -88,6 +85,5 @@ COLUMNS = {
                     deps clientVersion""",
             }
         ),
-        noun="field",
     ),
 }

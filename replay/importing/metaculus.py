@@ -22,12 +22,23 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
-from forecast_ledger.replay.importing.known_columns import Columns, Unread
-from forecast_ledger.replay.importing.metaculus_cells import split_numbers
-from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS, DownloadedQuestion, read_question
-from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
-from forecast_ledger.replay.importing.source_items import NotCarried, Scope, Source, SourceItem, fitting_id, instant_of
-from forecast_ledger.replay.importing.source_tables import check_columns, place_in, read_csv
+from forecast_ledger.replay.importing.metaculus_questions import (
+    COLUMNS_OF_QUESTIONS,
+    DownloadedQuestion,
+    read_question,
+    split_numbers,
+)
+from forecast_ledger.replay.importing.source_files import SourceFiles, check_columns, is_readme, place_in, read_csv
+from forecast_ledger.replay.importing.source_items import (
+    Columns,
+    NotCarried,
+    Scope,
+    Source,
+    SourceItem,
+    Unread,
+    fitting_id,
+    instant_of,
+)
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 QUESTIONS, FORECASTS = "question_data.csv", "forecast_data.csv"

@@ -22,14 +22,13 @@ from forecast_ledger.replay.importing.json_files import (
     json_values,
     number_in,
 )
-from forecast_ledger.replay.importing.known_columns import Unread
 from forecast_ledger.replay.importing.market_items import Contents, Market, Platform, Price
 from forecast_ledger.replay.importing.market_trades import Trade
 from forecast_ledger.replay.importing.polymarket_fields import COLUMNS
 from forecast_ledger.replay.importing.polymarket_markets import MarketRecord, read_market
 from forecast_ledger.replay.importing.polymarket_trades import NOT_ASKED, Accounts, is_of_account
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem
+from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem, Unread
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 PLATFORM = Platform("polymarket", "Polymarket")
@@ -94,7 +93,7 @@ class Copy:
     def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
         """Take a file in; return what of it is not read."""
         self._partial = files.partial
-        self._unread = {kind: Unread(columns) for kind, columns in COLUMNS.items()}
+        self._unread = {kind: Unread(columns, "field") for kind, columns in COLUMNS.items()}
         bare: _History | None = None  # of a file that is a list of prices
         for place, value in json_values(files, name):
             if isinstance(value, dict) and {"t", "p"} <= value.keys():

@@ -1,6 +1,6 @@
 """The fields of Polymarket's Gamma and CLOB APIs: each is used, or ignored for a reason."""
 
-from forecast_ledger.replay.importing.known_columns import Columns, ignored_fields
+from forecast_ledger.replay.importing.source_items import Columns, ignored_fields
 
 _WORDS = "words about the market"
 _LOOKS = "how the market is shown, and found, on the site"
@@ -69,12 +69,10 @@ COLUMNS = {
             *("events", "negRisk"),
         ),
         ignored=ignored_fields(_OF_BOTH, _OF_MARKET),
-        noun="field",
     ),
     "event": Columns(
         used=("title", "slug", "category", "tags", "markets", "negRisk"),
         ignored=ignored_fields(_OF_BOTH, _OF_EVENT, {_OTHER_ID: "id"}),
-        noun="field",
     ),
     "activity": Columns(
         used=(
@@ -89,7 +87,6 @@ COLUMNS = {
                     profileImageOptimized""",
             }
         ),
-        noun="field",
     ),
     "position": Columns(
         used=(
@@ -106,11 +103,9 @@ COLUMNS = {
                 "what can be done with the shares": "redeemable mergeable negativeRisk",
             }
         ),
-        noun="field",
     ),
     "prices": Columns(
         used=("history", "market", "token_id", "tokenId", "asset_id", "t", "p"),
         ignored={"fidelity": "how fine the history is, in minutes"},
-        noun="field",
     ),
 }

@@ -1,11 +1,11 @@
-"""What a source gives: commands with their places, and what is not carried over, counted by reason."""
+"""What a source gives: commands with their places, and what is not carried over or not read, counted by reason."""
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
@@ -21,6 +21,7 @@ from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
 FIRST_PLACES = 3  # of each reason, that are kept
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_THERE = {"duplicate_contest", "command_id_reused", "enrolled_already"}  # refusals of what is there
 _SETUP = (OpenContest, EnrolParticipant)  # what every import of a source sends again, with other words perhaps
 
 
@@ -137,8 +138,6 @@ def with_known_setup(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
 
 # --- ids and texts
 
-_THERE = {"duplicate_contest", "command_id_reused", "enrolled_already"}
-
 
 def fitting_id(text: str) -> str:
     """Return a text of at most 200 characters that stands for this one: it, or its beginning and a digest of it.
@@ -194,3 +193,56 @@ def instant_of(text: str, field: str) -> str:
         return found.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except OverflowError:
         raise Refused("bad_instant", field, text) from None
+
+
+# --- columns and fields: each is used, or ignored for a reason; any other that says something is named once in its file
+
+_EMPTY: tuple[Any, ...] = (None, "", "NA", "N/A", [], {})
+
+
+class Columns(NamedTuple):
+    """The columns of a table, or the fields of an object.
+
+    ignored: name -> why it changes no score. only: name -> the values that are read, if others would change a score.
+    """
+
+    used: Collection[str]
+    ignored: Mapping[str, str]
+    only: Mapping[str, Collection[Any]] = {}
+
+
+def ignored_fields(*groups: Mapping[str, str]) -> dict[str, str]:
+    """Return why each name is ignored, from names with spaces between them by their reason.
+
+    >>> ignored_fields({"words": "title text"})
+    {'title': 'words', 'text': 'words'}
+    """
+    return {name: reason for group in groups for reason, names in group.items() for name in names.split()}
+
+
+class Unread:
+    """What one file has that is not read. noun: what its columns are called.
+
+    >>> unread = Unread(Columns(["id"], {"title": "words"}, {"kind": ["a"]}))
+    >>> row = {"id": "1", "title": "x", "kind": "b", "weight": "2", "none": ""}
+    >>> [item.reason for _, item in unread.of(InputPlace(2), row)]
+    ["a value that is not read of the column 'kind': 'b'", "a column that is not read: 'weight'"]
+    >>> [*unread.of(InputPlace(3), row)]
+    []
+    """
+
+    def __init__(self, columns: Columns, noun: str = "column") -> None:
+        self._columns, self._noun = columns, noun
+        self._passed = {*columns.used, *columns.ignored} - {*columns.only}
+
+    def of(self, place: InputPlace, row: Mapping[str, Any]) -> Iterator[tuple[InputPlace, NotCarried]]:
+        """Yield the columns of a row that say something and are not read, unless a row before it had them."""
+        noun, only = self._noun, self._columns.only
+        for name in sorted(row.keys() - self._passed):
+            if row[name] in _EMPTY or row[name] in only.get(name, ()):
+                continue
+            self._passed.add(name)
+            reason = f"a {noun} that is not read: {name!r}" if name else f"a {noun} without a name"
+            if name in only:
+                reason = f"a value that is not read of the {noun} {name!r}: {str(row[name])[:80]!r}"
+            yield place, NotCarried(reason)

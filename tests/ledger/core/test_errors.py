@@ -35,7 +35,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.importing.source_tables import read_table
+from forecast_ledger.replay.importing.source_files import read_table
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from tests.ledger.deciding import (
     test_accounts,

@@ -31,7 +31,6 @@ from forecast_ledger.ledger.model.events import (
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing import metaculus_questions
-from forecast_ledger.replay.importing.bots import SEALED_BOT
 from forecast_ledger.replay.importing.follow_copy import (
     ANSWER_MISSED,
     ANSWER_UNREAD,
@@ -42,6 +41,7 @@ from forecast_ledger.replay.importing.follow_copy import (
     MISSED,
     OTHER_CONTEST,
     SEALED,
+    SEALED_BOT,
     UNREAD,
 )
 from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED

@@ -23,8 +23,13 @@ from forecast_ledger.ledger.model.events import (
 )
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.metaculus import EARLY, FUTURE_END, FUTURE_START
-from forecast_ledger.replay.importing.metaculus_cells import date_zero_point, read_list, zero_point
-from forecast_ledger.replay.importing.metaculus_questions import FUTURE_CHANGE, LATE_REMOVAL
+from forecast_ledger.replay.importing.metaculus_questions import (
+    FUTURE_CHANGE,
+    LATE_REMOVAL,
+    date_zero_point,
+    read_list,
+    zero_point,
+)
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
 
