@@ -690,7 +690,7 @@ def _season(questions: int, contests: int, *, unlike: bool = False) -> Facts:
         commands.append(AddQuestion(id=f"a{q}", at=at, contest=f"c{q % contests}", question=f"q{q}"))
         forecast: dict[str, Any] = {"question": f"q{q}", "participant": "ada", "probability": Decimal("0.7")}
         commands.append(SubmitForecast(id=f"f{q}", at=at, **forecast))
-    with Ledger.open(":memory:") as ledger:
+    with Ledger.open(":memory:", clock=lambda: START) as ledger:  # what is drawn depends on the instants
         handle_all(ledger, [*commands, *resolutions(questions)])
         return facts(ledger.read())
 

@@ -206,7 +206,7 @@ def _takes(
     rules: RuleSet, totals: Totals, coverages: Totals, replicates: Int64Array
 ) -> Iterator[tuple[int, Iterator[_Takes]]]:
     """Yield, for each of some replicates, its number, and bounds of the takes, and then the exact takes."""
-    columns = zip(*(each[:, replicates].T.tolist() for each in (*totals.fixed, *coverages.fixed)), strict=True)
+    columns = zip(*(each[:, replicates].T.tolist() for each in (*totals.fixed[:2], *coverages.fixed[:2])), strict=True)
     for number, column in zip(replicates.tolist(), columns, strict=True):
         pairs = [((total, total + width), (own, own + wide)) for total, width, own, wide in zip(*column, strict=True)]
         yield number, _in_turn(rules, pairs, partial(_exact_takes, rules, totals, coverages, number))

@@ -17,6 +17,8 @@ from forecast_ledger.projections.studies.estimates import scaled, studentised
 from forecast_ledger.projections.studies.order_statistics import check_range
 from forecast_ledger.projections.studies.replicates import PLACES, Fixed, Integers, Totals, products_of_rows
 
+CLOSE = 160  # places of the numbers of a pair that PLACES leave in doubt
+Bounds = tuple[int, int]
 _BITS = 61  # of the numbers of which products are added up
 _T = TypeVar("_T", int, tuple[Fraction, Fraction, int, int])
 
@@ -64,10 +66,11 @@ class _Pairs:
 
     def __init__(self, worth: Sequence[Fraction], replicates: Totals, alike: Int64Array) -> None:
         """See `rank_sets`."""
-        self._worth, self._replicates, self.alike = worth, replicates, alike
+        self._worth, self._replicates, self.alike, self.places = worth, replicates, alike, PLACES
         bounds = [(low >> BITS - PLACES, (high >> BITS - PLACES) + 1) for low, high in map(bounds_of, worth)]
         low, high = np.array(bounds, object).reshape(-1, 2).T
-        self._board = Fixed(low[:, None], (high - low)[:, None].astype(np.int64))
+        self._board = Fixed(low[:, None], (high - low)[:, None].astype(np.int64), PLACES)
+        self.closely = _Closely(worth, replicates)
         self._moved = replicates.fixed.plus(self._board.times(-1))
         self._near_board, self._near_moved = self._board.near(), self._moved.near()
         self.deviations = _deviations(replicates.fixed)
@@ -92,13 +95,15 @@ class _Pairs:
     def _later(self, first: int) -> list[Floats]:
         return [scaled(ends[first, first + 1 :, None], PLACES) for ends in self.deviations]
 
-    def bounds(self, first: int, second: int, replicate: int) -> tuple[int, int]:
-        """Return closer bounds of a studentised difference in a replicate, in 2^-(3 PLACES)."""
-        low, width = (each[:, replicate] for each in self._moved)
-        least, most = low[first] - low[second] - int(width[second]), low[first] + int(width[first]) - low[second]
-        size = (max(least, -most, 0), max(-least, most))
-        deviation = [ends[first, second] for ends in self.deviations]
-        return (size[0] << 3 * PLACES) // deviation[1], -(-(size[1] << 3 * PLACES) // deviation[0])
+    def deviation(self, first: int, second: int) -> Bounds:
+        """Return bounds of a standard deviation, in 2^-places."""
+        low, high = self.deviations
+        return low[first, second], high[first, second]
+
+    def studentised(self, first: int, second: int, replicate: int) -> Bounds:
+        """Return bounds of a studentised difference in a replicate, in 2^-(3 places)."""
+        rows = self._moved.take(np.array([first, second])).at(np.array([replicate]))
+        return _studentised(rows, self.deviation(first, second))
 
     def difference(self, first: int, second: int, replicate: int | None = None) -> Fraction:
         """Return the exact difference on the board, or how far it moves in a replicate."""
@@ -132,6 +137,42 @@ def _deviations(totals: Fixed) -> tuple[Integers, Integers]:
     return low, high
 
 
+class _Closely:
+    """The differences of one pair of participants at a time, with bounds in 2^-CLOSE."""
+
+    def __init__(self, worth: Sequence[Fraction], replicates: Totals) -> None:
+        """See `rank_sets`."""
+        self._worth, self.places = worth, CLOSE
+        self._row = cache(lambda row: replicates.closely(row, CLOSE))
+        self.deviation = cache(self._deviation)
+
+    def _deviation(self, first: int, second: int) -> Bounds:
+        """Return bounds of a standard deviation, at least 1, in 2^-places."""
+        one, other = self._row(first), self._row(second)
+        apart, width = (one.low - other.low)[0].tolist(), int(one.width.max()) + int(other.width.max())
+        count, squares = len(apart), sum([each * each for each in apart])
+        root = isqrt((count * squares - sum(apart) ** 2) // (count * (count - 1)))
+        return max(root - 2 * width, 1 << CLOSE), max(root + 1 + 2 * width, 1 << CLOSE)  # as in `_deviations`
+
+    def studentised(self, first: int, second: int, replicate: int | None = None) -> Bounds:
+        """Return bounds of a studentised difference on the board, or in a replicate, in 2^-(3 places)."""
+        board = [floor(self._worth[each] * (1 << CLOSE)) for each in (first, second)]
+        rows = Fixed(np.array(board, object)[:, None], np.ones((2, 1), np.int64), CLOSE)
+        if replicate is not None:
+            one, other = (self._row(each).at(np.array([replicate])) for each in (first, second))
+            low, width = np.concatenate([one.low, other.low]), np.concatenate([one.width, other.width])
+            rows = Fixed(low, width, CLOSE).plus(rows.times(-1))
+        return _studentised(rows, self.deviation(first, second))
+
+
+def _studentised(rows: Fixed, deviation: Bounds) -> Bounds:
+    """Return bounds of the size of the difference of two rows with one number, over a deviation."""
+    (low, other), (width, wide) = rows.low[:, 0].tolist(), rows.width[:, 0].tolist()
+    least, most = low - other - wide, low + width - other
+    size = max(least, -most, 0), max(-least, most)
+    return (size[0] << 3 * rows.places) // deviation[1], -(-(size[1] << 3 * rows.places) // deviation[0])
+
+
 class _Critical:
     """The critical value: the order statistic of the largest studentised difference of all pairs."""
 
@@ -163,11 +204,18 @@ class _Critical:
         low, high = (Fraction(end) * (1 << 3 * PLACES) for end in (self._low, self._high))
         return [floor(low), ceil(high)]
 
+    def _closer(self, pairs: "_Pairs | _Closely") -> list[int]:
+        """Return closer bounds of the critical value, in 2^-(3 places)."""
+        bounds = [[pairs.studentised(*each) for each in own] or [(0, 0)] for own in self._largest]
+        return [self._in_order([max(each[end] for each in own) for own in bounds]) for end in (0, 1)]
+
     @cached_property
     def _bounds(self) -> list[int]:
-        """Closer bounds of the critical value, in 2^-(3 PLACES)."""
-        bounds = [[self._pairs.bounds(*each) for each in own] or [(0, 0)] for own in self._largest]
-        return [self._in_order([max(each[end] for each in own) for own in bounds]) for end in (0, 1)]
+        return self._closer(self._pairs)
+
+    @cached_property
+    def _closest(self) -> list[int]:
+        return self._closer(self._pairs.closely)
 
     @cached_property
     def _exact(self) -> tuple[Fraction, Fraction, int, int]:
@@ -190,31 +238,34 @@ class _Critical:
         certain, ahead = low > self._high, self._pairs.ahead(first)
         same = self._pairs.alike[first + 1 :] == self._pairs.alike[first]
         for later in np.flatnonzero(~certain & (high > self._low) & ~same).tolist():
-            certain[later] = self._square(first, first + 1 + later) > self._exact[0]
+            certain[later] = self._is_larger(first, first + 1 + later)
             ahead[later] = self._pairs.difference(first, first + 1 + later) > 0
         return certain & ahead, certain & ~ahead
 
+    def _is_larger(self, first: int, second: int) -> bool:
+        """Return whether a studentised difference on the board is above the critical value."""
+        low, high = self._pairs.closely.studentised(first, second)
+        if low > self._closest[1] or high <= self._closest[0]:
+            return low > self._closest[1]
+        return self._square(first, second) > self._exact[0]
+
     def needed(self, first: int) -> list[int]:
         """Return the critical value times the standard deviation of each later row, rounded half-even once."""
-        found = []
-        for second in range(first + 1, len(self._pairs.alike)):
-            deviation = [ends[first, second] for ends in self._pairs.deviations]
-            low, high = _times(self._rough, deviation)
-            if low != high:
-                low, high = _times(self._bounds, deviation)
-            found.append(low if low == high else self._exactly(first, second))
-        return found
+        return [self._needed(first, second) for second in range(first + 1, len(self._pairs.alike))]
+
+    def _needed(self, first: int, second: int) -> int:
+        for pairs, name in ((self._pairs, "_rough"), (self._pairs, "_bounds"), (self._pairs.closely, "_closest")):
+            ends = zip(getattr(self, name), pairs.deviation(first, second), strict=True)
+            low, high = (half_even(critical * deviation, 1 << 4 * pairs.places) for critical, deviation in ends)
+            if low == high:
+                return low
+        return self._exactly(first, second)
 
     def _exactly(self, first: int, second: int) -> int:
         square, apart, *pair = self._exact
         if pair == [first, second]:
             return half_even(apart.numerator, apart.denominator)
         return root_half_even(square * self._pairs.variance(first, second))
-
-
-def _times(critical: Sequence[int], deviation: Sequence[int]) -> list[int]:
-    """Return bounds of a critical value times bounds of a standard deviation, rounded half-even."""
-    return [half_even(each * own, 1 << 4 * PLACES) for each, own in zip(critical, deviation, strict=True)]
 
 
 _NOTHING = (Fraction(0), Fraction(0), 0, 0)

@@ -37,70 +37,72 @@ Integers = NDArray[np.object_]
 
 
 class Fixed(NamedTuple):
-    """Numbers from low to low + width, both in 2^-PLACES, shape (p, b); 0 is the width of what is exact."""
+    """Numbers from low to low + width, both in 2^-places, shape (p, b); 0 is the width of what is exact."""
 
     low: Integers
     width: Int64Array
+    places: int
 
     def plus(self, other: "Fixed") -> "Fixed":
         """Return the sums."""
-        return Fixed(self.low + other.low, self.width + other.width)
+        return Fixed(self.low + other.low, self.width + other.width, self.places)
 
     def times(self, factor: int) -> "Fixed":
         """Return the numbers times a factor."""
-        return Fixed((self.low if factor > 0 else self.low + self.width) * factor, self.width * abs(factor))
+        low = self.low if factor > 0 else self.low + self.width
+        return Fixed(low * factor, self.width * abs(factor), self.places)
 
     def over(self, divisor: "Fixed") -> "Fixed":
         """Return the quotients; 0 where the divisor is 0, which else is above 0."""
         zero = divisor.low == 0
         over = np.where(zero, max(int(divisor.low.max(initial=0)), 1), divisor.low) if zero.any() else divisor.low
-        low: Integers = (self.low << PLACES) // over
+        low: Integers = (self.low << self.places) // over
         exact = (self.width == 0) & (divisor.width == 0)
         if exact.any():
-            exact = exact & (low * over == self.low << PLACES)
+            exact = exact & (low * over == self.low << self.places)
         if divisor.width.any():
-            low = np.minimum(low, (self.low << PLACES) // (over + divisor.width))
+            low = np.minimum(low, (self.low << self.places) // (over + divisor.width))
         # A numerator may be higher by its width, and a quotient lower by the share of the width of its divisor.
         widest, wide = (int(each.width.max(initial=0)) for each in (self, divisor))
-        further = (widest << PLACES) + wide * int(abs(low).max(initial=0))
+        further = (widest << self.places) + wide * int(abs(low).max(initial=0))
         width = np.where(exact | zero, 0, 2 * (further // int(over.min(initial=over.max(initial=1))) + 2))
-        return Fixed(np.where(zero, 0, low) if zero.any() else low, width)
+        return Fixed(np.where(zero, 0, low) if zero.any() else low, width, self.places)
 
     def at_least(self, least: int) -> "Fixed":
         """Return the larger of each number and another one."""
-        return Fixed(np.maximum(self.low, least << PLACES), self.width)
+        return self._replace(low=np.maximum(self.low, least << self.places))
 
     def take(self, rows: Int64Array) -> "Fixed":
         """Return some rows."""
-        return Fixed(self.low[rows], self.width[rows])
+        return Fixed(self.low[rows], self.width[rows], self.places)
 
     def at(self, columns: Int64Array) -> "Fixed":
         """Return some columns."""
-        return Fixed(self.low[:, columns], self.width[:, columns])
+        return Fixed(self.low[:, columns], self.width[:, columns], self.places)
 
     def near(self) -> Near:
         """Return floats near the numbers."""
-        return near_fixed(self.low, self.width, PLACES)
+        return near_fixed(self.low, self.width, self.places)
 
 
-def fixed_integers(numbers: Int64Array) -> Fixed:
+def fixed_integers(numbers: Int64Array, places: int) -> Fixed:
     """Return integers, shape (p, b)."""
     low: Integers = numbers.astype(object)
-    return Fixed(low * (1 << PLACES), np.zeros_like(numbers))
+    return Fixed(low * (1 << places), np.zeros_like(numbers), places)
 
 
 def drawn_sums(
     owner: Int64Array, unit: Int64Array, values: Sequence[tuple[int, bool]], people: int, times: Int64Array
-) -> Fixed:
-    """Return the sums of the values of each owner, each as often as its unit is drawn, shape (p, b).
+) -> tuple[Integers, Int64Array]:
+    """Return the sums of the values of each owner, each as often as its unit is drawn, and their widths, shape (p, b).
 
-    values: numbers in 2^-PLACES, rounded down, and whether they were. times: integers from 0 on, shape (u, b).
+    values: integers, rounded down, and whether they were. times: integers from 0 on, shape (u, b).
     """
     low, rounded = [*zip(*values, strict=True)] or [(), ()]
     by_unit, inexact = np.zeros((people, len(times)), object), np.zeros((people, len(times)), np.int64)
     np.add.at(by_unit, (owner, unit), np.array(low, object))
     np.add.at(inexact, (owner, unit), np.array(rounded, np.int64))
-    return Fixed(wide_matrix_product(by_unit, times), matrix_product(inexact, times))
+    return wide_matrix_product(by_unit, times), matrix_product(inexact, times)
 
 
 def products_of_rows(rows: Int64Array) -> Integers:
@@ -157,10 +159,10 @@ class Weighted(NamedTuple):
         """Return some of them as fractions."""
         return [Fraction(*each) for each in self.take(rows).quotients()]
 
-    def fixed(self) -> Iterator[tuple[int, bool]]:
-        """Yield them in 2^-PLACES, rounded down, and whether they were."""
+    def fixed(self, places: int) -> Iterator[tuple[int, bool]]:
+        """Yield them in 2^-places, rounded down, and whether they were."""
         for numerator, denominator in self.quotients():
-            whole, rest = divmod(numerator << PLACES, denominator)
+            whole, rest = divmod(numerator << places, denominator)
             yield whole, rest > 0
 
     def quotients(self) -> Iterator[tuple[int, int]]:
@@ -337,11 +339,15 @@ Of = Callable[..., _N]  # the sums in each replicate: of a column of `Rows`, of 
 
 
 class Totals(NamedTuple):
-    """Numbers in replicates, 1e-9, shape (p, b); see `Drawn`."""
+    """Numbers in replicates, 1e-9, shape (p, b); see `Drawn`.
+
+    closely: returns a row to so many places, shape (1, b).
+    """
 
     fixed: Fixed
     defined: BoolArray
     exact: Callable[[int, Int64Array], list[Fraction]]
+    closely: Callable[[int, int], Fixed]
 
     def drawn(self) -> Drawn:
         """Return the numbers for comparisons."""
@@ -349,16 +355,29 @@ class Totals(NamedTuple):
 
     def take(self, rows: Int64Array) -> "Totals":
         """Return some rows."""
-        return Totals(self.fixed.take(rows), self.defined[rows], lambda row, at: self.exact(int(rows[row]), at))
+        return Totals(
+            self.fixed.take(rows),
+            self.defined[rows],
+            lambda row, at: self.exact(int(rows[row]), at),
+            lambda row, places: self.closely(int(rows[row]), places),
+        )
 
     def at(self, which: Int64Array) -> "Totals":
         """Return the numbers in these replicates."""
-        return Totals(self.fixed.at(which), self.defined[:, which], lambda row, at: self.exact(row, which[at]))
+        return Totals(
+            self.fixed.at(which),
+            self.defined[:, which],
+            lambda row, at: self.exact(row, which[at]),
+            lambda row, places: self.closely(row, places).at(which),
+        )
 
     def times(self, sign: int) -> "Totals":
         """Return the numbers times 1 or -1."""
         return Totals(
-            self.fixed.times(sign), self.defined, lambda row, at: [sign * each for each in self.exact(row, at)]
+            self.fixed.times(sign),
+            self.defined,
+            lambda row, at: [sign * each for each in self.exact(row, at)],
+            lambda row, places: self.closely(row, places).times(sign),
         )
 
 
@@ -376,23 +395,32 @@ def coverages_of(rows: Rows, draws: Draws) -> Totals:
 
 def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws) -> Totals:
     """Return what a quotient of sums is in every replicate."""
-    numerators, divisors = quotient(partial(_fixed, rows, draws))
+    numerators, divisors = quotient(partial(_fixed, rows, draws, PLACES))
+
+    def of(row: int) -> Rows:
+        own = rows.take(np.flatnonzero(rows.owner == row))
+        return own._replace(owner=np.zeros_like(own.owner))
 
     def exact(row: int, at: Int64Array) -> list[Fraction]:
-        own = rows.take(np.flatnonzero(rows.owner == row))
-        own, few = own._replace(owner=np.zeros_like(own.owner)), draws._replace(times=draws.times[at], people=1)
-        numerator, divisor = quotient(partial(_exact, own, few))
+        numerator, divisor = quotient(partial(_exact, of(row), draws._replace(times=draws.times[at], people=1)))
         found: list[Fraction] = np.broadcast_to(numerator.over(divisor).values, (1, len(at)))[0].tolist()
         return found
 
-    return Totals(numerators.over(divisors), np.broadcast_to(divisors.low != 0, numerators.low.shape), exact)
+    def closely(row: int, places: int) -> Fixed:
+        numerator, divisor = quotient(partial(_fixed, of(row), draws._replace(people=1), places))
+        found: Fixed = numerator.over(divisor)
+        return found
+
+    defined = np.broadcast_to(divisors.low != 0, numerators.low.shape)
+    return Totals(numerators.over(divisors), defined, exact, closely)
 
 
-def _fixed(rows: Rows, draws: Draws, name: str, kind: int | None = None) -> Fixed:
+def _fixed(rows: Rows, draws: Draws, places: int, name: str, kind: int | None = None) -> Fixed:
     own = rows if kind is None else rows.of_kind(kind)
     if name in _WEIGHTED:
-        return drawn_sums(own.owner, own.unit, [*getattr(own, name).fixed()], draws.people, draws.times.T)
-    return fixed_integers(_INTEGERS[name](own, draws, kind))
+        values = [*getattr(own, name).fixed(places)]
+        return Fixed(*drawn_sums(own.owner, own.unit, values, draws.people, draws.times.T), places)
+    return fixed_integers(_INTEGERS[name](own, draws, kind), places)
 
 
 def _exact(rows: Rows, draws: Draws, name: str, kind: int | None = None) -> Exact:

@@ -212,9 +212,10 @@ def test_weights_with_many_digits_leave_room_for_large_scores() -> None:
     assert abs(Fraction(row["difference"])) == Fraction(oracle.nine(summed / sum(weights, Fraction(0))))
 
 
+@pytest.mark.parametrize("close", [2, 160])
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_what_bounds_leave_open_is_computed_exactly(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With floats that err by a thousandth of themselves, and one guard digit, tables have the same digits."""
+def test_what_bounds_leave_open_is_computed_exactly(weights: str, close: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With floats that err by a thousandth of themselves, and one guard digit or two, tables have the same digits."""
     for name, number in (("mean", 1), ("squares", 2), ("shares", 2), ("powers", 3), ("per_coverage", 1)):
         facts = oracle.facts_in(oracle.history(*told(name, number, weights)))
         certain = [Projections(facts).table(table).digest() for table in TABLES]
@@ -223,6 +224,7 @@ def test_what_bounds_leave_open_is_computed_exactly(weights: str, monkeypatch: p
                 patched.setattr(estimates, share, 2.0**-10)
             for place in (replicates, rank_sets, intervals):
                 patched.setattr(place, "PLACES", 1)
+            patched.setattr(rank_sets, "CLOSE", close)
             assert [Projections(facts).table(table).digest() for table in TABLES] == certain
 
 

@@ -1,6 +1,6 @@
 """Sets of ranks, compared with the definition in fractions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import permutations
 from math import isqrt
@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.studies import rank_sets as rank_sets_module
 from forecast_ledger.projections.studies.rank_sets import RankSets, rank_sets
 from forecast_ledger.projections.studies.replicates import PLACES, Fixed, Totals
@@ -44,13 +44,28 @@ def nearest_root(square: Fraction) -> int:
     return low + (square > half or (square == half and low % 2))
 
 
-def found(worth: Numbers, replicates: Sequence[Numbers], place: int) -> RankSets:
-    """Return the sets of numbers whose guard digits may be rounded; rows that are the same are alike."""
-    scaled = [[each * 2**PLACES for each in own] for own in replicates]
+def fixed(rows: Sequence[Numbers], places: int) -> Fixed:
+    """Return numbers to so many places, rounded down."""
+    scaled = [[each * 2**places for each in own] for own in rows]
     low = np.array([[each.numerator // each.denominator for each in own] for own in scaled], object)
-    width = np.array([[each.denominator > 1 for each in own] for own in scaled], np.int64)
+    return Fixed(low, np.array([[each.denominator > 1 for each in own] for own in scaled], np.int64), places)
+
+
+def found(
+    worth: Numbers,
+    replicates: Sequence[Numbers],
+    place: int,
+    exact: Callable[[int, Int64Array], list[Fraction]] | None = None,
+) -> RankSets:
+    """Return the sets of numbers whose guard digits may be rounded; rows that are the same are alike.
+
+    exact: gives the exact numbers of a row in place of the replicates.
+    """
     totals = Totals(
-        Fixed(low, width), np.ones(low.shape, bool), lambda row, at: [replicates[row][one] for one in at.tolist()]
+        fixed(replicates, PLACES),
+        np.ones((len(replicates), len(replicates[0])), bool),
+        exact or (lambda row, at: [replicates[row][one] for one in at.tolist()]),
+        lambda row, places: fixed([replicates[row]], places),
     )
     alike = [[*map(tuple, replicates)].index(tuple(own)) for own in replicates]
     return rank_sets(worth, totals, int64_array(alike), place)
@@ -88,3 +103,17 @@ def test_differences_that_no_replicate_moves_need_nothing_closer(monkeypatch: py
     worth = [Fraction(10**9 * number, 3) for number in range(12)]
     ranks = [*range(12, 0, -1)]
     assert found(worth, [[each] * 50 for each in worth], 48) == RankSets(ranks, ranks, [0] * 66)
+
+
+def test_what_guard_digits_leave_in_doubt_needs_more_of_them_and_no_fractions() -> None:
+    """Sums of a thousand scores have fractions of sixty thousand bits: 1,999 of them take minutes."""
+    random = Random(1)
+
+    def number() -> Fraction:
+        return Fraction(random.randrange(10**25), random.randrange(10**9, 10**10))
+
+    for _ in range(20):
+        replicates = [[number() for _ in range(9)] for _ in range(4)]
+        worth = [number() for _ in replicates]
+        definition = by_definition(worth, replicates, 8)
+        assert found(worth, replicates, 8, lambda *_: pytest.fail("fractions are compared")) == definition
