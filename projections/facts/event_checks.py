@@ -342,6 +342,10 @@ def _trade(facts: Facts, event: events.SharesBought | events.SharesSold | events
         yield mismatch(f"a quote of question {short_repr(event.question)} before the trade", "none")
     if code not in facts.contests[event.contest].entries:
         yield mismatch("a question of the contest", short_repr(event.question))
+    if isinstance(event, events.TradeRecorded):
+        numbers = (event.shares, event.amount, event.cost, event.fee)
+        if not event.shares or max(map(abs, numbers)) > LARGEST_HOLDING or min(event.amount, event.fee) < 0:
+            yield mismatch(f"shares other than 0, and numbers within {LARGEST_HOLDING}", short_reprs(numbers))
 
 
 def _call(_: Facts, event: events.DecisionRecorded | events.DecisionMalformed | events.CallFailed) -> Iterator[str]:

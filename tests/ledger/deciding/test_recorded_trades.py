@@ -364,6 +364,16 @@ def test_a_trade_that_does_not_follow_from_its_command_is_found(change: dict[str
     assert stopped.value.position >= place + 1
 
 
+@pytest.mark.parametrize("change", [{"shares": 0}, {"amount": -1}, {"cost": 10**19}, {"fee": -1}, {"outcome": 2}])
+def test_tables_of_a_log_with_a_trade_that_cannot_be_stop_with_its_position(change: dict[str, Any]) -> None:
+    """A log that another program wrote can hold any number; a table is not built of such a one."""
+    history = oracle.history(*FLOOR, traded())
+    forged = structs.replace(history[-1], event=structs.replace(history[-1].event, **change))
+    with pytest.raises(Corrupt) as stopped:
+        oracle.facts_in([*history[:-1], forged])
+    assert stopped.value.position == len(history)
+
+
 def test_a_log_that_ends_within_a_trade_of_sets_can_be_read() -> None:
     """Its first part says how many follow, so that an audit knows that it was cut."""
     history = oracle.history(*FLOOR, traded(10, 10, outcome=None, question="colour"))
