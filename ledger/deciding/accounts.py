@@ -262,9 +262,12 @@ def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[even
     """Yield the reversals of an earlier resolution, then the refund or voiding of every position on the question."""
     yield from reversals(event, state)
     for key, position in _positions(event.question, state):
+        stake = position.paid - position.received
         if event.policy == "void_trades":
-            amount = position.paid - position.received + position.fees
-            yield events.TradesVoided(**_position_fields(event, key, position), amount=amount, fee=position.fees)
+            amount, fee = stake + position.fees, position.fees
+            yield events.TradesVoided(**_position_fields(event, key, position), amount=amount, fee=fee)
+        elif event.policy == "refund_stake":
+            yield events.TradesVoided(**_position_fields(event, key, position), amount=max(stake, 0))
         elif position.shares:
             yield events.PositionRefunded(**_position_fields(event, key, position))
 

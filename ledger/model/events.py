@@ -20,7 +20,7 @@ NumericRange = forms.NumericRange
 StatedPoints = forms.StatedPoints
 QuestionKind = Literal["binary", "multiple_choice", "numeric", "date", "discrete"]
 RANGED = frozenset({"numeric", "date", "discrete"})  # the kinds of questions with a range
-CancelPolicy = Literal["refund_cost", "void_trades"]
+CancelPolicy = Literal["refund_cost", "void_trades", "refund_stake"]
 Action = Literal["BET", "SELL", "HOLD"]
 TradeAction = Literal["buy", "sell"]
 
@@ -442,7 +442,10 @@ class PositionRefunded(PositionEvent, frozen=True, kw_only=True, tag="position_r
 
 
 class TradesVoided(PositionEvent, frozen=True, kw_only=True, tag="trades_voided.v1"):
-    """Undoes the trades of a position: refunds what was paid for it, less what was received, and their fees."""
+    """Undoes the trades of a position: refunds what was paid for it, less what was received, and their fees.
+
+    If only its stake is refunded, nothing is taken from who received more, and no fee is given back.
+    """
 
     shares: int
     cost: int

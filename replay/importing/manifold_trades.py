@@ -4,8 +4,9 @@ A market maker gives shares for money; a bet says how many, and for how much, wi
 answers of which one is right, no of an answer is a share of every other. The profit that Manifold publishes is what the
 shares are paid, or worth, and what was received for others, less what was paid.
 
-Source: Manifold's published code, `common/src/bet.ts`, `redeem.ts`, `calculate.ts` ("getProfitMetrics",
-"calculateTotalSpentAndShares"), `contract-metric.ts`; API documentation, "GET /v0/market/[marketId]/positions".
+Source: Manifold, API documentation, "GET /v0/market/[marketId]/positions"; Manifold's published code,
+`common/src/bet.ts`, `redeem.ts`, `calculate.ts` ("getProfitMetrics", "calculateTotalSpentAndShares"),
+`contract-metric.ts`.
 """
 
 from collections.abc import Iterable, Sequence

@@ -126,7 +126,8 @@ FIELDS: dict[str, str] = {
         '`"1/3"` are exact'
     ),
     "cancel_market.policy": (
-        "`refund_cost` gives back what open positions cost, `void_trades` undoes every trade in the question"
+        "`refund_cost` gives back what open positions cost, `void_trades` undoes every trade in the question, "
+        "`refund_stake` gives back what was paid for a position less what was received, if that is above 0"
     ),
     "open_contest.pool": "the money for prizes, in the contest's currency",
     "open_contest.payable_unit": "prizes and the pool are whole multiples of it; by default 0.01",
@@ -277,7 +278,8 @@ FIELDS: dict[str, str] = {
     ),
     "payout_unit": "how many units of payouts make 1, if they are not whole in 1e-9; 0 for 1e9",
     "question_annulled.policy": (
-        "`refund_cost` gives back what open positions cost, `void_trades` undoes every trade in the question"
+        "`refund_cost` gives back what open positions cost, `void_trades` undoes every trade in the question, "
+        "`refund_stake` gives back what was paid for a position less what was received, if that is above 0"
     ),
     "contest_opened.rules": "the whole rule set, so that no later change of a preset changes the contest",
     "contest_opened.pool": "the money for prizes, 1e-6 of the currency",
@@ -337,7 +339,8 @@ FIELDS: dict[str, str] = {
     "leg_refused.code": "why the leg was not carried out: one of the codes that `help trading` lists",
     "position_settled.payout": "the payout of one share, in units of which `payout_unit` make 1",
     "trades_voided.amount": (
-        "the amount given back, 1e-6 of the currency: the amount paid less the amount received; may be negative"
+        "the amount given back, 1e-6 of the currency: the amount paid less the amount received; may be negative, "
+        "unless the policy is `refund_stake`"
     ),
     "settlement_reversed.reverses": "the log position of the event that is reversed",
     "settlement_reversed.amount": "the amount taken from the cash, 1e-6 of the currency",

@@ -210,7 +210,8 @@ TRADING_MECHANICS = _paragraphs("""
 - A resolution settles every open position in its own transaction: 1 a share of the outcome, or its part of `payouts`.
   If there are payouts, no outcome is known, and forecasts are scored only if the rule set says so. `cancel_market`
   annuls the question and gives back what open positions cost (`refund_cost`, as `annul_question` does), or undoes all
-  trades (`void_trades`).
+  trades (`void_trades`), or gives back what was paid for a position less what was received for its shares, and takes
+  nothing from who received more (`refund_stake`).
 - If a resolution is revoked, its settlement of each position is reversed. Cash may become negative; such a debt is
   shown and never forgiven. If an annulment that came after a resolution is revoked, every open position is settled by
   that resolution again.

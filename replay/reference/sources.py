@@ -216,20 +216,23 @@ SOURCES = (
     Source(
         "Kalshi, API documentation",
         'Kalshi, API documentation: "Get Markets", "Get Events", "Get Trades", "Get Market Candlesticks", '
-        '"Get Settlements"',
+        '"Get Settlements", "Get Fills", "Get Positions"',
         "https://docs.kalshi.com",
         "`import-from kalshi`",
     ),
     Source(
         "Manifold, API documentation",
-        'Manifold, API documentation: "GET /v0/market", "GET /v0/bets"; published code, `common/src/bet.ts`, '
-        "`contract.ts`, `answer.ts`, `api/market-types.ts`",
+        'Manifold, API documentation: "GET /v0/market", "GET /v0/bets", "GET /v0/market/[marketId]/positions"; '
+        "published code, `common/src/bet.ts`, `contract.ts`, `answer.ts`, `api/market-types.ts`, `redeem.ts`, "
+        "`calculate.ts`, `contract-metric.ts`",
         "https://docs.manifold.markets/api",
         "`import-from manifold`",
     ),
     Source(
         "Polymarket, API documentation",
-        'Polymarket, documentation: "Gamma Structure", "Get prices history", "Negative Risk Markets", "Resolution"',
+        'Polymarket, documentation: "Gamma Structure", "Get prices history", "Negative Risk Markets", "Resolution", '
+        '"Get trades for a user or markets", "Get user activity", "Get current positions for a user", '
+        '"Get closed positions for a user"',
         "https://docs.polymarket.com",
         "`import-from polymarket`",
     ),

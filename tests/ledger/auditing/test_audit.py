@@ -160,6 +160,7 @@ EXACT: dict[str, list[AnyCommand]] = {
     "an answer as payouts": [opened(), resolution(outcome=None, payouts={"yes": "0.4", "no": "0.6"})],
     "an answer as payouts of one": [opened(), resolution(outcome=None, payouts={"yes": "0", "no": "1.0"})],
     "a number": [numeric(bins=4), resolution("depth", outcome=None, value="1.50")],
+    "a stake refunded": [*trading_floor(), decision(bet(500)), cancellation(policy="refund_stake"), revocation()],
     "an annulment revoked": [opened(), annulment(), revocation(), cancellation(policy="void_trades")],
     "an annulment with refunds": [opened(), cancellation(policy="refund_cost")],
     "contests": [contest(), contest("b", pool=0), contest("c", pool="12.50", currency="EUR", title="C")],

@@ -28,7 +28,7 @@ METHODS = ("linear", "monotone_cubic", "metaculus-2026-04")
 OF_COMMANDS = [
     ("kind", ("binary", "multiple_choice", "numeric", "date", "discrete")),
     ("level", ("no_prize", "no_rank", "hidden")),
-    ("policy", ("refund_cost", "void_trades")),
+    ("policy", ("refund_cost", "void_trades", "refund_stake")),
     ("action", ("buy", "sell")),
 ]
 OF_POINTS = [(f"{path}.method", METHODS) for path in ("points", "forecasts.points")]

@@ -454,6 +454,24 @@ def test_voided_trades_leave_the_cash_as_it_was_before_them() -> None:
     assert [cash(*story, cancellation()) for story in (HELD, part_sold(50), part_sold(100))] == [10_000] * 3
 
 
+@pytest.mark.parametrize(("percentage", "refunded", "left"), [(50, 250, 10_000), (90, 0, 10_110)])
+def test_a_stake_is_what_was_bought_less_what_was_sold_and_nothing_is_taken(
+    percentage: int, refunded: int, left: int
+) -> None:
+    """700 buy 1,000 shares at 0.70; half of them are sold at 0.90 for 450, or nine in ten for 810."""
+    history = [
+        *trading_floor(),
+        quote(prices={"yes": "0.7"}),
+        decision(bet(700)),
+        quote(at=day(9), prices={"yes": "0.9"}),
+    ]
+    history += [decision(sale(percentage), period=2, at=day(9)), resolution(outcome="no")]
+    story = ran(*history, cancellation(policy="refund_stake"))
+    assert isinstance(story[-1], TradesVoided)
+    assert (story[-1].amount, story[-1].fee) == (refunded * MONEY, 0)
+    assert cash(*history, cancellation(policy="refund_stake")) == left
+
+
 def test_a_position_sold_for_8_more_than_it_had_cost_is_voided_for_minus_8() -> None:
     """125 shares were bought at 0.40 for 50 and sold at 0.464 for 58."""
     history = [*TRADED, decision(bet(50)), quote(at=day(9), prices={"yes": "0.464"})]

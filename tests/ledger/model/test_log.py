@@ -91,7 +91,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "bets": st.lists(BETS, max_size=3).map(tuple),
     "sells": st.lists(SALES, max_size=3).map(tuple),
     "action": st.sampled_from(["BET", "SELL", "HOLD"]),
-    "policy": st.sampled_from(["refund_cost", "void_trades"]),
+    "policy": st.sampled_from(["refund_cost", "void_trades", "refund_stake"]),
     **dict.fromkeys(["quantiles", "samples"], st.lists(st.integers(-(10**13), 10**13), max_size=5).map(tuple)),
     "attestation": st.none() | ATTESTATIONS,
     "points": st.none() | POINTS,
