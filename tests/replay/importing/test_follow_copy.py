@@ -557,3 +557,14 @@ def test_an_answer_that_is_recorded_again_counts_as_replaced(older: Path) -> Non
             rewrite(older / QUESTIONS, replacing("501", Resolution=answer, Resolution_Known_Time=KNOWN))
             found = import_into(ledger, "metaculus", older).changes
             assert {what: count for what, count in found.items() if "answer" in what} == changes
+
+
+def test_a_copy_that_does_not_say_who_is_a_bot_changes_none(older: Path) -> None:
+    """The column of bots has another name: nobody is enrolled again, and the column is named."""
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        bots = [event for event in events(ledger) if isinstance(event, ParticipantEnrolled) and event.bot]
+        assert bots
+        edit(older / FORECASTS, lambda text: text.replace("Is Bot", "Was Bot", 1))
+        assert "a column that is not read: 'Was Bot'" in import_into(ledger, "metaculus", older).left_out
+        assert [event for event in events(ledger) if isinstance(event, ParticipantEnrolled)] == bots

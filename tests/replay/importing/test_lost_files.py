@@ -228,3 +228,28 @@ def test_a_file_of_another_form_takes_nothing_back(kind: str, name: str, tmp_pat
             with suppress(Refused):  # before anything is recorded
                 import_into(ledger, kind, there, now=LATE, take_back=True)
             assert before <= standing(ledger), what
+
+
+def test_a_parquet_file_of_another_form_takes_nothing_back(tmp_path: Path) -> None:
+    """As the same table in a CSV: without each of its columns, with numbers for output types, and no Parquet at all."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    there = Path(shutil.copytree(DATA / "hub-import", tmp_path / "hub"))
+    path = there / "model-output/team1-a/2026-03-07-team1-a.csv"
+    header, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8")))
+    columns = {name: [row[at] for row in rows] for at, name in enumerate(header)}
+    path.unlink()
+    path = path.with_suffix(".parquet")
+    tables = [{name: cells for name, cells in columns.items() if name != gone} for gone in columns]
+    tables.append(columns | {"output_type": [*range(len(rows))]})
+    with ticking() as ledger:
+        parquet.write_table(arrow.table(columns), path)
+        import_into(ledger, "hubverse", there)
+        before = standing(ledger)
+        for table_columns in tables:
+            parquet.write_table(arrow.table(table_columns), path)
+            import_into(ledger, "hubverse", there, now=LATE, take_back=True)
+            assert before <= standing(ledger), [*table_columns]
+        for content in (b"", b"PAR1", b"<html>"):
+            path.write_bytes(content)
+            import_into(ledger, "hubverse", there, now=LATE, take_back=True)
+            assert before <= standing(ledger)
