@@ -48,7 +48,15 @@ from tests.system.test_stories import DATA, STORIES, commands
 KEPT = Path(__file__).with_suffix(".json")
 SOURCES = {"flusight": flusight.SOURCE, "replication": replication.SOURCE}  # which are not part of the project
 # Tables that take long of these; their digests are kept of all other histories.
-LARGE = ("corp_band", "intervals", "pairwise", "participant_review", "relative_skill", "score_over_time")
+LARGE = (
+    "corp_band",
+    "intervals",
+    "pairwise",
+    "participant_review",
+    "relative_skill",
+    "resolution",
+    "score_over_time",
+)
 TOURNAMENTS = {  # seed -> preset; found by trying, so that between them they have whatever the generator can draw
     4: "relative-2021-11", 6: "relative-2021-11", 11: "relative-2021-11", 14: "relative-2021-11",
     26: "relative-2021-11", 32: "relative-2021-11", 108: "relative-2022-04", 117: "relative-2022-04",

@@ -8,6 +8,9 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import msgspec
+
+from forecast_ledger.ledger.model.commands import AnyCommand, read
 from tests.support.trading_model import Book
 from tests.support.trading_parts import (
     DAY,
@@ -230,6 +233,10 @@ class Season:
         given = {name: value for name, value in fields.items() if value is not None}
         instant = stamp(self.now if at is None else at)
         return self._attempt({"id": f"c{len(self.attempts)}", "type": command, "at": instant, **given})
+
+    def commands(self) -> list[AnyCommand]:
+        """What was said, as commands; some are sent again, and some are refused."""
+        return [read(msgspec.json.encode(command)) for command, _ in self.attempts]
 
     def _attempt(self, command: Told) -> Outcome:
         outcome = model_outcome(self.book, command)

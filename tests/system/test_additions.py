@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.values import Instant, Number
 from forecast_ledger.ledger.deciding import decider, questions
 from forecast_ledger.ledger.model import canonical, commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
-from tests.support.copies import copied, edit, run
+from tests.support.copies import command_line, copied, edit
 
 ROOMS = decider._ROOMS
 
@@ -199,16 +199,17 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_command_with_its_event_is_four_files(copy: Path) -> None:
     """It is recorded, sent again without effect, read back, listed in words, verified and exported."""
     log = str(copy / "log.db")
-    run(copy, "append", log, "lines.jsonl")
     retold = copy / "again.jsonl"
     retold.write_text(json.dumps(LINES[1] | {"likely": "0.750", "expected_at": "2026-04-01T00:00:00Z"}) + "\n")
-    [again] = json.loads(run(copy, "append", log, "again.jsonl", "--format", "json"))
-    assert (again["accepted"], again["duplicate"]) == (0, 1)
-    listed = json.loads(run(copy, "log", log, "--type", "question_postponed", "--format", "json"))
-    assert [each["says"] for each in listed] == [
-        "question='rain' expected_at=2026-04-01T00:00:00Z because='no gauge' likely=750000000"
-    ]
-    assert "question_postponed" in run(copy, "show", log, "2")
-    assert "damage" not in run(copy, "verify", log).lower()
-    run(copy, "export", log, str(copy / "out"), "--format", "csv")
-    assert "question_postponed.v1" in (copy / "out" / "events.csv").read_text("utf-8")
+    with command_line(copy) as run:
+        run("append", log, "lines.jsonl")
+        [again] = json.loads(run("append", log, "again.jsonl", "--format", "json"))
+        assert (again["accepted"], again["duplicate"]) == (0, 1)
+        listed = json.loads(run("log", log, "--type", "question_postponed", "--format", "json"))
+        assert [each["says"] for each in listed] == [
+            "question='rain' expected_at=2026-04-01T00:00:00Z because='no gauge' likely=750000000"
+        ]
+        assert "question_postponed" in run("show", log, "2")
+        assert "damage" not in run("verify", log).lower()
+        run("export", log, str(copy / "out"), "--format", "csv")
+        assert "question_postponed.v1" in (copy / "out" / "events.csv").read_text("utf-8")

@@ -93,6 +93,7 @@ def test_every_name_loads_with_nothing_imported_before() -> None:
     """No name needs another first, and each is kept: the second look finds the object itself."""
     code = f"""
 import os
+import eventsourcing.sqlite, msgspec, numpy, pyarrow, structlog  # of others, which take most of the time
 for name in {NAMES}:
     child = os.fork()  # of an interpreter that has imported nothing of ours
     if not child:

@@ -32,10 +32,10 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE,
 from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run as invoked
 from tests.replay.readmodel.test_runner import assert_up_to_date, history, record
-from tests.support import oracle
-from tests.support.exports import DATA, FORMS, commands_of, contents, exported, resealed, rows, written
+from tests.support.exports import FORMS, contents, exported, resealed
 from tests.support.given import DAY, MARCH, contest, entry, forecast, opened
-from tests.support.paths import ROOT
+from tests.support.logs import commands_of, rows, written
+from tests.support.paths import DATA, ROOT
 from tests.support.processes import Command
 
 Process = subprocess.Popen[str] | Command
@@ -447,8 +447,7 @@ def test_a_signal_ends_a_single_refresh_without_a_trace(tmp_path: Path, folder: 
 def test_a_signal_is_how_a_follower_is_meant_to_end(tmp_path: Path, number: signal.Signals) -> None:
     """A follower refreshes the tables after an append, and ends with exit code 0 on a signal."""
     log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
-    with Ledger.open(log) as ledger:
-        ledger.handle_many(oracle.with_ids([opened(), contest(pool=100), entry(), forecast()]))
+    written(log, [opened(), contest(pool=100), entry(), forecast()])
     assert invoke("follow", log, tables, "--once").exit_code == FINE
     follower = start("follow", log, tables)
     with Ledger.open(log) as ledger:

@@ -1,6 +1,7 @@
 """A kernel is added by its name in the rule set and its row: nothing else has to change."""
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from forecast_ledger.ledger.model import rules
 from forecast_ledger.projections.scores import kernels
-from tests.support.copies import copied, edit, run
+from tests.support.copies import command_line, copied, edit
 
 FUNCTION = '''def missed(numbers: Numbers) -> Int64Array:
     """1 - p, p the probability of what happened."""
@@ -74,17 +75,18 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def log(tree: Path) -> str:
-    """Two questions in three contests that are scored by the new kernel."""
-    file = tree / "commands.jsonl"
-    file.write_text("".join(json.dumps({"id": str(n)} | line) + "\n" for n, line in enumerate(LINES)), encoding="utf-8")
-    run(tree, "append", "log.db", str(file))
-    return "log.db"
+def run(tree: Path) -> Iterator[Callable[..., str]]:
+    """Its command line; `log.db` has two questions in three contests that are scored by the new kernel."""
+    said = "".join(json.dumps({"id": str(number)} | line) + "\n" for number, line in enumerate(LINES))
+    (tree / "commands.jsonl").write_text(said, encoding="utf-8")
+    with command_line(tree) as run:
+        run("append", "log.db", "commands.jsonl")
+        yield run
 
 
-def test_a_new_kernel_scores_alone_against_peers_and_against_the_uniform_distribution(tree: Path, log: str) -> None:
+def test_a_new_kernel_scores_alone_against_peers_and_against_the_uniform_distribution(run: Callable[..., str]) -> None:
     """1 - p: 0.3 and 0.6; twice the lead over the mean, as two compare with one; less a half."""
-    rows = json.loads(run(tree, "table", log, "scores", "--format", "json"))
+    rows = json.loads(run("table", "log.db", "scores", "--format", "json"))
     scores = {(row["contest"], row["question"], row["participant"]): row["score"] for row in rows}
     assert scores == {
         ("own", "rain", "ada"): "0.300000000",
@@ -99,22 +101,22 @@ def test_a_new_kernel_scores_alone_against_peers_and_against_the_uniform_distrib
     }
 
 
-def test_its_direction_and_its_worst_score_count_on_a_board(tree: Path, log: str) -> None:
+def test_its_direction_and_its_worst_score_count_on_a_board(run: Callable[..., str]) -> None:
     """The least is best; who has no forecast on a question has 1 there: (0.3 + 1) / 2 and (0.6 + 0.6) / 2."""
-    rows = json.loads(run(tree, "leaderboard", log, "own", "--format", "json"))
+    rows = json.loads(run("leaderboard", "log.db", "own", "--format", "json"))
     assert [(row["rank"], row["participant"]) for row in rows] == [(1, "bo"), (2, "ada")]
     assert [row["score"] for row in rows] == ["60.000000000", "65.000000000"]
 
 
-def test_it_is_explained_in_its_own_words_with_its_source(tree: Path, log: str) -> None:
+def test_it_is_explained_in_its_own_words_with_its_source(run: Callable[..., str]) -> None:
     """`explain` prints the words and the source of the kernel's row."""
-    explanation = json.loads(run(tree, "explain", log, "score", "own", "rain", "ada", "--json"))
+    explanation = json.loads(run("explain", "log.db", "score", "own", "rain", "ada", "--json"))
     assert explanation["rule"]["words"].startswith("the probability of what did not happen, ")
     assert explanation["rule"]["source"] == "the contest's own; its kernel: a letter to the editor"
     assert explanation["rule"]["fields"]["kernel"] == "missed"
 
 
-def test_a_rule_set_that_does_not_fit_it_is_refused(tree: Path, log: str) -> None:
+def test_a_rule_set_that_does_not_fit_it_is_refused(tree: Path, run: Callable[..., str]) -> None:
     """The kernel is a loss, so it does not go with a logarithm or a take."""
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"cdf_kernel": "ln"}, "kernels must agree"),
@@ -123,5 +125,5 @@ def test_a_rule_set_that_does_not_fit_it_is_refused(tree: Path, log: str) -> Non
     for more, why in wrong:
         line = {"id": why, "type": "open_contest", "at": "2026-03-13T00:00:00Z", "contest": "no", "rules": PEERS | more}
         (tree / "refused.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-        assert why in run(tree, "append", log, "refused.jsonl", code=1)
-    assert run(tree, "verify", log) != ""
+        assert why in run("append", "log.db", "refused.jsonl", code=1)
+    assert run("verify", "log.db") != ""

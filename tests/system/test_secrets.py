@@ -15,7 +15,7 @@ import forecast_ledger as door
 from forecast_ledger.ledger.core.errors import Corrupt, LedgerError, Unavailable, Uncertain
 from forecast_ledger.ledger.core.redaction import redacted, redacted_text
 from forecast_ledger.replay.cli.main import main
-from tests.support.exports import commands_of, written
+from tests.support.logs import commands_of, written
 
 SECRET = "hunter2"  # noqa: S105 - it is what must not be seen
 LOCATIONS = [

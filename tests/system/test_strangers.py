@@ -33,8 +33,9 @@ from forecast_ledger.replay.files.manifest import MANIFEST_FILE
 from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_json, as_table, as_terminal_csv
-from tests.support.exports import FORMS, resealed, rows, written
+from tests.support.exports import FORMS, resealed
 from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.logs import rows, written
 from tests.support.paths import DATA
 from tests.support.processes import Command
 

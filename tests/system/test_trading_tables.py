@@ -1,6 +1,5 @@
 """The tables of trading are what the plain model of the trading book reads from the same history."""
 
-import json
 from fractions import Fraction
 from functools import cache
 from random import Random
@@ -10,17 +9,16 @@ import pytest
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import format_fixed
-from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support import trading_readings as readings
 from tests.support.effort import times
 from tests.support.given import bet, day, decision, resolution, sale, trading_floor
+from tests.support.logs import recorded
 from tests.support.trading_model import Book
 from tests.support.trading_seasons import Season
 
@@ -43,9 +41,7 @@ Row = dict[str, Any]
 def played(seed: int) -> tuple[Book, Projections]:
     """A history: the model of it, and the projections of what the engine recorded."""
     season = Season(seed, fees=seed % 2 == 1, sides=seed % 4 == 3)
-    with Ledger.open(":memory:") as ledger:
-        ledger.handle_many([commands.read(json.dumps(command)) for command, _ in season.attempts])
-        return season.book, Projections(facts(ledger.read()))
+    return season.book, Projections(facts([recorded(season.commands(), refused=True)]))
 
 
 def money(number: Fraction | int) -> str:

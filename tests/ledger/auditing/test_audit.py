@@ -90,9 +90,7 @@ def of_season(seed: int) -> list[Recorded]:
 def of_trading(seed: int, steps: int = 60) -> list[Recorded]:
     """Return the rows that a ledger records for trading: in batches, each sent twice, with a clock that jumps."""
     random, now = Random(seed), [0]
-    commands_sent = [
-        read(json.dumps(command)) for command, _ in TradingSeason(seed, steps, fees=True, sides=True).attempts
-    ]
+    commands_sent = TradingSeason(seed, steps, fees=True, sides=True).commands()
     with Ledger.open(":memory:", clock=lambda: now[0], prizes=prizes_from_log) as ledger:
         while commands_sent:
             size = random.randint(1, 9)

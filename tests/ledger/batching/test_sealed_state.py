@@ -18,7 +18,7 @@ from forecast_ledger.ledger.batching.sealed_state import apply_segment
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import GENESIS, Recorded
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.segment_columns import to_columns
@@ -29,8 +29,9 @@ from forecast_ledger.replay.files.seal import seal
 from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.exports import export_commands, rows, written
+from tests.support.exports import export_commands
 from tests.support.given import addition, choices, day, forecast, opened, renaming, resolution, withdrawal
+from tests.support.logs import rows, written
 from tests.support.trading_seasons import Season as TradingSeason
 from tests.system.test_stories import STORIES, recorded
 
@@ -98,7 +99,7 @@ def test_every_story_gives_the_same_state(story: str) -> None:
 @pytest.mark.parametrize("size", [1, 10, 10_000])
 def test_trading_gives_the_same_state(size: int) -> None:
     """Accounts, positions, attempts and texts."""
-    trading = [read(msgspec.json.encode(command)) for command, _ in TradingSeason(5, 30).attempts]
+    trading = TradingSeason(5, 30).commands()
     for commands in (export_commands(), trading):
         records = oracle.attempted(commands)[0]
         for sealed in (len(records), Random(size).randrange(len(records))):

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.core.remote_files import folder_at, is_remote
 from forecast_ledger.replay.cli.main import DAMAGED, UNREADABLE, main
-from tests.support.exports import commands_of, written
+from tests.support.logs import commands_of, written
 
 URL = "memory://bucket/season"
 TABLES = ("leaderboard", "prizes", "scores", "brier", "standing")

@@ -35,9 +35,10 @@ from tests.ledger.segments.test_segment_files import columns_of, segment_of
 from tests.support import oracle
 from tests.support.effort import LONG as EFFORT
 from tests.support.effort import times
-from tests.support.exports import export_commands, rows, written
+from tests.support.exports import export_log
 from tests.support.footer_forging import parts, whole
 from tests.support.given import forecast, numeric, opened
+from tests.support.logs import rows
 from tests.support.paths import ROOT
 
 EVERY = max(1, 300 // EFFORT)  # of about 37,000 changes, which take most of an hour; LONG=300 tries all
@@ -47,7 +48,7 @@ EVERY = max(1, 300 // EFFORT)  # of about 37,000 changes, which take most of an 
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log of the stories as one segment, with several row groups."""
     folder = tmp_path_factory.mktemp("sealed")
-    every = rows(written(folder / "log.db", export_commands()))
+    every = rows(export_log(folder / "log.db"))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(segment_files, "_GROUP", 100)
         seal(lambda after: iter([every[after:]]), "main", folder / "segments")

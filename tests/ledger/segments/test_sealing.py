@@ -23,9 +23,10 @@ from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing.store import Store
 from tests.support.effort import times
-from tests.support.exports import export_commands, rows, written
+from tests.support.exports import export_commands, export_log
 from tests.support.forging import chained
 from tests.support.given import opened
+from tests.support.logs import rows, written
 
 SIZE = 60  # rows of a segment
 
@@ -33,7 +34,7 @@ SIZE = 60  # rows of a segment
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The log of the stories."""
-    return written(tmp_path_factory.mktemp("sealing") / "log.db", export_commands())
+    return export_log(tmp_path_factory.mktemp("sealing") / "log.db")
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,7 @@ def test_long_rows_are_made_into_columns_a_few_at_a_time(
 def test_the_folder_of_another_log_is_refused(folder: Path, every: list[bytes], tmp_path: Path) -> None:
     """Also a log that is an older copy; the folder is left as it is."""
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    other = rows(written(tmp_path / "other.db", [opened("first", id="first"), *export_commands()]))
+    other = rows(written(tmp_path / "other.db", [opened("first", id="first"), *export_commands()], refused=True))
     for these, says in ((other, "of another log"), (every[:-1], "an older copy"), ([], "an older copy")):
         with pytest.raises(Unavailable, match=says):
             seal(pages(these), "main", folder, SIZE)

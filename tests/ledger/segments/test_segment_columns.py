@@ -3,7 +3,6 @@
 from itertools import chain
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -11,7 +10,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.commands import AnyCommand, Range, read
+from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.events import AnyEvent, ContestFinalized, PricesQuoted, Quote
 from forecast_ledger.ledger.model.log import START, Recorded
 from forecast_ledger.ledger.segments import rebuilt_rows
@@ -50,7 +49,7 @@ def test_the_rows_of_any_log_come_back(commands: list[AnyCommand]) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_the_rows_of_a_season_of_trading_come_back(seed: int) -> None:
     """Quotes, decisions, corrections, kept texts."""
-    commands = [read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed, 40).attempts]
+    commands = TradingSeason(seed, 40).commands()
     assert comes_back(oracle.attempted(commands)[0])
 
 
@@ -169,7 +168,7 @@ def test_quotes_of_any_shape_come_back(case: str) -> None:
 
 def test_quotes_are_typed_columns_in_order_of_their_question() -> None:
     """Each question's in log order; no price is in the JSON of an event."""
-    commands = [read(msgspec.json.encode(command)) for command, _ in TradingSeason(1, 40).attempts]
+    commands = TradingSeason(1, 40).commands()
     records = oracle.attempted(commands)[0]
     columns = columns_of(sealed(records))
     expected = sorted(

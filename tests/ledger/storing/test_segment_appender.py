@@ -27,8 +27,9 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.ledger.auditing.test_audit import of_season, of_trading
 from tests.support.effort import times
-from tests.support.exports import export_commands, rows
+from tests.support.exports import export_commands
 from tests.support.given import DAY, NOW, contest, opened, payment, won
+from tests.support.logs import commands_of, rows
 from tests.support.seasons import Season
 
 SIZE = 40  # rows of a segment
@@ -129,7 +130,8 @@ def events_of(location: Path) -> list[Any]:
 @pytest.mark.parametrize("many", [1, 50])
 def test_a_block_that_fails_keeps_whole_transactions(many: int, tmp_path: Path) -> None:
     """At every step, the folder ends where a transaction does; all is sent again, and it is that of a log."""
-    commands, folder, clock = export_commands(), tmp_path / "s", lambda: NOW + 99 * DAY
+    commands = [*commands_of("metaculus-2022")[:16], *commands_of("arena-week")[:36]]  # 76 events, up to 5 a command
+    folder, clock = tmp_path / "s", lambda: NOW + 99 * DAY
     ends, listed = [0], {0}
     entered = appended(folder, clock=clock, size=3)
     ledger = entered.__enter__()

@@ -24,7 +24,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.support.effort import times
-from tests.support.exports import commands_of, export_commands, rows, written
+from tests.support.exports import export_log
+from tests.support.logs import commands_of, rows, written
 from tests.support.paths import ROOT
 
 GUIDE = ROOT / "docs" / "segments.md"
@@ -33,7 +34,7 @@ GUIDE = ROOT / "docs" / "segments.md"
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The log of the stories."""
-    return written(tmp_path_factory.mktemp("rows") / "log.db", export_commands())
+    return export_log(tmp_path_factory.mktemp("rows") / "log.db")
 
 
 @pytest.fixture

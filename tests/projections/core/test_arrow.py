@@ -18,13 +18,13 @@ from forecast_ledger.projections.core.column_values import KINDS, Column, Ids
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.reading.replay import Replay, replay
-from tests.support.exports import export_commands, written
+from tests.support.exports import export_log
 
 
 @pytest.fixture(scope="module")
 def stories(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     """The stories, replayed."""
-    return replay(written(tmp_path_factory.mktemp("arrow") / "log.db", export_commands()))
+    return replay(export_log(tmp_path_factory.mktemp("arrow") / "log.db"))
 
 
 def one_column(kind: str, *values: Any) -> Table:
@@ -151,7 +151,7 @@ def test_without_pyarrow_the_error_names_the_extra_to_install(monkeypatch: pytes
 
 def test_a_replay_gives_tables_by_name(tmp_path: Path) -> None:
     """A table can be read as of a log position; an unknown name raises KeyError."""
-    location = written(tmp_path / "log.db", export_commands())
+    location = export_log(tmp_path / "log.db")
     assert len(replay(location, as_of=30).table("leaderboard")) == 0
     with pytest.raises(KeyError):
         replay(location).table("nothing")

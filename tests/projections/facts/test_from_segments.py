@@ -2,14 +2,13 @@
 
 from random import Random
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import ContestFinalized, ForecastMade, ForecastWithdrawn
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
@@ -56,7 +55,7 @@ def test_every_table_of_any_log_is_the_same(commands: list[AnyCommand], data: st
 @pytest.mark.parametrize("size", [3, 40, 10_000])
 def test_every_table_of_stories_and_trading_is_the_same(size: int) -> None:
     """Attestations, sealed contests, quotes and decisions."""
-    trading = [read(msgspec.json.encode(command)) for command, _ in TradingSeason(5, 30).attempts]
+    trading = TradingSeason(5, 30).commands()
     for commands in (export_commands(), trading):
         records = oracle.attempted(commands)[0]
         expected = summarize_tables(oracle.facts_in(records))

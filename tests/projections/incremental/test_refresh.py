@@ -17,7 +17,6 @@ from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.projections.incremental.deltas import TableUpdate, tables_with
@@ -27,7 +26,8 @@ from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.tables.inputs import ALWAYS, INPUTS, kinds_of
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.tables.schemas import DIVISIONS
-from tests.support import oracle, seasons
+from tests.projections.tables.test_projection import TRADING
+from tests.support import logs, oracle, seasons
 from tests.support.effort import times
 from tests.support.given import (
     annulment,
@@ -82,11 +82,7 @@ class RefreshedTables:
 @cache
 def trading(seed: int) -> list[Recorded]:
     """The log of a random trading season."""
-    with Ledger.open(":memory:") as ledger:
-        ledger.handle_many(
-            [read(msgspec.json.encode(command)) for command, _ in Season(seed, 60, fees=True, sides=True).attempts]
-        )
-        return [recorded for page in ledger.read() for recorded in page]
+    return logs.recorded(Season(seed, 60, fees=True, sides=True).commands(), refused=True)
 
 
 def refresh(incremental: IncrementalTables, tables: RefreshedTables) -> list[TableUpdate]:
@@ -209,9 +205,7 @@ def test_updates_equal_a_rebuild_of_any_season(seed: int, monkeypatch: pytest.Mo
 
 def test_updates_equal_a_rebuild_for_every_rule_set() -> None:
     """The contests use every kernel, reference, average, sampling and total; some require attestations."""
-    with Ledger.open(":memory:") as ledger:
-        ledger.handle_many([read(msgspec.json.encode({"id": f"s{n}"} | line)) for n, line in enumerate(lines(1))])
-        recorded = [event for page in ledger.read() for event in page]
+    recorded = logs.recorded([read(msgspec.json.encode(line)) for line in lines(1)], refused=True)
     random, answers = Random(1), len(recorded) - QUESTIONS
     cuts = sorted(random.sample(range(answers), 5))
     assert_equal_a_rebuild(refreshed(recorded[:answers], cuts), recorded[:answers])
@@ -311,7 +305,6 @@ def played(*commands: AnyCommand) -> list[Recorded]:
     return oracle.history(*start, *commands)
 
 
-@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("begin", [0, 14, 15])
 def test_a_drawdown_is_updated_at_the_first_tick_after_a_fall(begin: int) -> None:
     """The price of rain fell earlier; later events move only the clock, past the next tick."""
@@ -321,7 +314,6 @@ def test_a_drawdown_is_updated_at_the_first_tick_after_a_fall(begin: int) -> Non
     assert_equal_after_each_event(played(fall, *later), begin)
 
 
-@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("begin", [0, 14])
 def test_the_pending_time_of_a_position_grows_with_the_clock(begin: int) -> None:
     """A question that closed early, then one that reached its close, each until it is resolved."""
@@ -337,7 +329,6 @@ def test_the_pending_time_of_a_position_grows_with_the_clock(begin: int) -> None
     assert_equal_after_each_event(played(*commands, quote("snow", at=day(29, 4))), begin)
 
 
-@pytest.mark.usefixtures("few")
 def test_a_forecast_moves_the_clock_of_trading_too() -> None:
     """A forecast moves the clock past a tick, lengthens the pending time and ages each mark."""
     fall = quote(at="2026-03-02T00:05:00Z", prices={"yes": "0.1"})
@@ -348,7 +339,6 @@ def test_a_forecast_moves_the_clock_of_trading_too() -> None:
     )
 
 
-@pytest.mark.usefixtures("few")
 def test_an_early_close_recorded_late_does_not_change_earlier_movements() -> None:
     """The movement on the 5th was recorded before the close of the 3rd and uses the price 0.90; no tick uses it."""
     bought = decision(bet(50, "red", "colour"), at=day(5), period=1)
@@ -359,7 +349,6 @@ def test_an_early_close_recorded_late_does_not_change_earlier_movements() -> Non
     assert_equal_after_each_event(oracle.history(*commands))
 
 
-@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("begin", [0, 14])
 def test_other_times_of_a_question_change_its_marks_and_its_pending_time(begin: int) -> None:
     """Closed early, open again, and closed by a close set back: marks and pending times follow the close in force."""
@@ -427,9 +416,10 @@ def test_every_division_is_updated() -> None:
 
 
 def test_only_the_tables_that_are_kept_are_updated() -> None:
-    """Their updates are the same whichever the others are."""
-    for recorded in (tournament(), trading(0)[:150]):
-        every, alone = IncrementalTables(), {name: IncrementalTables([name]) for name in BUILT}
+    """Their updates are the same whichever the others are; each is kept alone through the history that updates it."""
+    traded = {name for name in BUILT if name in TRADING}
+    for recorded, names in ((tournament(), {*BUILT} - traded), (trading(0)[:150], traded)):
+        every, alone = IncrementalTables(), {name: IncrementalTables([name]) for name in sorted(names)}
         for begin in range(0, len(recorded), 19):
             page = recorded[begin : begin + 19]
             every.add(page)

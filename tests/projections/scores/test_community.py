@@ -30,6 +30,7 @@ from tests.support.given import (
     resolution,
     withdrawal,
 )
+from tests.support.logs import printed
 
 BILLION = 10**9
 CDF = 10**10
@@ -345,11 +346,6 @@ def test_medians_that_are_all_zero_are_equal() -> None:
 # --- the row of the consensus
 
 
-def rows_of(name: str, *commands: AnyCommand) -> list[Row]:
-    """Return the rows of a table."""
-    return list(oracle.projected(*commands).table(name).rows())
-
-
 def test_the_consensus_has_a_row_of_its_own_without_rank_or_prize() -> None:
     """Its coverage is that of its members: here the days from 11 to 13 and from 16 on."""
     rules = own(take="positive_square", reference="uniform", scale="baseline")
@@ -359,7 +355,7 @@ def test_the_consensus_has_a_row_of_its_own_without_rank_or_prize() -> None:
         withdrawal(at=day(13)),
         forecast(probability="0.9", at=day(16)),
     ]
-    board = rows_of("leaderboard", *start, *made, resolution())
+    board = printed("leaderboard", *start, *made, resolution())
     assert [(row["participant"], row["rank"], row["excluded"], row["prize"], row["coverage"]) for row in board] == [
         ("[consensus]", None, "consensus", "0.00", "0.600000000"),
         ("ada", 1, "", "100.00", "0.600000000"),
@@ -394,7 +390,7 @@ def test_against_itself_the_consensus_earns_nothing() -> None:
     """It has full coverage."""
     rules = own(reference="consensus")
     start: list[AnyCommand] = [opened(), contest(rules=rules), entry(), *forecasts("0.2", "0.4"), resolution()]
-    [row] = [row for row in rows_of("scores", *start) if row["participant"] == "[consensus]"]
+    [row] = [row for row in printed("scores", *start) if row["participant"] == "[consensus]"]
     assert (row["score"], row["coverage"]) == ("0.000000000", "1.000000000")
 
 
@@ -404,7 +400,7 @@ def test_against_peers_the_consensus_is_not_a_member(factor: str, times: int) ->
     rules = own(reference="peers", scored_only_factor=factor, scale="peer")
     start: list[AnyCommand] = [opened(), contest(rules=rules), entry()]
     made = [forecast(participant=who, probability=p, at=OPENS) for who, p in (("ada", "0.2"), ("bob", "0.8"))]
-    [row] = [row for row in rows_of("scores", *start, *made, resolution()) if row["participant"] == "[consensus]"]
+    [row] = [row for row in printed("scores", *start, *made, resolution()) if row["participant"] == "[consensus]"]
     lead = oracle.picos("ln", Fraction(1, 2)) - Fraction(oracle.picos("ln", Fraction(4, 25)), 2)
     assert Decimal(row["score"]) == oracle.nine(100 * times * lead / 10**12)
 
@@ -415,7 +411,7 @@ def test_parts_end_where_any_probability_of_the_consensus_changes() -> None:
     start: list[AnyCommand] = [choices(), contest(rules=rules), entry(question="colour")]
     made = coloured([("0.5", "0.5", "0"), ("0.5", "0.5", "0")])
     again = forecast("colour", "p1", probabilities={"red": "0.5", "green": 0, "blue": "0.5"}, at=day(14))
-    parts = rows_of("score_parts", *start, *made, again, resolution("colour", outcome="red"))
+    parts = printed("score_parts", *start, *made, again, resolution("colour", outcome="red"))
     own_parts = [(row["from_at"], row["to_at"], row["term"]) for row in parts if row["participant"] == "p0"]
     assert own_parts == [(OPENS, day(14), "0.000000000000"), (day(14), day(20), "0.062500000000")]
     assert {(row["probability"], row["reference"], row["peers"]) for row in parts} == {("0.5", "0.5", None)}

@@ -44,6 +44,7 @@ from tests.support.given import (
     revocation,
     withdrawal,
 )
+from tests.support.logs import written
 from tests.system import test_stories as stories
 from tests.system.test_stories import STORIES
 
@@ -636,8 +637,7 @@ def test_parts_of_three_thousand_forecasts_are_refused_quickly(tmp_path: Path) -
         )
         for number in range(3_000)
     ]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids([opened(), contest(rules="peer-2024-03"), entry(), *commands, resolution()]))
+    written(path, [opened(), contest(rules="peer-2024-03"), entry(), *commands, resolution()])
     for arguments in (
         ["table", path, "score_parts"],
         ["export", path, str(tmp_path / "out"), "--format", "csv", "--tables", "score_parts"],

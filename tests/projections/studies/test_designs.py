@@ -17,6 +17,7 @@ from tests.projections.studies.test_intervals import WEIGHTS, exact_scores, seas
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, exclusion, forecast, opened, resolution
+from tests.support.logs import printed
 
 RULES = RuleSet(name="plain-brier", kernel="brier", period="covered", total="mean")
 ANSWERS = {"q1": "yes", "q2": "no", "q3": "yes", "q4": "no"}
@@ -38,11 +39,6 @@ def toy(name: str = "cup", people: str = "ABH", **fields: Any) -> list[AnyComman
     return story
 
 
-def rows(table: str, *commands: AnyCommand) -> list[dict[str, Any]]:
-    """Return a table as rows."""
-    return [*oracle.projected(*commands).table(table).rows()]
-
-
 def adjusted(*commands: AnyCommand) -> dict[str, tuple[Any, ...]]:
     """Return rank, mean, adjusted score and index of each participant, rounded to six decimals and to two."""
     return {
@@ -52,7 +48,7 @@ def adjusted(*commands: AnyCommand) -> dict[str, tuple[Any, ...]]:
             round(Decimal(row["adjusted_score"]), 6),
             None if row["brier_index"] is None else round(Decimal(row["brier_index"]), 2),
         )
-        for row in rows("adjusted_scores", *commands)
+        for row in printed("adjusted_scores", *commands)
     }
 
 
@@ -83,14 +79,14 @@ def test_a_question_without_a_fitted_score_is_in_no_part() -> None:
     """Mean and adjusted score of somebody who is not fitted are over the same questions: those with an effect."""
     alone: list[AnyCommand] = [opened("x"), entry(question="x"), forecast("x", "H", probability="0.1"), resolution("x")]
     story = [*toy(), *alone, exclusion(participant="H", level="no_rank")]
-    found = {row["participant"]: (row["questions"], row["mean_score"]) for row in rows("adjusted_scores", *story)}
+    found = {row["participant"]: (row["questions"], row["mean_score"]) for row in printed("adjusted_scores", *story)}
     assert found["H"] == (4, "0.250000000")
-    assert {row["question"] for row in rows("difficulty", *story)} == {f"cup {name}" for name in ANSWERS}
+    assert {row["question"] for row in printed("difficulty", *story)} == {f"cup {name}" for name in ANSWERS}
 
 
 def test_effects_add_up_to_nothing_and_say_what_a_question_adds() -> None:
     """Without H, the equations by hand: q1 is met by A alone, q4 by B alone, q2 and q3 by both."""
-    found = {row["question"]: row["effect"] for row in rows("difficulty", *toy(people="AB"))}
+    found = {row["question"]: row["effect"] for row in printed("difficulty", *toy(people="AB"))}
     b = {"A": [Fraction(1, 100), Fraction(4, 100), Fraction(16, 100)]}
     b["B"] = [Fraction(9, 100), Fraction(4, 100), Fraction(2025, 10_000)]
     apart = (b["A"][1] + b["A"][2] - b["B"][0] - b["B"][1]) / 2  # A less B, on what both forecast
@@ -105,7 +101,7 @@ def test_effects_add_up_to_nothing_and_say_what_a_question_adds() -> None:
 def test_a_category_across_contests_is_one_fit() -> None:
     """Questions of a category in two contests with the same rules are compared through who is in both."""
     story = [*toy("spring", category="weather"), *toy("autumn", people="AB", category="weather")]
-    found = rows("adjusted_scores", *story)
+    found = printed("adjusted_scores", *story)
     assert {(row["by"], row["name"]) for row in found} == {
         ("contest", "autumn"),
         ("contest", "spring"),
@@ -118,7 +114,7 @@ def test_a_category_across_contests_is_one_fit() -> None:
 def test_scores_that_nothing_connects_are_not_compared() -> None:
     """They are parts of their own, the one with most scores first; each has its own ranks."""
     alone: list[AnyCommand] = [opened("x"), entry(question="x"), forecast("x", "Z"), resolution("x")]
-    found = rows("adjusted_scores", *toy(), *alone)
+    found = printed("adjusted_scores", *toy(), *alone)
     assert {row["participant"]: (row["part"], row["rank"]) for row in found} == {
         "A": (1, 1),
         "B": (1, 2),

@@ -15,12 +15,13 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.studies.difficulty import relative_skills, scaled
 from forecast_ledger.projections.tables.projection import Projections
-from tests.projections.studies.test_designs import RULES, SAID, rows, toy
+from tests.projections.studies.test_designs import RULES, SAID, toy
 from tests.projections.studies.test_intervals import WEIGHTS, exact_scores, season
 from tests.projections.studies.test_two_way import cells
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, exclusion, forecast, opened, resolution
+from tests.support.logs import printed
 
 # hubEvals, tests of relative metrics, by location: the mean weighted interval score of three models that have forecast
 # on the same targets, their relative skill, and that scaled by Flusight-baseline, which is the first.
@@ -119,7 +120,7 @@ def test_a_mean_of_zero_leaves_it_undefined() -> None:
 def test_the_table_has_a_row_for_each_baseline() -> None:
     """A, B and H on four questions: sums of Brier scores on common ones, 0.21 and 0.5, by hand."""
     story = toy(people="ABH")
-    found = {(row["baseline"], row["participant"]): row for row in rows("relative_skill", *story)}
+    found = {(row["baseline"], row["participant"]): row for row in printed("relative_skill", *story)}
     assert len(found) == 9
     a_b, a_h, b_h = Fraction(20, 13), Fraction(21, 75), Fraction(3325, 7500)  # A and B share q2 and q3
     expected = {"A": (a_b * a_h), "B": (b_h / a_b), "H": 1 / (a_h * b_h)}
@@ -136,8 +137,8 @@ def test_the_table_has_a_row_for_each_baseline() -> None:
 
 def test_who_may_have_no_rank_changes_nobodys_number() -> None:
     """They are compared with the others all the same, and can be the baseline."""
-    shown = rows("relative_skill", *toy(), exclusion(participant="H", level="no_rank"))
-    without = rows("relative_skill", *toy(people="AB"))
+    shown = printed("relative_skill", *toy(), exclusion(participant="H", level="no_rank"))
+    without = printed("relative_skill", *toy(people="AB"))
     assert [row for row in shown if "H" not in {row["baseline"], row["participant"]}] == without
     of_h = [row for row in shown if row["participant"] == "H"]
     assert {row["excluded"] for row in of_h} == {"no_rank"}
@@ -150,4 +151,4 @@ def test_scores_that_may_be_below_zero_have_no_ratios(rules: dict[str, Any]) -> 
     """Logarithms, and differences to the consensus."""
     own = RuleSet(**{"name": "mine", "period": "covered", "total": "mean"} | rules)
     story: list[AnyCommand] = [contest(rules=own), opened(), entry(), forecast(), forecast(participant="bob")]
-    assert rows("relative_skill", *story, resolution()) == []
+    assert printed("relative_skill", *story, resolution()) == []

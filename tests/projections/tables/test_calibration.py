@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.log import Recorded
@@ -28,7 +27,6 @@ from tests.support.effort import times
 from tests.support.given import (
     AFTER,
     COLOURS,
-    NOW,
     annulment,
     choices,
     closing,
@@ -43,6 +41,7 @@ from tests.support.given import (
     resolution,
     withdrawal,
 )
+from tests.support.logs import written
 
 Printed = dict[str, Any]
 SECOND = 10**6  # µs
@@ -685,25 +684,17 @@ def test_admissions_as_of_a_position_have_the_forecasts_up_to_it() -> None:
 # --- printed
 
 
-def printed(path: Path, projection: str, form: str, *more: str) -> str:
+def printed(path: str, projection: str, form: str, *more: str) -> str:
     """Return the output of the command `table`."""
-    result = CliRunner().invoke(main, ["table", str(path), projection, "--format", form, *more])
+    result = CliRunner().invoke(main, ["table", path, projection, "--format", form, *more])
     assert (result.exit_code, "as of log position " in result.stderr) == (FINE, True), result.stderr
     return result.stdout
-
-
-def stored(path: Path, *commands: AnyCommand) -> Path:
-    """Store the log of these commands; all are accepted."""
-    with Ledger.open(path, clock=lambda: NOW) as ledger:
-        outcomes = ledger.handle_many(oracle.with_ids(commands))
-        assert all(isinstance(outcome, Receipt) for outcome in outcomes)
-    return path
 
 
 def test_contests_are_printed_in_each_format(tmp_path: Path) -> None:
     """Control characters are escaped, and spreadsheet formulas are quoted in CSV."""
     odd = contest("odd", title='=1+1, "x"\x1b[2J', currency="EUR", pool="1.5")
-    log = stored(tmp_path / "log.db", odd, contest("cup"))
+    log = written(tmp_path / "log.db", [odd, contest("cup")])
     head = "contest  title             rules             pool  currency  sealed_at  sealed_digest  paid"
     far = " " * 21  # columns of trading contests
     assert printed(log, "contests", "table").splitlines() == [
@@ -736,7 +727,7 @@ def test_brier_scores_are_printed_in_each_format(tmp_path: Path) -> None:
     """80% on a question that resolves no scores 0.64: skills are negative in every format, and missing values are
     empty.
     """
-    log = stored(tmp_path / "log.db", *contest_of("n", ada="80"))
+    log = written(tmp_path / "log.db", [*contest_of("n", ada="80")])
     loss, skills = (
         "1,0.640000000,0.000000000,0.640000000,0.000000000,0.000000000,0.640000000",
         "-1.560000000,0.000000000",
@@ -758,7 +749,7 @@ def test_a_calibration_is_printed_as_a_table(tmp_path: Path) -> None:
     none = "    0.250000000         0.000000000  0.000000000  0.793450686"
     all_of_it = "    0.800000000         1.000000000  0.206549314  1.000000000"
     assert printed(
-        stored(tmp_path / "log.db", *contest_of("yn", ada="80 25")), "calibration", "table"
+        written(tmp_path / "log.db", [*contest_of("yn", ada="80 25")]), "calibration", "table"
     ).splitlines() == [
         f"{ends}{shares}",
         f"cup      [consensus]       0.200000000     0.300000000  1         0{none}",
@@ -770,7 +761,7 @@ def test_a_calibration_is_printed_as_a_table(tmp_path: Path) -> None:
 
 def test_admissions_are_printed_in_each_format(tmp_path: Path) -> None:
     """The receipt is on Mar 31, 2026: 1,469 days and one second late."""
-    log = stored(tmp_path / "log.db", *START, attested(newest_source="2022-03-23T00:00:00Z"))
+    log = written(tmp_path / "log.db", [*START, attested(newest_source="2022-03-23T00:00:00Z")])
     cells = ["cup", "rain", "ada", "4", "2022-03-22T23:59:59Z", "late", "-126921601"]
     cells += ["2022-03-23T00:00:00Z", "2022-03-23T00:00:00Z", "certain", "-1", "undeclared", "open"]
     header, row = printed(log, "admissions", "csv").splitlines()
@@ -783,7 +774,7 @@ def test_admissions_are_printed_in_each_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize("projection", ["contests", "brier", "brier_overall", "calibration", "admissions"])
 def test_an_empty_table_is_printed_as_the_names_of_its_columns(tmp_path: Path, projection: str) -> None:
     """JSON has an empty array."""
-    log = stored(tmp_path / "log.db", opened())
+    log = written(tmp_path / "log.db", [opened()])
     names = [column.name for column in CATALOGUE[projection].columns]
     assert printed(log, projection, "csv") == ",".join(names) + "\n"
     assert printed(log, projection, "table") == "  ".join(names) + "\n"
@@ -792,6 +783,6 @@ def test_an_empty_table_is_printed_as_the_names_of_its_columns(tmp_path: Path, p
 
 def test_a_table_can_be_printed_as_of_a_log_position(tmp_path: Path) -> None:
     """Before the second question resolves, only the first counts."""
-    log = stored(tmp_path / "log.db", *contest_of("yn", ada="80 20"))
+    log = written(tmp_path / "log.db", [*contest_of("yn", ada="80 20")])
     assert [row["n"] for row in json.loads(printed(log, "brier", "json"))] == [2, 2]
     assert [row["n"] for row in json.loads(printed(log, "brier", "json", "--as-of", "8"))] == [1, 1]

@@ -22,7 +22,6 @@ from forecast_ledger.replay.files.export import default_tables, export
 from tests import kept_digests
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.exports import written
 from tests.support.given import (
     BEFORE,
     addition,
@@ -38,6 +37,7 @@ from tests.support.given import (
     rescheduling,
     withdrawal,
 )
+from tests.support.logs import written
 from tests.support.seasons import Season, drawn_rules
 
 

@@ -5,16 +5,14 @@ from functools import cache
 from random import Random
 from typing import Any, NamedTuple, get_args
 
-import msgspec
 import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
+from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.column_values import KINDS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.from_log import facts
@@ -24,7 +22,7 @@ from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.tables.schemas import DIVISIONS, Projection
 from forecast_ledger.replay.explain.dependencies import AnsweredQuestions, Scope, can_change, touches
 from tests.projections.incremental.test_refresh import EVEN, tournament
-from tests.support import oracle
+from tests.support import logs, oracle
 from tests.support.effort import times
 from tests.support.given import (
     SUNDAY,
@@ -45,28 +43,17 @@ from tests.support.given import (
     resolution,
     trading_floor,
 )
-from tests.support.paths import ROOT
+from tests.support.logs import commands_of, light
 from tests.support.seasons import Season, drawn_rules
 from tests.support.trading_seasons import Season as TradingSeason
 
-DATA = ROOT / "data"
 STORIES = ("metaculus-2022", "autocast-2022")
 SEEDS = range(times(1))
 
 
 def story(name: str) -> list[Recorded]:
     """The log of a worked example."""
-    lines = (DATA / name / "commands.jsonl").read_text(encoding="utf-8").splitlines()
-    return oracle.history(*(with_few_replicates(read(line)) for line in lines))
-
-
-def with_few_replicates(command: AnyCommand) -> AnyCommand:
-    """The command; the tables of a contest that it opens draw few samples, and are built in half the time."""
-    if not isinstance(command, OpenContest):
-        return command
-    rules = PRESETS[command.rules] if isinstance(command.rules, str) else command.rules
-    assert isinstance(rules, RuleSet)
-    return structs.replace(command, rules=structs.replace(rules, replicates=39))
+    return oracle.history(*map(light, commands_of(name)))
 
 
 def scored(seed: int) -> list[Recorded]:
@@ -82,14 +69,12 @@ def scored(seed: int) -> list[Recorded]:
         changing=0.5,
         restated=0.5,
     )
-    return oracle.attempted([with_few_replicates(command) for command in season.commands])[0]
+    return oracle.attempted([light(command) for command in season.commands])[0]
 
 
 def traded(seed: int) -> list[Recorded]:
     """The log of a random trading season."""
-    with Ledger.open(":memory:") as ledger:
-        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed + 2, 24).attempts])
-        return [recorded for page in ledger.read() for recorded in page]
+    return logs.recorded(TradingSeason(seed + 2, 24).commands(), refused=True)
 
 
 def late_events() -> list[Recorded]:

@@ -5,14 +5,12 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-import msgspec
 import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
-from forecast_ledger.ledger.model.commands import OpenQuestion, QuotePrices, read
-from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.ledger.model.commands import OpenQuestion, QuotePrices
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.projection import Projections
@@ -21,8 +19,8 @@ from forecast_ledger.projections.trading.account_histories import AccountHistori
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from tests.projections.trading.test_portfolios import facts_after, rules
 from tests.replay.cli.test_main import run
-from tests.support.exports import written
-from tests.support.given import NOW, bet, day, decision, micros, quote, trading_floor
+from tests.support.given import bet, day, decision, micros, quote, trading_floor
+from tests.support.logs import recorded, written
 from tests.support.trading_seasons import Season
 
 TABLE, HOUR = "portfolio_snapshots", 3_600 * 10**6
@@ -32,9 +30,7 @@ NUMBERED = [*trading_floor("ada", "bo"), decision(bet()), quote(at=day(4), price
 @cache
 def season(seed: int) -> Projections:
     """The tables of a random season with several contests."""
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in Season(seed, 40).attempts])
-        return Projections(facts(ledger.read()))
+    return Projections(facts([recorded(Season(seed, 40).commands(), refused=True)]))
 
 
 @pytest.mark.parametrize("seed", range(4))

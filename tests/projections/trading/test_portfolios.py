@@ -1,6 +1,5 @@
 """Portfolios over time, compared with figures by hand and with a slow definition in fractions on random seasons."""
 
-import json
 from collections.abc import Iterator
 from contextlib import nullcontext
 from fractions import Fraction
@@ -17,7 +16,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_fixed
-from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Command, OpenQuestion, QuotePrices, read
+from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Command, OpenQuestion, QuotePrices
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -28,6 +27,7 @@ from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.projections.trading import account_histories
 from forecast_ledger.projections.trading.mark_prices import Marks
 from forecast_ledger.projections.trading.portfolios import MISSING, Snapshots, drawdowns, snapshots
+from tests.support import logs
 from tests.support.effort import times
 from tests.support.given import (
     NOW,
@@ -837,9 +837,7 @@ class SlowDefinition:
 def season(seed: int) -> tuple[Season, list[Recorded]]:
     """A random trading season and its log."""
     random_season = Season(seed, sides=seed % 2 == 1)
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        ledger.handle_many([read(json.dumps(command)) for command, _ in random_season.attempts])
-        return random_season, [event for page in ledger.read() for event in page]
+    return random_season, logs.recorded(random_season.commands(), refused=True)
 
 
 @pytest.mark.parametrize("seed", range(times(24)))

@@ -18,7 +18,8 @@ from forecast_ledger.replay.audit import claims
 from forecast_ledger.replay.audit.claims import ClaimDifference, Comparison, agrees, read_claim, read_number
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.text_tables import as_csv
-from tests.support.exports import TITLES, export_commands, written
+from tests.support.exports import TITLES, export_commands, export_log
+from tests.support.logs import written
 
 PRIZES = [("spring", "ada", 779_300_000, 0), ("spring", "bo", 1_234_500_000, 0), ("spring", "=x", 0, 0)]
 
@@ -178,7 +179,7 @@ def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_key_may_be_an_instant_a_number_or_missing(tmp_path: Path) -> None:
     """A row is found however its key is printed: another offset, another number of decimals."""
-    table = replay(written(tmp_path / "log.db", export_commands())).table("standing")
+    table = replay(export_log(tmp_path / "log.db")).table("standing")
     row = next(table.rows())
     at = row["from_at"].replace("Z", "+00:00").replace("T", " ")
     text = f"question,participant,from_at\n{row['question']},{row['participant']},{at}\n"
@@ -189,7 +190,7 @@ def test_a_key_may_be_an_instant_a_number_or_missing(tmp_path: Path) -> None:
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     """The log that tests export, replayed, without a title that has a NUL, which no CSV has."""
     commands = [command for command in export_commands() if getattr(command, "title", "") != TITLES["nul"]]
-    return replay(written(tmp_path_factory.mktemp("claims") / "log.db", commands))
+    return replay(written(tmp_path_factory.mktemp("claims") / "log.db", commands, refused=True))
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

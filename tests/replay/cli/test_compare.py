@@ -7,17 +7,10 @@ import pytest
 
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE
 from tests.replay.cli.test_main import run
-from tests.support.exports import commands_of, written
 
 # The prizes of the contest "plain" as Metaculus's documentation of its tournament scores prints them.
 PUBLISHED = "Forecaster,Prize\nA,$108.00\nB,$779.30\nC,$44.80\nbot,$67.90\n"
 OPTIONS = ["--table", "leaderboard", "--contest", "plain", "--rename", "Forecaster=participant"]
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """A story's log."""
-    return written(tmp_path / "log.db", commands_of("metaculus-2022"))
 
 
 def claim(folder: Path, text: str) -> str:

@@ -13,13 +13,8 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE, ma
 from forecast_ledger.replay.files.export import default_tables
 from forecast_ledger.replay.reading.text_tables import as_csv
 from tests.replay.cli.test_main import run
-from tests.support.exports import FORMS, commands_of, written
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """A story's log."""
-    return written(tmp_path / "log.db", commands_of("metaculus-2022"))
+from tests.support.exports import FORMS
+from tests.support.logs import commands_of, written
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -116,7 +111,7 @@ def test_faults_say_what_is_wrong_and_leave_nothing(
     """One line, the exit code, and no file."""
     result = run(*(each.replace("LOG", log).replace("DIR", str(tmp_path)) for each in arguments))
     assert (result.exit_code, says in result.stderr) == (code, True), result.stderr
-    assert {path.name for path in tmp_path.iterdir()} <= {"log.db", "log.db-wal", "log.db-shm"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"story.db", "story.db-wal", "story.db-shm"}
 
 
 def test_a_damaged_export_is_located(log: str, tmp_path: Path) -> None:

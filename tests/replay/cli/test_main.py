@@ -44,14 +44,6 @@ def run(*arguments: str, given: bytes = b"") -> Result:
     return result
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """The story's log."""
-    path = str(tmp_path / "story.db")
-    assert run("append", path, str(COMMANDS)).exit_code == FINE
-    return path
-
-
 def said(identity: str, command: str, **fields: Any) -> bytes:
     """A line that says this."""
     return json.dumps({"id": identity, "type": command, "at": "2026-03-01T00:00:00Z", **fields}).encode() + b"\n"

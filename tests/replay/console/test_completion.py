@@ -13,14 +13,7 @@ from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE, main
 from tests.replay.cli.test_main import opened, run, said
-from tests.support.exports import commands_of, written
 from tests.support.processes import Command
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """The story's log."""
-    return written(tmp_path / "log.db", commands_of("metaculus-2022"))
 
 
 def completed(*words: str) -> list[str]:

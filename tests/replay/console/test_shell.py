@@ -10,16 +10,10 @@ import pytest
 from forecast_ledger.replay.cli.main import UNREADABLE, USAGE
 from forecast_ledger.replay.console.shell import report_errors
 from tests.replay.cli.test_main import run
-from tests.support.exports import commands_of, exported, written
+from tests.support.exports import exported
 from tests.support.paths import ROOT
 
 COMMANDS = str(ROOT / "data" / "metaculus-2022" / "commands.jsonl")
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """The story's log."""
-    return written(tmp_path / "log.db", commands_of("metaculus-2022"))
 
 
 @pytest.mark.parametrize("where", ["", ":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:"])

@@ -16,8 +16,9 @@ from forecast_ledger.replay.console.terminal import Screen, fit_table, stream_ro
 from forecast_ledger.replay.console.view import Look
 from forecast_ledger.replay.reading.text_tables import text_width
 from tests.replay.cli.test_main import SEALED, opened, run, said
-from tests.support.exports import commands_of, resealed, rows, written
+from tests.support.exports import resealed
 from tests.support.given import forge, prizes_paid
+from tests.support.logs import commands_of, rows, written
 from tests.support.terminals import seen
 
 WIDTHS = [60, 80, 100, 200]

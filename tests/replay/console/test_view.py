@@ -12,7 +12,6 @@ from click.testing import Result
 from forecast_ledger.replay.cli.main import FINE, USAGE, main
 from forecast_ledger.replay.console.view import Condition, Selected, View, without_zeros
 from tests.replay.cli.test_main import COMMANDS, run
-from tests.support.exports import commands_of, written
 from tests.support.paths import ROOT
 
 STORY = ROOT / "data" / "metaculus-2022"
@@ -31,12 +30,6 @@ PRINTERS = {
     "append": ["append", "LOG", str(STORY / "sealed.jsonl"), "--dry-run"],
     "explain": ["explain", "LOG", "score", "plain", "olympics-2021", "A"],
 }
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The story's log, which no test here writes to."""
-    return written(tmp_path_factory.mktemp("view") / "log.db", commands_of("metaculus-2022"))
 
 
 def typed(log: str, command: str, *options: str) -> Result:

@@ -22,9 +22,9 @@ from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_parts
 from tests.replay.cli.test_main import run
 from tests.replay.engines.test_divided import in_processes
-from tests.support import oracle
-from tests.support.exports import commands_of, contents, written
+from tests.support.exports import contents
 from tests.support.given import contest, day, entry, forecast, opened, resolution
+from tests.support.logs import commands_of, written
 from tests.system.test_stories import STORIES
 
 IN_PARTS = (
@@ -117,8 +117,7 @@ def test_parts_of_scores_are_computed_for_so_many_questions_as_have_few_enough_r
         said += [opened(question), entry("cup", question)]
         said += [forecast(question, who, at=day(12 + part, hour)) for part in (0, 1) for hour, who in enumerate("abc")]
         said.append(resolution(question))
-    with Ledger.open(log) as ledger:
-        ledger.handle_many(oracle.with_ids(said))
+    written(log, said)
     whole = replay(log).table("score_parts")
     assert len(whole) > 8 * 6
     monkeypatch.setattr(time_weighted, "MOST_PARTS", 50)

@@ -15,9 +15,9 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.engines import pool
 from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.logs import written
 
 REPLAYED = """
 import forecast_ledger
@@ -58,9 +58,7 @@ GUARD = 'if __name__ == "__main__":'
 def folder(tmp_path: Path) -> Path:
     """A folder with a log, and a file of commands."""
     story: list[AnyCommand] = [contest(), opened(), entry(), forecast(), resolution()]
-    with Ledger.open(tmp_path / "season.db") as ledger:
-        for number, command in enumerate(story):
-            ledger.handle(command, f"c{number}")
+    written(tmp_path / "season.db", story)
     (tmp_path / "lines.jsonl").write_text(
         '{"id": "c0", "type": "finalize_contest", "at": "2026-04-01T00:00:00Z"}\n' * 9
     )

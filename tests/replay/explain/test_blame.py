@@ -7,7 +7,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec import structs
@@ -19,7 +18,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.replay.cli.main import FINE, USAGE
+from forecast_ledger.replay.cli.main import USAGE
 from forecast_ledger.replay.explain.blame import BlameResult, blame
 from forecast_ledger.replay.explain.diff import diff
 from forecast_ledger.replay.reading.log import Log
@@ -40,9 +39,10 @@ from tests.support.given import (
     resolution,
     revocation,
 )
+from tests.support.logs import commands_of, light, written
 from tests.support.seasons import Season, drawn_rules
 from tests.support.trading_seasons import Season as TradingSeason
-from tests.system.test_stories import ARENA, AUTOCAST, DATA, FEES, HUB, METACULUS
+from tests.system.test_stories import ARENA, AUTOCAST, FEES, HUB, METACULUS
 
 PLACES, YES_NO = ("0.1", "0.35", "0.6", "0.95"), ("yes", "no")
 LATER = {"at": "2021-07-25T00:00:00Z"}
@@ -67,10 +67,9 @@ STORY |= {"calibration_by_option": AUTOCAST, "implied_returns": ARENA, "mean_imp
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The logs of stories by name; of the first with a resolution mended, an annulment undone after a seal, prizes."""
     folder = tmp_path_factory.mktemp("logs")
-    for story in (METACULUS, ARENA, AUTOCAST, GROUPS, FEES, HUB):
-        assert run("append", str(folder / story), str(DATA / story / "commands.jsonl")).exit_code == FINE
-    assert run("append", str(folder / METACULUS), "-", given=b"".join(MENDED)).exit_code == FINE
-    return {story: str(folder / story) for story in (METACULUS, ARENA, AUTOCAST, GROUPS, FEES, HUB)}
+    stories = {story: [*map(light, commands_of(story))] for story in (METACULUS, ARENA, AUTOCAST, GROUPS, FEES, HUB)}
+    stories[METACULUS] += map(read, MENDED)
+    return {story: written(folder / story, commands) for story, commands in stories.items()}
 
 
 def cuts(path: str) -> list[Projections]:
@@ -129,9 +128,7 @@ def test_a_blame_is_what_tables_at_every_log_position_say(
 @given(said=oracle.logs())
 def test_a_blame_is_so_on_logs_of_any_sort(said: list[AnyCommand], tmp_path_factory: pytest.TempPathFactory) -> None:
     """Questions of every kind, contests at their own pace, answers revoked, seals."""
-    path = str(tmp_path_factory.mktemp("random") / "log.db")
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(said))
+    path = written(tmp_path_factory.mktemp("random") / "log.db", said, refused=True)
     every = cuts(path)
     for table in ("scores", "leaderboard"):
         for key, expected in slowly(every, table, slice(4)):
@@ -152,8 +149,7 @@ def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> Non
         changing=0.5,
         restated=0.5,
     )
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(season.commands))
+    written(path, season.commands, refused=True)
     every = cuts(path)
     for table in ("leaderboard", "kind_means", "prizes", "brier", "brier_overall", "contests"):
         for key, expected in slowly(every, table, slice(3)):
@@ -163,9 +159,7 @@ def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> Non
 @pytest.mark.parametrize("seed", [4])
 def test_a_blame_is_so_in_seasons_of_trading(seed: int, tmp_path: Path) -> None:
     """Bets, sales, settlements and corrections: the books grow from one look to the next."""
-    path = str(tmp_path / "log.db")
-    with Ledger.open(path) as ledger:
-        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed, 25).attempts])
+    path = written(tmp_path / "log.db", TradingSeason(seed, 25).commands(), refused=True)
     every = cuts(path)
     for table in ("contests", "accounts", "positions", "trades", "journal", "portfolio_snapshots", "arena_leaderboard"):
         for key, expected in slowly(every, table, slice(-3, None)):
@@ -175,9 +169,7 @@ def test_a_blame_is_so_in_seasons_of_trading(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", [name for name, row in CATALOGUE.items() if "clock" in row.reads])
 def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: Path) -> None:
     """Pending legs wait longer, marks grow older, a tick passes: the question of the forecast does not matter."""
-    path = str(tmp_path / "log.db")
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(trading_story()))
+    path = written(tmp_path / "log.db", trading_story())
     every = cuts(path)
     for key, expected in slowly(every, table, slice(-2, None)):
         found = blame(Log(path), table, key)
@@ -238,8 +230,7 @@ def busy(random: Random, rules: str, questions: int = 10) -> list[AnyCommand]:
 def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: str, tmp_path: Path) -> None:
     """Answers to a question each, answers to one again, what is said of the contest; every row and column of it."""
     random, path = Random(seed), str(tmp_path / "log.db")
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(busy(random, rules)))
+    written(path, busy(random, rules), refused=True)
     every = cuts(path)
     for table in ("leaderboard", "prizes", "contests"):
         for key, expected in slowly(every, table):
@@ -252,8 +243,7 @@ def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path:
     rules = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True)
     asked: list[AnyCommand] = [opened(), opened("snow"), contest(rules=rules), entry(), entry(question="snow")]
     asked += [forecast(), forecast(participant="bob"), resolution(), forecast("snow", "[consensus]"), forecast("snow")]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids([*asked, resolution("snow")]))
+    written(path, [*asked, resolution("snow")])
     for table in ("leaderboard", "scores", "brier"):
         rows = dict(slowly(cuts(path), table))
         assert any("[[consensus]]" in key for key in rows)
@@ -275,8 +265,7 @@ def test_a_board_is_not_scored_anew_before_each_answer(tmp_path: Path, monkeypat
     for name in (f"q{number}" for number in range(128)):
         asked += [opened(name), entry(question=name), forecast(name, probability="0.6"), forecast(name, "bob")]
     asked += [resolution(f"q{number}") for number in range(128)]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(asked))
+    written(path, asked)
     monkeypatch.setattr(time_weighted, "scores", counting)
     found = blame(Log(path), "leaderboard", ("cup", "ada"))
     assert found.looked_at == 128

@@ -9,8 +9,8 @@ from forecast_ledger import explain, replay
 from forecast_ledger.ledger.core.errors import Refused
 from tests.projections.studies.test_designs import toy
 from tests.support import oracle
-from tests.support.exports import written
 from tests.support.given import exclusion
+from tests.support.logs import written
 
 
 @pytest.fixture

@@ -22,8 +22,7 @@ from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
-from tests.support import oracle
-from tests.support.forging import written
+from tests.support import forging, oracle
 from tests.support.given import (
     addition,
     choices,
@@ -40,6 +39,7 @@ from tests.support.given import (
     withdrawal,
     won,
 )
+from tests.support.logs import written
 from tests.system.test_stories import ARENA, AUTOCAST, BRIER, DAILY, DATA, FAQ, METACULUS, expected
 
 DAY = 86_400 * 10**6  # µs
@@ -104,8 +104,7 @@ def test_a_score_says_whether_its_question_counts_as_ordered(
     told: list[AnyCommand] = [choices(ordered=ordered), contest(rules=rules), entry(question="colour")]
     names = choices().outcomes or ()
     made = forecast("colour", probabilities={name: int(name == names[0]) for name in names})
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids([*told, made, resolution("colour", outcome=names[0])]))
+    written(path, [*told, made, resolution("colour", outcome=names[0])])
     words = score(Log(path), "cup", "colour", "ada").rule["words"]
     assert kernel in words.split(",")[0]
     assert order in words
@@ -121,8 +120,7 @@ def test_a_score_of_payouts_names_them_and_adds_up(tmp_path: Path) -> None:
     told: list[AnyCommand] = [opened(), contest(rules="forecastbench"), entry(), forecast(probability="0.6"), paid]
     unscored = RuleSet(name="plain", kernel="brier", period="covered", total="mean")
     told += [contest("plain", rules=unscored), entry("plain")]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(told))
+    written(path, told)
     found = score(Log(path), "cup", "rain", "ada")
     assert (found.number["score"], found.number["outcome"]) == ("0.090000000", "yes 0.3, no 0.7")
     assert sum(int(part["contribution"]) for part in found.parts) == int(found.number["numerator"])
@@ -139,8 +137,7 @@ def test_a_score_of_thirds_names_them(tmp_path: Path) -> None:
     """(0.6 - 1/3)² = 16/225."""
     path, paid = str(tmp_path / "log.db"), resolution(outcome=None, payouts={"yes": "1/3", "no": "2/3"})
     told: list[AnyCommand] = [opened(), contest(rules="forecastbench"), entry(), forecast(probability="0.6"), paid]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(told))
+    written(path, told)
     found = score(Log(path), "cup", "rain", "ada")
     assert (found.number["score"], found.number["outcome"]) == ("0.071111111", "yes 1/3, no 2/3")
 
@@ -373,7 +370,7 @@ def test_a_balance_is_every_movement_with_what_it_rests_on(log: Logs) -> None:
 def test_a_balance_has_trades_of_elsewhere_which_rest_on_nothing(tmp_path: Path) -> None:
     """100 shares for 40, of which yes pays 100: the cash is 60 where it started with nothing."""
     story = [*trading_floor(rules="market-trades"), traded(), resolution()]
-    path = written(tmp_path / "log.db", oracle.history(*story))
+    path = forging.written(tmp_path / "log.db", oracle.history(*story))
     found = boards.balance(Log(path), "week", "ada")
     assert [(part["movement"], part["amount"], part["because"]) for part in found.parts] == [
         ("granted", "0.00", None),
@@ -412,8 +409,7 @@ def test_a_question_without_a_forecast_shows_what_is_imputed(tmp_path: Path) -> 
                     reference_rows=("always_half",))  # fmt: skip
     story: list[Any] = [contest(rules=rules), opened(), opened("snow"), entry(), entry(question="snow")]
     story += [forecast(probability="0.9"), forecast("snow", "bob"), resolution(), resolution("snow")]
-    with Ledger.open(str(tmp_path / "log.db")) as ledger:
-        ledger.handle_many(oracle.with_ids(story))
+    written(str(tmp_path / "log.db"), story)
     source = Log(str(tmp_path / "log.db"))
     found = boards.take(source, "cup", "ada")
     sure = explain_intervals.interval(source, "cup", "ada")
@@ -502,8 +498,7 @@ def test_an_explanation_says_which_forecast_ended_by_itself(tmp_path: Path) -> N
     commands: list[AnyCommand] = [opened(), contest(rules=rules), entry()]
     commands += [forecast(at=day(10), until=day(12)), forecast(at=day(13), until=day(14))]
     commands += [forecast(at=day(14), until=day(16)), withdrawal(at=day(15)), forecast(at=day(17), until=day(21))]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids([*commands, resolution()]))
+    written(path, [*commands, resolution()])
     explained = score(Log(path), "cup", "rain", "ada")
     assert [(part["forecast"], part["ended"]) for part in explained.parts] == [
         (4, "ended by itself"),
@@ -527,8 +522,7 @@ def test_an_explanation_says_which_forecast_a_change_of_outcomes_ended(tmp_path:
         addition(at=day(12), grace_ends_at=day(15)),
         forecast("colour", participant="ada", at=day(13), probabilities=late),
     ]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids([*commands, resolution("colour", outcome="violet")]))
+    written(path, [*commands, resolution("colour", outcome="violet")])
     found = {who: score(Log(path), "cup", "colour", who).parts for who in ("ada", "bob")}
     assert [(part["forecast"], part["ended"], part["probability"]) for part in found["ada"]] == [
         (4, "outcomes removed by #6", "0.001"),
@@ -550,8 +544,7 @@ def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None
     commands: list[AnyCommand] = [opened(), contest(rules=rules), entry(), contest("spot", rules=spot), entry("spot")]
     commands += [forecast(participant=who, probability=p, at=day(11)) for who, p in (("ada", "0.5"), ("bo", "0.25"))]
     commands += [forecast(probability="0.9", at=day(12)), withdrawal(participant="bo"), resolution()]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(commands))
+    written(path, commands)
     own = score(Log(path), "cup", "rain", "[consensus]")
     assert {part["forecast"] for part in own.parts} == {None}
     assert [part["probability"] for part in own.parts] == ["0.375", "0.575", "0.9"]
@@ -573,8 +566,7 @@ def test_a_question_of_weight_0_adds_nothing_to_a_take(rules: str, tmp_path: Pat
     ]
     painted = forecast("colour", probabilities={"red": 1, "green": 0, "blue": 0}, at=day(10))
     commands += [forecast(at=day(10)), painted, resolution(), resolution("colour", outcome="red")]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(commands))
+    written(path, commands)
     found = boards.take(Log(path), "cup", "ada")
     colour, rain = sorted(found.parts, key=lambda part: part["question"])
     assert (colour["weight"], colour["points"], colour["of_coverage"]) == ("0", "0.000000000", "0.000000000")
@@ -588,8 +580,7 @@ def test_a_score_at_several_instants_has_a_part_for_each(tmp_path: Path) -> None
     spots = (Spot(at=day(12)), Spot(at=day(14), weight=3))
     commands: list[AnyCommand] = [opened(), contest(rules="spot-peer"), entry(spots=spots)]
     commands += [forecast(participant=who, probability=p, at=day(10)) for who, p in (("ada", "0.8"), ("bo", "0.2"))]
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids([*commands, resolution()]))
+    written(path, [*commands, resolution()])
     parts = score(Log(path), "cup", "rain", "ada").parts
     assert [(part["from_at"], part["ended"], part["weight"], part["points"]) for part in parts] == [
         (day(12), "counts again", 1, "34.657359028"),

@@ -14,15 +14,8 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain.rule_comparison import kendall_tau_b, spearman_rho
 from tests.replay.cli.test_main import run
-from tests.support.exports import commands_of, written
 
 RANKS = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), max_size=12)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """A story's log."""
-    return written(tmp_path / "log.db", commands_of("metaculus-2022"))
 
 
 def asked(log: str, *arguments: str) -> list[dict[str, Any]]:

@@ -26,14 +26,6 @@ LATER = {"at": "2021-07-26T00:00:00Z"}
 ANNUL = said("w1", "annul_question", at="2021-07-26T00:00:00Z", question="gdp-next-year", reason="no source")
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """The story's log."""
-    path = str(tmp_path / "story.db")
-    assert run("append", path, str(COMMANDS)).exit_code == FINE
-    return path
-
-
 def asked(log: str, *arguments: str, given: bytes = b"") -> list[dict[str, Any]]:
     """The rows that `what-if` prints."""
     result = run("what-if", log, *arguments, "--format", "json", given=given)

@@ -20,7 +20,7 @@ from forecast_ledger.replay.files.hub_export import export_hub
 from forecast_ledger.replay.files.hub_tasks import hub_task
 from forecast_ledger.replay.reading.log import Log
 from tests.replay.cli.test_main import run
-from tests.support.exports import commands_of, written
+from tests.support.logs import commands_of, written
 from tests.support.paths import DATA
 from tests.support.sources import import_into, table
 

@@ -13,14 +13,16 @@ import pytest
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable
 from forecast_ledger.ledger.storing.store import Store, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.files import restore as module
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
 from tests.support import forging, oracle
-from tests.support.exports import FORMS, commands_of, export_commands, exported, resealed, rows, written
+from tests.support.exports import FORMS, export_log, exported, resealed
 from tests.support.given import NOW, forecast, opened, resolution
+from tests.support.logs import commands_of, rows, written
 
 FILES = [form for form in FORMS if form != "sqlite"]
 
@@ -28,15 +30,15 @@ FILES = [form for form in FORMS if form != "sqlite"]
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The stories' log."""
-    return written(tmp_path_factory.mktemp("restore") / "log.db", export_commands())
+    return export_log(tmp_path_factory.mktemp("restore") / "log.db")
 
 
 @pytest.fixture(scope="module")
 def outs(log: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the path of an export in each format."""
+    """Return the path of an export in each format, of those tables that tests change."""
     base = tmp_path_factory.mktemp("outs")
     for form in FORMS:
-        exported(log, base / form, form)
+        exported(log, base / form, form, tables=[name for name in CHANGES if name in CATALOGUE])
     return base
 
 

@@ -16,7 +16,9 @@ from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.files.seal import seal
 from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.replay.cli.test_main import run
-from tests.support.exports import DATA, commands_of, export_commands, rows, written
+from tests.support.exports import export_log
+from tests.support.logs import commands_of, rows, written
+from tests.support.paths import DATA
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +219,7 @@ def test_an_export_of_segments_is_what_seal_writes(path: str, tmp_path: Path) ->
 
 def test_segments_that_end_within_a_command_are_read_but_not_imported(tmp_path: Path) -> None:
     """Prizes are paid together: half of them are no command that anybody gave."""
-    path = written(tmp_path / "log.db", export_commands())
+    path = export_log(tmp_path / "log.db")
     events = [log.decode_row(row, position) for position, row in enumerate(rows(path), 1)]
     inside = next(one.position for one, other in pairwise(events) if one.command_id == other.command_id)
     assert not export(path, tmp_path / "half", "segments", as_of=inside).whole

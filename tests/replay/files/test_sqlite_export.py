@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrow import DECIMALS
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files.export import default_tables
@@ -20,8 +19,9 @@ from forecast_ledger.replay.files.sqlite_export import VIEWS
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.exports import EVERYTHING, TITLES, export_commands, exported, written
+from tests.support.exports import EVERYTHING, TITLES, export_log, exported
 from tests.support.given import choices, contest, day, entry, forecast, opened, removal, resolution, withdrawal
+from tests.support.logs import written
 
 Db = sqlite3.Connection
 
@@ -29,7 +29,7 @@ Db = sqlite3.Connection
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The stories' log."""
-    return written(tmp_path_factory.mktemp("database") / "log.db", export_commands())
+    return export_log(tmp_path_factory.mktemp("database") / "log.db")
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +112,7 @@ def test_events_are_joined_by_their_ids(log: str, db: Db) -> None:
 def test_references_hold_in_random_logs(tmp_path_factory: pytest.TempPathFactory, said: list[AnyCommand]) -> None:
     """Everybody who was enrolled, excluded or scored is a participant, the consensus too."""
     base = tmp_path_factory.mktemp("random")
-    with Ledger.open(base / "log.db") as ledger:
-        ledger.handle_many(oracle.with_ids(said))
+    written(base / "log.db", said, refused=True)
     exported(str(base / "log.db"), base / "out.db", "sqlite")
     with closing(sqlite3.connect(base / "out.db")) as db:
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.replay.papers.lookalikes import lookalikes, plain_id
-from tests.replay.papers.test_working_paper import paper_of, section, sheet, written
+from tests.replay.papers.test_working_paper import paper_of, section, sheet
 from tests.support.given import choices, contest, entry, forecast, opened
+from tests.support.logs import written
 
 ALIKE = [
     ("ada", "Ada"),  # case

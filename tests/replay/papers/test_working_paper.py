@@ -17,10 +17,8 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, USAGE
 from forecast_ledger.replay.papers import working_paper
 from forecast_ledger.replay.papers.evidence import HOUR
 from forecast_ledger.replay.papers.working_paper import Paper, Section, Sheet
-from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.replay.report.test_report import HOSTILE, checked, crowd
-from tests.support import oracle
 from tests.support.given import (
     NOW,
     OPENS,
@@ -43,17 +41,10 @@ from tests.support.given import (
     trading_floor,
     won,
 )
+from tests.support.logs import written
 from tests.support.paths import DATA
 
 BRIER = RuleSet(name="plain-brier", kernel="brier", period="covered", total="mean")
-
-
-def written(path: Path, commands: list[AnyCommand]) -> str:
-    """The path of the log of commands that are all accepted, recorded on March 31."""
-    with Ledger.open(path, clock=lambda: NOW, prizes=prizes_from_log) as ledger:
-        receipts = ledger.handle_many(oracle.with_ids(commands))
-        assert {type(each).__name__ for each in receipts} <= {"Receipt"}
-    return str(path)
 
 
 def paper_of(path: str, **options: Any) -> Paper:

@@ -7,16 +7,12 @@ import pytest
 
 from forecast_ledger import audit, export, replay
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.files.manifest import read_manifest
 from forecast_ledger.replay.reading import changed_answers
 from forecast_ledger.replay.reading.changed_answers import every_seal_note, seal_notes
-from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.cli.test_main import run
-from tests.support import oracle
 from tests.support.given import (
-    NOW,
     OPENS,
     annulment,
     entry,
@@ -29,6 +25,7 @@ from tests.support.given import (
     revocation,
     won,
 )
+from tests.support.logs import written
 
 CHANCES = {"ada": "0.8", "bob": "0.4"}
 # The median is 0.6. With yes the takes are 8/6 and 4/6, so ada has two thirds of the pool of 10; with no they are 2/4
@@ -39,10 +36,7 @@ ADA, BOB = "ada: rank 2 for 1, prize 2.50 for 6.67", "bob: rank 1 for 2, prize 7
 
 def recorded(path: Path, *later: AnyCommand) -> str:
     """The path of a log of a sealed contest that ada and bob won, and of later commands."""
-    with Ledger.open(path, clock=lambda: NOW, prizes=prizes_from_log) as ledger:
-        receipts = ledger.handle_many(oracle.with_ids([*won(chances=CHANCES), *later]))
-        assert {type(each).__name__ for each in receipts} == {"Receipt"}
-    return str(path)
+    return written(path, [*won(chances=CHANCES), *later])
 
 
 @pytest.fixture
@@ -91,8 +85,7 @@ def test_nothing_is_said_of_a_board_that_is_not_sealed_or_whose_answers_stand(tm
     alone: list[AnyCommand] = [opened("wind"), resolution("wind"), revocation("wind")]
     assert every_seal_note(replay(recorded(tmp_path / "a.db", *alone)).projections) == []
     first, path = [*won(chances=CHANCES)][:-1], tmp_path / "b.db"
-    with Ledger.open(path, clock=lambda: NOW) as ledger:
-        ledger.handle_many(oracle.with_ids([*first, revocation(), resolution(outcome="no"), finalization()]))
+    written(path, [*first, revocation(), resolution(outcome="no"), finalization()])
     assert every_seal_note(replay(path).projections) == []
 
 
@@ -184,8 +177,7 @@ def test_a_question_answered_after_the_seal_is_not_counted(tmp_path: Path) -> No
     """The list of questions has the answer of now, and says that the board does not count it."""
     story = won(chances=CHANCES)
     sealed = [*story[:-1], opened("wind"), entry(question="wind"), story[-1], resolution("wind")]
-    with Ledger.open(tmp_path / "log.db", clock=lambda: NOW) as ledger:
-        ledger.handle_many(oracle.with_ids(sealed))
+    written(tmp_path / "log.db", sealed)
     assert run("report", str(tmp_path / "log.db"), str(tmp_path / "page.html")).exit_code == FINE
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<bdi>not answered yet</bdi>" in page

@@ -11,8 +11,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE, main
 from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
 from tests.replay.cli.test_main import run
-from tests.support.exports import commands_of, written
-from tests.support.given import day, forecast, opened
+from tests.support.given import MARCH, day, forecast, opened
+from tests.support.logs import commands_of, written
 
 # Log positions 1 to 4 claim March 5, 11, 14 and 12; all are recorded on March 1.
 STORY: list[AnyCommand] = [
@@ -27,7 +27,7 @@ STORY: list[AnyCommand] = [
 def log(tmp_path: Path) -> str:
     """A log in which the last event claims an earlier instant than the one before."""
     commands = [structs.replace(command, id=f"c{number}") for number, command in enumerate(STORY)]
-    return written(tmp_path / "log.db", commands)
+    return written(tmp_path / "log.db", commands, at=MARCH)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_every_command_that_cuts_by_one_clock_cuts_by_the_other() -> None:
 )
 def test_each_command_answers_as_of_a_claimed_instant(tmp_path: Path, command: list[str]) -> None:
     """The whole log, if nothing in it claims a later instant."""
-    log = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    log = written(tmp_path / "log.db", commands_of("metaculus-2022"), at=MARCH)
     named = {"LOG": log, "OUT": str(tmp_path / "out")}
     result = run(*(named.get(each, each) for each in command), "--as-of-claimed", "2030-01-01")
     assert (result.exit_code, "as of log position 34, " in result.stderr) == (FINE, True), result.stderr

@@ -6,9 +6,8 @@ from forecast_ledger import replay
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.reading.left_out import left_out
 from tests.replay.cli.test_main import run
-from tests.support import oracle
-from tests.support.exports import written
 from tests.support.given import (
+    MARCH,
     contest,
     enrolment,
     entry,
@@ -18,11 +17,12 @@ from tests.support.given import (
     resolution,
     trading_floor,
 )
+from tests.support.logs import written
 
 
 def noted(tmp_path: Path, *story: AnyCommand, name: str = "cup") -> list[str]:
     """The notes on a contest of a log of these commands."""
-    return left_out(replay(written(tmp_path / "log.db", oracle.with_ids([*story]))).projections, name)
+    return left_out(replay(written(tmp_path / "log.db", story, at=MARCH)).projections, name)
 
 
 BOTH: list[AnyCommand] = [opened(), opened("snow"), contest(), entry(), entry(question="snow")]

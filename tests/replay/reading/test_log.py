@@ -22,8 +22,8 @@ from forecast_ledger.replay.reading.log import AsOf, Trust, WithSegments
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.cli.test_main import run
-from tests.support.exports import commands_of, rows, written
 from tests.support.given import MARCH, opened
+from tests.support.logs import commands_of, rows, written
 
 SIZE = 10
 TRUSTS: list[Trust] = ["files", "rows"]

@@ -38,16 +38,9 @@ from tests.support.given import (
     resolution,
     won,
 )
+from tests.support.logs import written
 
 CHANCES = {"ada": "0.8", "bob": "0.4"}  # ada has two thirds of the pool of 10
-
-
-def recorded(path: Path, *said: AnyCommand) -> str:
-    """The path of a log of these commands."""
-    with Ledger.open(path, clock=lambda: NOW, prizes=prizes_from_log) as ledger:
-        receipts = ledger.handle_many(oracle.with_ids(said))
-        assert {type(each).__name__ for each in receipts} == {"Receipt"}
-    return str(path)
 
 
 # Log positions: ada 3, bo 4, ada is al 5, al is bo 6, the answer 7, bo is cy 8.
@@ -96,7 +89,7 @@ def test_who_has_another_id_is_told_the_last_and_since_when() -> None:
 def test_explanations_say_under_which_ids_forecasts_are_recorded(tmp_path: Path) -> None:
     """Both forecasts are parts of the score; the events are those of all ids, and the renames."""
     cup = [entry(), *STORY[2:]]
-    log = recorded(tmp_path / "log.db", *STORY[:2], *cup)
+    log = written(tmp_path / "log.db", [*STORY[:2], *cup])
     explained = run("explain", log, "score", "cup", "rain", "cy")
     assert "since log position 6, what is recorded of ada counts as of al" in explained.stdout
     assert "since log position 9, what is recorded of bo counts as of cy" in explained.stdout
@@ -110,7 +103,7 @@ def test_explanations_say_under_which_ids_forecasts_are_recorded(tmp_path: Path)
 
 def test_the_log_shows_both_ids(tmp_path: Path) -> None:
     """Whichever of them is asked for."""
-    log = recorded(tmp_path / "log.db", *STORY)
+    log = written(tmp_path / "log.db", [*STORY])
     for who in ("ada", "al"):
         assert "ada is al from here on: one person" in run("log", log, "--participant", who).stdout
     assert "bo is cy from here on: one person" in run("log", log, "--type", "participant_renamed").stdout
@@ -118,22 +111,22 @@ def test_the_log_shows_both_ids(tmp_path: Path) -> None:
 
 def test_nobody_is_missing_from_a_board_because_of_a_former_id(tmp_path: Path) -> None:
     """The last id is there with what was recorded of three others."""
-    log = recorded(tmp_path / "log.db", *STORY[:2], entry(), *STORY[2:])
+    log = written(tmp_path / "log.db", [*STORY[:2], entry(), *STORY[2:]])
     assert left_out(replay(log).projections, "cup") == []
 
 
 def test_a_paper_compares_the_ids_that_participants_have(tmp_path: Path) -> None:
     """Two that look alike are listed; a former id of one of them is not."""
     said = [*STORY[:2], entry(), forecast(participant="c1"), forecast(participant="cl")]
-    alike = recorded(tmp_path / "alike.db", *said)
-    apart = recorded(tmp_path / "apart.db", *said, renaming("c1", "dan"))
+    alike = written(tmp_path / "alike.db", [*said])
+    apart = written(tmp_path / "apart.db", [*said, renaming("c1", "dan")])
     told = [audit(log, f"{log}.md").paper for log in (alike, apart)]
     assert ["c1, cl" in str(paper) for paper in told] == [True, False]
 
 
 def test_a_diff_names_the_rename_as_the_cause(tmp_path: Path) -> None:
     """The row under the old id is gone, and that under the new one is new."""
-    log = recorded(tmp_path / "log.db", *STORY[:2], entry(), *STORY[2:])
+    log = written(tmp_path / "log.db", [*STORY[:2], entry(), *STORY[2:]])
     shown = run("diff", log, "@8", "@9", "--table", "leaderboard")
     assert "participant_renamed" in shown.stdout
     rows = {tuple(line.split()[1:3]) for line in shown.stdout.splitlines() if line.startswith("cup")}
@@ -142,7 +135,7 @@ def test_a_diff_names_the_rename_as_the_cause(tmp_path: Path) -> None:
 
 def test_an_explanation_from_a_read_model_knows_the_renames(tmp_path: Path) -> None:
     """Its index has the rows of a question and a contest; a rename is about neither."""
-    log = recorded(tmp_path / "log.db", *STORY[:2], entry(), *STORY[2:])
+    log = written(tmp_path / "log.db", [*STORY[:2], entry(), *STORY[2:]])
     model = str(tmp_path / "model.db")
     assert run("follow", log, model, "--once").exit_code == 0
     whole = run("explain", log, "score", "cup", "rain", "cy")
@@ -154,9 +147,9 @@ def test_an_explanation_from_a_read_model_knows_the_renames(tmp_path: Path) -> N
 def test_a_board_that_was_sealed_with_other_ids_says_so(tmp_path: Path) -> None:
     """Of participants of the contest alone; what it would be now is said, too."""
     others: list[AnyCommand] = [opened("wind"), forecast("wind", "eve"), renaming("eve", "eva")]
-    log = recorded(tmp_path / "log.db", *won(chances=CHANCES), *others)
+    log = written(tmp_path / "log.db", [*won(chances=CHANCES), *others])
     assert seal_notes(replay(log).projections, "cup") == []
-    log = recorded(tmp_path / "other.db", *won(chances=CHANCES), *others, renaming(to="al"), renaming("al", "bob"))
+    log = written(tmp_path / "other.db", [*won(chances=CHANCES), *others, renaming(to="al"), renaming("al", "bob")])
     ids, rows, remedy = seal_notes(replay(log).projections, "cup")
     assert ids.endswith("with ids of participants that changed since: ada is al (#11); al is bob (#12)")
     assert rows.startswith("with the ids of now, if cup were not sealed: ada: not on the board; bob: ")
@@ -188,7 +181,7 @@ def test_a_prize_is_paid_to_the_id_that_the_board_has_and_once(tmp_path: Path) -
         ("before", [*story[:seal], renaming(to="al"), finalization()], "al"),
         ("between", [*story[:seal], renaming(to="al"), finalization(), renaming("al", "an")], "al"),
     ):
-        log = recorded(tmp_path / name, *said)
+        log = written(tmp_path / name, [*said])
         with Ledger.open(log, clock=lambda: NOW, prizes=prizes_from_log) as ledger:
             receipt = ledger.handle(payment(), "pay")
             paid = [each.event for page in ledger.read(receipt.first - 1) for each in page]

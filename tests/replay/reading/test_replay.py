@@ -24,6 +24,7 @@ from forecast_ledger.replay.reading.log import AsOf
 from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.support import oracle
 from tests.support.given import contest, entry, forecast, opened, resolution, revocation
+from tests.support.logs import written
 from tests.support.paths import ROOT
 
 SECOND = 10**6  # µs
@@ -133,9 +134,7 @@ def test_an_instant_means_the_last_event_recorded_then_or_before(log: str, insta
 
 def test_all_events_of_one_instant_belong_to_it(tmp_path: Path) -> None:
     """They were recorded in one batch."""
-    path = str(tmp_path / "log.db")
-    with Ledger.open(path, clock=lambda: 5) as ledger:
-        ledger.handle_many(oracle.with_ids(SAID))
+    path = written(tmp_path / "log.db", SAID, at=5)
     assert positions(path, "1970-01-01T00:00:00.000005Z") == len(SAID)
     assert positions(path, "1970-01-01T00:00:00.000004Z") == 0
 

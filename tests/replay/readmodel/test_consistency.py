@@ -22,9 +22,9 @@ from forecast_ledger.replay.readmodel.read_model import ReadModel
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, history, record
-from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import forecast, opened
+from tests.support.logs import written
 from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
@@ -67,8 +67,7 @@ def test_a_read_model_is_what_its_log_makes_it(copied: tuple[str, str]) -> None:
     end = history(log)[-1]
     with Runner(log, tables) as runner:
         assert check_model(Log(log), tables) == ((end.position, end.digest), [], 0)
-        with Ledger.open(log) as ledger:
-            ledger.handle_many(oracle.with_ids(LATE))
+        written(log, LATE)
         assert check_model(Log(log), tables).reached.position == end.position
         runner.refresh()
         assert check_model(Log(log), tables) == ((end.position + 3, history(log)[-1].digest), [], 0)
@@ -186,8 +185,7 @@ def test_what_others_write_while_a_runner_lives_is_found_at_its_next_refresh(cop
             Unavailable, match=r"the rows of '[\w-]+' in leaderboard differ from those that were written"
         ):
             runner.refresh()
-        with Ledger.open(log) as ledger:
-            ledger.handle_many(oracle.with_ids(LATE))
+        written(log, LATE)
         with pytest.raises(Unavailable, match="delete the file"):
             runner.refresh()
     assert check_model(Log(log), tables).reached.position == len(history(log)) - len(LATE)
@@ -232,8 +230,7 @@ def test_a_flipped_bit_is_found_or_harms_nobody(copied: tuple[str, str], seed: i
     sound: list[bool] = []
     if not told(lambda: sound.append(not check_model(Log(log), tables).total)) and sound[0]:
         assert readable(tables, log)
-    with Ledger.open(log) as ledger:
-        ledger.handle_many(oracle.with_ids(LATE))
+    written(log, LATE)
 
     def refreshed() -> None:
         with Runner(log, tables) as runner:
@@ -298,8 +295,7 @@ def test_a_bit_that_flips_under_a_runner_is_found_by_a_check(copied: tuple[str, 
     with Runner(log, tables) as runner:
         runner.refresh()
         flipped(tables, Random(seed))
-        with Ledger.open(log) as ledger:
-            ledger.handle_many(oracle.with_ids(LATE))
+        written(log, LATE)
         with suppress(Unavailable):
             runner.refresh()
     found: list[int] = []

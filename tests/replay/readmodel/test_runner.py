@@ -34,6 +34,7 @@ from tests.projections.incremental.test_refresh import trading
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.logs import written
 
 SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
 PER_FORECAST = ("consensus", "scores", "standing")
@@ -199,8 +200,7 @@ def test_a_table_is_added_to_a_read_model_that_has_no_new_events(followed: tuple
 def followed(tmp_path: Path) -> tuple[str, str]:
     """A log and a read model of it."""
     path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(SAID))
+    written(path, SAID)
     with Runner(path, tables, optional=PER_FORECAST) as runner:
         runner.refresh()
     return path, tables

@@ -14,8 +14,9 @@ from forecast_ledger.replay.readmodel.runner import Runner
 from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, crashing, record
 from tests.support import oracle
-from tests.support.exports import export_commands, written
+from tests.support.exports import export_commands
 from tests.support.given import opened
+from tests.support.logs import written
 
 
 @pytest.fixture(scope="module")

@@ -38,10 +38,10 @@ from forecast_ledger.replay.reference import examples, schema
 from forecast_ledger.replay.reference.fields import FIELDS, meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES
 from tests.support.effort import times
-from tests.support.exports import rows as rows_of
-from tests.support.exports import written
 from tests.support.json_schema import faults
 from tests.support.json_schema import values as made_values
+from tests.support.logs import rows as rows_of
+from tests.support.logs import written
 from tests.support.paths import ROOT
 
 DATA = ROOT / "data"

@@ -11,10 +11,10 @@ from forecast_ledger import audit, plot, report
 from forecast_ledger.ledger.model.commands import OpenContest, OpenQuestion
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.report.charts import CHARTS
-from tests.replay.papers.test_working_paper import written
 from tests.replay.report.test_report import checked, crowd
-from tests.support.exports import resealed, rows
+from tests.support.exports import resealed
 from tests.support.given import exclusion, revocation
+from tests.support.logs import rows, written
 
 FORGED = "\x00\x07\x1b[2J\x7f\x9b2J\u061c\u200e\u202e\u2066\u2028"
 SEEN = {chr(code) for code in [*range(32), *range(127, 160)]} - {"\n"} | {*"\u061c\u200e\u200f\u2028\u2029"}

@@ -5,12 +5,9 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger import report
-from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.report.test_report import HOSTILE, crowd
-from tests.support import oracle
 from tests.support.browser import CHROMIUM, browser
-from tests.support.paths import DATA
+from tests.support.logs import commands_of, light, written
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 WIDE = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
@@ -29,14 +26,11 @@ COLOURS = """[getComputedStyle(document.body).color, getComputedStyle(document.b
 
 def pages(folder: Path) -> list[Path]:
     """Reports of trading, and of a contest with 40 participants, some with long names and names that are HTML."""
-    made = []
-    with Ledger.open(str(folder / "arena.db")) as ledger, (DATA / "arena-week" / "commands.jsonl").open("rb") as file:
-        append_lines(ledger, file, lambda *_: None, lambda _: None, atomic=False)
-    with Ledger.open(str(folder / "crowd.db")) as ledger:
-        ledger.handle_many(oracle.with_ids(crowd([*HOSTILE, *(f"p{number}" for number in range(32))])))
-    for name in ("arena", "crowd"):
-        made.append(folder / f"{name}.html")
-        report(folder / f"{name}.db", made[-1])
+    people = [*HOSTILE, *(f"p{number}" for number in range(32))]
+    stories = {"arena": commands_of("arena-week"), "crowd": [light(each) for each in crowd(people)]}
+    made = [folder / f"{name}.html" for name in stories]
+    for page, story in zip(made, stories.values(), strict=True):
+        report(written(page.with_suffix(".db"), story), page)
     return made
 
 

@@ -27,11 +27,9 @@ from forecast_ledger.replay.report.board_sections import _scale
 from forecast_ledger.replay.report.charts import CHARTS
 from forecast_ledger.replay.report.pictures import to_svg
 from forecast_ledger.replay.report.score_charts import board_finding
-from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
-from tests.support import oracle
 from tests.support.given import choices, contest, entry, forecast, opened, resolution
-from tests.support.paths import DATA
+from tests.support.logs import commands_of, light, written
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -109,14 +107,8 @@ def log(tmp_path: Path) -> Any:
     """The path of the log of a story, or of commands."""
 
     def told(story: str | Sequence[AnyCommand]) -> str:
-        path = str(tmp_path / "season.db")
-        with Ledger.open(path) as ledger:
-            if isinstance(story, str):
-                with (DATA / story / "commands.jsonl").open("rb") as file:
-                    append_lines(ledger, file, lambda *_: None, lambda _: None, atomic=False)
-            else:
-                assert not [each for each in ledger.handle_many(oracle.with_ids(story)) if isinstance(each, Refused)]
-        return path
+        commands = map(light, commands_of(story) if isinstance(story, str) else story)
+        return written(tmp_path / "season.db", commands)
 
     return told
 

@@ -49,6 +49,7 @@ from tests.support.given import (
     revocation,
     won,
 )
+from tests.support.logs import printed
 
 PAID_AT = day(28)
 RELATIVE = PRESETS["relative-2022-04"]
@@ -110,11 +111,6 @@ def refusal(*commands: AnyCommand, name: str = "cup") -> tuple[str, str, Any]:
             pay(ledger, name, PAID_AT)
         assert ledger.head() == before
     return refused.value.code, refused.value.field, refused.value.value
-
-
-def table(name: str, *commands: AnyCommand) -> list[dict[str, Any]]:
-    """The printed rows of a projection."""
-    return list(oracle.projected(*commands).table(name).rows())
 
 
 def table_of(ledger: Ledger, name: str) -> list[dict[str, Any]]:
@@ -200,7 +196,7 @@ def test_equals_below_the_least_prize_are_paid_together_or_one_by_one() -> None:
 )
 def test_what_is_paid_sums_to_the_pool_and_is_what_the_table_of_prizes_says(preset: str) -> None:
     """Every preset that has takes is tried."""
-    rewarded = {row["participant"]: row["prize"] for row in table("prizes", *sealed(rules=preset))}
+    rewarded = {row["participant"]: row["prize"] for row in printed("prizes", *sealed(rules=preset))}
     assert [
         (who, f"{amount // 10**6}.{amount % 10**6 // 10_000:02}") for who, amount in payouts(*sealed(rules=preset))
     ] == [(who, prize) for who, prize in rewarded.items() if prize != "0.00"]

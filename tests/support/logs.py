@@ -1,0 +1,82 @@
+"""From commands to a log, and from a log to its rows and the printed rows of its tables."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.writing.pay import prizes_from_log
+from tests.support import oracle
+from tests.support.given import NOW
+from tests.support.paths import DATA
+
+REPLICATES = 39  # of a contest whose samples are few
+
+
+def commands_of(story: str) -> list[AnyCommand]:
+    """The commands of a worked example; portfolios are valued every sixth hour, not every ten minutes."""
+    return [_opened(read(line)) for line in (DATA / story / "commands.jsonl").read_bytes().splitlines()]
+
+
+def light(command: AnyCommand) -> AnyCommand:
+    """The command; a contest that it opens draws few samples, so that its tables are built in a fraction of the time.
+
+    It is another command than the one in the file of a story: a log that has one refuses the other.
+    """
+    return _opened(command, replicates=REPLICATES)
+
+
+def _opened(command: AnyCommand, **fields: Any) -> AnyCommand:
+    if not isinstance(command, OpenContest):
+        return command
+    rules = PRESETS[command.rules] if isinstance(command.rules, str) else command.rules
+    assert isinstance(rules, RuleSet)
+    if rules.trading is not None:
+        fields |= {"trading": structs.replace(rules.trading, snapshot_seconds=6 * 3_600)}
+    return structs.replace(command, rules=structs.replace(rules, **fields)) if fields else command
+
+
+def written(path: Path | str, commands: Iterable[AnyCommand], *, at: int = NOW, refused: bool = False) -> str:
+    """The path of a log that holds what these commands lead to; one without an id gets its number.
+
+    at: when they are recorded, µs. refused: whether some may be refused, but not all.
+    """
+    with Ledger.open(path, clock=lambda: at, prizes=prizes_from_log) as ledger:
+        _tell(ledger, commands, refused=refused)
+    return str(path)
+
+
+def recorded(commands: Iterable[AnyCommand], *, at: int = NOW, refused: bool = False) -> list[Recorded]:
+    """The events of such a log, in memory."""
+    with Ledger.open(":memory:", clock=lambda: at, prizes=prizes_from_log) as ledger:
+        _tell(ledger, commands, refused=refused)
+        return [each for page in ledger.read() for each in page]
+
+
+def _tell(ledger: Ledger, commands: Iterable[AnyCommand], *, refused: bool) -> None:
+    told = [each if each.id else structs.replace(each, id=f"c{number}") for number, each in enumerate(commands)]
+    outcomes = ledger.handle_many(told)
+    refusals = [each for each in outcomes if isinstance(each, Refused)]
+    assert len(refusals) < len(outcomes) if refused else not refusals, refusals
+
+
+def rows(location: str, name: str = "main") -> list[bytes]:
+    """Every row of a log, byte for byte."""
+    store = Store.open(location, name, read_only=True)
+    try:
+        return [row for page in store.pages() for row in page]
+    finally:
+        store.close()
+
+
+def printed(table: str, *commands: AnyCommand, **where: Any) -> list[dict[str, Any]]:
+    """The printed rows of a table of what these commands lead to; where: only those with these values."""
+    found = oracle.projected(*commands).table(table).rows()
+    return [row for row in found if where.items() <= row.items()]
