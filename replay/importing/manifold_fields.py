@@ -23,11 +23,13 @@ COLUMNS = {
                 "resolutionProbability",
             ),
             *("resolutions", "lastUpdatedTime", "answers", "shouldAnswersSumToOne", "addAnswersMode", "groupSlugs"),
+            *("min", "max", "isLogScale"),
         ),
         ignored=ignored_fields(
             {
                 _WORDS: """description textDescription coverImageUrl creatorAvatarUrl featuredLabel tags
-                    gptCommentSummary""",
+                    gptCommentSummary unit""",
+                "the number that a probability stands for": "value resolutionValue initialValue precision",
                 _PEOPLE: """creatorId creatorName creatorCreatedTime resolverId uniqueBettorCount uniqueBettorCountDay
                     likedByUserCount viewCount loverUserId1 loverUserId2 matchCreatorId isLove""",
                 _VOLUME: """pool p volume volume24Hours totalLiquidity subsidyPool specialLiquidityPerAnswer elasticity

@@ -1,11 +1,15 @@
-"""A market of Manifold: a question of yes and no, one of several answers, or a question for each answer."""
+"""A market of Manifold: a question of yes and no, one of several answers, or a question for each answer.
+
+A market of a number is one of yes and no, whose probability and payout say how far the number is along a scale, or
+it has several answers that are ranges.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.core.values import LARGEST_POOL, MONEY, PROBABILITY, format_fixed
 from forecast_ledger.replay.importing.json_files import (
     Record,
     epoch_in,
@@ -23,7 +27,10 @@ PLATFORM = "Manifold"
 NO_ANSWERS = "a market of several answers without them: save the answer of /v0/market/ID"
 NO_SHARES = "a resolved market that does not say what it pays"
 _SUM_WITHIN = PROBABILITY // 100  # of 1, of the chances of several answers
-_KINDS = {"BINARY": "cpmm-1", "MULTIPLE_CHOICE": "cpmm-multi-1"}
+_KINDS = {
+    **dict.fromkeys(["BINARY", "PSEUDO_NUMERIC"], "cpmm-1"),
+    **dict.fromkeys(["MULTIPLE_CHOICE", "NUMBER", "MULTI_NUMERIC"], "cpmm-multi-1"),
+}
 
 
 class MarketRecord(NamedTuple):
@@ -55,11 +62,13 @@ def read_market(place: InputPlace, record: Record) -> MarketRecord | NotCarried:
             f"a market of the type {kind[:40] or '(none)'} with the mechanism {mechanism[:40] or '(none)'}"
         )
     answers = [each for each in list_in(record, "answers") if isinstance(each, dict)]
-    if kind != "BINARY" and not answers:
+    if mechanism != "cpmm-1" and not answers:
         return NotCarried(NO_ANSWERS)
     base, made_at = _base(place, record), epoch_in(record, "lastUpdatedTime", milliseconds=True) or 0
     resolved = flag_in(record, "isResolved") is True
-    if kind == "BINARY":
+    if kind == "PSEUDO_NUMERIC":
+        base = base._replace(title=f"{base.title} {_scale(record)}")
+    if mechanism == "cpmm-1":
         return _record([_part(base, record, [record], made_at, resolved=resolved)], [""], made_at)
     ids = [text_in(each, "id") for each in answers]
     if "" in ids or len({*ids}) < len(ids):
@@ -78,6 +87,19 @@ def read_market(place: InputPlace, record: Record) -> MarketRecord | NotCarried:
         ended = resolved or text_in(answer, "resolution") != ""
         parts.append(_part(own, record, [answer], made_at, resolved=ended))
     return _record(parts, ids, made_at)
+
+
+def _scale(record: Record) -> str:
+    """Return, of a market of a number, what its probability is: that of a share, from its least to its largest number.
+
+    Refuses: bad_source, bad_number, out_of_range.
+    """
+    ends = [number_in(record, field, MONEY, -LARGEST_POOL, LARGEST_POOL) for field in ("min", "max")]
+    if None in ends:
+        raise Refused("bad_source", "min", None, "a market of a number needs min and max")
+    least, most = (format_fixed(end or 0, MONEY) for end in ends)
+    scale = ", in the logarithm of the number - min + 1" * (flag_in(record, "isLogScale") is True)
+    return f"(share of the way from {least} to {most}{scale})"
 
 
 class _Part(NamedTuple):

@@ -233,3 +233,49 @@ def test_movements_of_an_account_are_in_order_of_time_over_all_markets(tmp_path:
         ("bought", "2026-03-03T00:00:00Z", "manifold s"),
         ("bought", "2026-03-07T00:00:00Z", "manifold r"),
     ]
+
+
+NUMBER = RAIN | {"outcomeType": "PSEUDO_NUMERIC", "min": 100, "max": 300, "isLogScale": False}
+
+
+@pytest.mark.parametrize(
+    ("scale", "title"),
+    [
+        ({}, "Rain? (share of the way from 100 to 300)"),
+        (
+            {"isLogScale": True, "min": -0.5},
+            "Rain? (share of the way from -0.5 to 300, in the logarithm of the number - min + 1)",
+        ),
+    ],
+)
+def test_a_market_of_a_number_pays_the_share_of_its_scale(scale: Any, title: str, tmp_path: Path) -> None:
+    """150 of 100 to 300 is a quarter of the way: 45 shares for 25 are paid 11.25."""
+    ended = NUMBER | scale | {"isResolved": True, "resolution": "MKT", "resolutionTime": ms(9)}
+    ended |= {"resolutionProbability": 0.25, "resolutionValue": 150}
+    with ticking() as ledger:
+        folder = saved(tmp_path / "m", markets=[ended], bets=[traded(2, "b1", "ada", 45, 25)])
+        found = import_into(ledger, "manifold", folder, trades=True)
+        assert (found.refused, found.left_out) == ([], {})
+        assert table(ledger, "arena_leaderboard", "profit") == [("-13.75",)]
+        assert table(ledger, "questions", "title") == [(title,)]
+
+
+def test_a_market_of_ranges_is_one_of_answers(tmp_path: Path) -> None:
+    """One range is right: its shares are paid 1."""
+    ranges = [each | {"text": text} for each, text in zip(THREE, ("0-9", "10-19", "20-29"), strict=True)]
+    ended = {"answers": ranges, "isResolved": True, "resolutionTime": ms(9), "resolution": "b"}
+    for kind in ("NUMBER", "MULTI_NUMERIC"):
+        with ticking() as ledger:
+            market = SEVERAL | ended | {"outcomeType": kind, "min": 0, "max": 29}
+            bets = [traded(2, "b1", "ada", 10, 4, answerId="b"), traded(3, "b2", "ada", 5, 3, "NO", answerId="b")]
+            found = import_into(ledger, "manifold", saved(tmp_path / kind, markets=[market], bets=bets), trades=True)
+            assert found.refused == []
+            assert table(ledger, "arena_leaderboard", "profit") == [("3.00",)]  # 10 - 4 - 3
+
+
+@pytest.mark.parametrize("change", [{"min": None}, {"max": "many"}])
+def test_a_market_of_a_number_without_its_scale_is_refused(change: Any, tmp_path: Path) -> None:
+    """Its probability would say nothing."""
+    with ticking() as ledger:
+        found = import_into(ledger, "manifold", saved(tmp_path / "m", markets=[RAIN | {"id": "s"}, NUMBER | change]))
+    assert len(found.refused) == 1
