@@ -100,7 +100,7 @@ class AddedScores:
         self._waiting: list[tuple[SummedScores, BoundedScores]] = []
         self._waits = 0  # how many sums wait
         self._are_too_large = False  # for bounds: all are computed again, and none is kept until then
-        self._asked: set[int] = set()  # owners whose bounds leave a doubt
+        self._asked: set[int] = set()  # owners that are marked: their bounds leave a doubt
         self._exact: list[SummedScores] = []  # theirs, computed again
 
     def add(self, parts: Iterable[SumRows]) -> None:
@@ -163,7 +163,8 @@ class AddedScores:
     def has_doubts(self, look: Callable[[dict[str, Tally]], object]) -> bool:
         """Return whether sums have to be computed again, which `read_again` and `settle` then take.
 
-        look: builds what rests on tallies. If bounds leave a doubt, it gets the number in the middle of them.
+        look: builds the boards for trial. Where bounds do not decide a comparison, it gets the number in the middle of
+        them, and the participant is marked: the sums of those marked are computed again.
         """
         self._add_up()
         self._asked = set()
@@ -178,7 +179,7 @@ class AddedScores:
             self._exact.append(sums if self._are_too_large else self._of(sums, asked))
 
     def settle(self) -> None:
-        """Put the sums that were read again in the place of those with bounds."""
+        """Replace the sums with bounds of the marked participants by their exact sums."""
         self._sums = added(self._rules, self._questions, joined_sums([self._sums, *self._exact]))
         stays = np.isin(self._bounds.key // SLOTS, int64_array(sorted(self._asked)), invert=True)
         self._bounds = self._bounds.where(stays)

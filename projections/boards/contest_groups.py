@@ -108,7 +108,7 @@ class SampledGroup(NamedTuple):
 class SummedSamples(NamedTuple):
     """The sums of the Brier samples of several contests. names: their ids. owners: how many owners there may be.
 
-    pairs: contest * owners + owner, by the number that the sums have for it; distinct and rising. contest: its index.
+    pairs: at i, contest * owners + owner of the owner that the sums number i; distinct and rising. contest: its index.
     """
 
     names: list[str]

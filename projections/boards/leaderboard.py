@@ -48,30 +48,15 @@ class BoardRow(NamedTuple):
 class Total(NamedTuple):
     """A rule by which the scores of a contest make a total. words: as `explain` prints them.
 
-    divisor: returns the divisor of the sum of weight x score or, for the names in KIND_TOTALS, of the sum of the means
-    of each kind of question, in percent; None for 1.
+    What is divided is the sum of weight x score or, for the names in KIND_TOTALS, the sum of the means of each kind of
+    question, in percent. divisor: a number, or a sum: "weight", "covered" or "questions" of `ParticipantSums`. floored:
+    whether it is at least least_coverage.
     """
 
     words: str
-    divisor: Callable[[RuleSet, ParticipantSums], Fraction] | None
     source: str
-
-
-def _weight(_: RuleSet, own: ParticipantSums) -> Fraction:
-    return own.weight
-
-
-def _summed_coverage(rules: RuleSet, own: ParticipantSums) -> Fraction:
-    return max(Fraction(rules.least_coverage), own.covered)
-
-
-def _questions(rules: RuleSet, own: ParticipantSums) -> Fraction:
-    return Fraction(max(rules.least_coverage, own.questions))
-
-
-def _third(_: RuleSet, __: ParticipantSums) -> Fraction:
-    """The divisor is 3 even if the contest lacks a kind."""
-    return Fraction(3)
+    divisor: int | str = 1
+    floored: bool = False
 
 
 _FAQ = "Metaculus, Scores FAQ"
@@ -79,33 +64,33 @@ _METACULUS = "Metaculus's published code"
 TOTALS: dict[str, Total] = {
     "sum": Total(
         "the sum of weight x score",
-        None,
         f'{_FAQ}, "How are my tournament Score, Take, Prize and Rank calculated?"',
     ),
     "mean": Total(
         "the sum of weight x score divided by the sum of the weights of the questions with a forecast",
-        _weight,
         "Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2: the mean over occasions",
+        "weight",
     ),
     "per_coverage": Total(
         "the sum of weight x score divided by the larger of least_coverage and the sum of weight x coverage",
-        _summed_coverage,
         f'{_METACULUS}, the leaderboard "peer_global", since January 2024',
+        "covered",
+        floored=True,
     ),
     "per_question": Total(
         "the sum of weight x score divided by the larger of least_coverage and the number of questions with a forecast",
-        _questions,
         f'{_METACULUS}, the leaderboard "peer_global_legacy", before 2024',
+        "questions",
+        floored=True,
     ),
     "kind_means": Total(
         "100 x the sum of the weighted mean scores of each kind of question (without a forecast, the worst score)",
-        None,
         f'{AUTOCAST}, "Evaluation": T/F + MCQ + Numerical, each a mean, in percent',
     ),
     "kind_means_third": Total(
         "100 / 3 x the sum of the weighted mean scores of each kind of question (without a forecast, the worst score)",
-        _third,
         f"{AUTOCAST}, its evaluation notebook",
+        3,  # even if the contest lacks a kind
     ),
 }
 
@@ -114,13 +99,14 @@ def total(rules: RuleSet, own: ParticipantSums) -> Fraction:
     """Return the total of a participant's scores in a contest."""
     means = (kind.mean for kind in own.kinds)
     worth = sum(means, Fraction(0)) if rules.total in KIND_TOTALS else own.score
-    return worth if TOTALS[rules.total].divisor is None else quotient(worth, total_divisor(rules, own))
+    return worth if TOTALS[rules.total].divisor == 1 else quotient(worth, total_divisor(rules, own))
 
 
 def total_divisor(rules: RuleSet, own: ParticipantSums) -> Fraction:
     """Return the divisor of a total; see `Total`."""
-    divisor = TOTALS[rules.total].divisor
-    return Fraction(1) if divisor is None else divisor(rules, own)
+    _, _, divisor, floored = TOTALS[rules.total]
+    number: Fraction = Fraction(divisor) if isinstance(divisor, int) else getattr(own, divisor)
+    return max(Fraction(rules.least_coverage), number) if floored else number
 
 
 def coverage_exp(score: Fraction, coverage: Fraction) -> Magnitude:

@@ -46,7 +46,7 @@ class IncrementalScores:
         self._facts_about, self._tables = facts_about, tables
         self._caches: dict[str, ScoreCache] = {}
         self._aggregates: dict[str, dict[int, Aggregate]] = {}  # by contest and number of owner
-        self._ahead: set[str] = set()  # contests whose cache is ahead of the tables
+        self._ahead: set[str] = set()  # contests whose cache has changes that the tables do not have yet
 
     def forget(self) -> None:
         """Note that the tables are current."""

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT
-from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
+from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import kernel_of_kind, missing_scores, worst_score
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import POINTS
@@ -383,7 +384,7 @@ class Totals(NamedTuple):
 
 def totals_of(rules: RuleSet, rows: Rows, draws: Draws) -> Totals:
     """Return the totals of all replicates. Raises Refused(out_of_range): they, or the weights, are too large."""
-    totals = _drawn(partial(TOTALS[rules.total], rules, draws), rows, draws)
+    totals = _drawn(partial(_total, rules, draws), rows, draws)
     check_range(int(abs(totals.fixed.low).max(initial=0)) >> PLACES)
     return totals
 
@@ -444,23 +445,23 @@ _INTEGERS: dict[str, Callable[[Rows, Draws, int | None], Int64Array]] = {
 }
 
 
-def _sum(_: RuleSet, __: Draws, of: Of[_N]) -> tuple[_N, _N]:
-    return of("score"), of("one").times(WEIGHT)
+_UNITS = {"weight": WEIGHT, "covered": POINTS * WEIGHT, "questions": 1}  # units in 1 of the sums that are divisors
 
 
-def _mean(_: RuleSet, __: Draws, of: Of[_N]) -> tuple[_N, _N]:
-    return of("score"), of("weight")
+def _total(rules: RuleSet, draws: Draws, of: Of[_N]) -> tuple[_N, _N]:
+    """Return the numerator and the divisor of the total that the rules name; their quotient is in 1e-9."""
+    _, _, divisor, floored = TOTALS[rules.total]
+    if rules.total in KIND_TOTALS:
+        return _kind_means(rules, draws, of), of("one").times(int(divisor))
+    if isinstance(divisor, int):
+        return of("score"), of("one").times(divisor * WEIGHT)
+    unit, number = _UNITS[divisor], of(divisor)
+    if floored:
+        number = number.at_least(rules.least_coverage * unit)
+    return of("score").times(max(unit // WEIGHT, 1)), number.times(max(WEIGHT // unit, 1))
 
 
-def _per_coverage(rules: RuleSet, _: Draws, of: Of[_N]) -> tuple[_N, _N]:
-    return of("score").times(POINTS), of("covered").at_least(rules.least_coverage * POINTS * WEIGHT)
-
-
-def _per_question(rules: RuleSet, _: Draws, of: Of[_N]) -> tuple[_N, _N]:
-    return of("score"), of("questions").at_least(rules.least_coverage).times(WEIGHT)
-
-
-def _kind_means(rules: RuleSet, draws: Draws, of: Of[_N]) -> tuple[_N, _N]:
+def _kind_means(rules: RuleSet, draws: Draws, of: Of[_N]) -> _N:
     """Return the sum of the means of each kind, in percent; a missing score is the worst one."""
     total = of("one").times(0)
     for number, kind in enumerate(QUESTION_KINDS):
@@ -468,20 +469,4 @@ def _kind_means(rules: RuleSet, draws: Draws, of: Of[_N]) -> tuple[_N, _N]:
             every, worst = of("every", number), worst_score(kernel_of_kind(rules, kind)) * POINTS
             missing = every.plus(of("weight", number).times(-1)).times(worst)
             total = total.plus(of("score", number).plus(missing).over(every))
-    return total.times(100), of("one")
-
-
-def _kind_means_third(rules: RuleSet, draws: Draws, of: Of[_N]) -> tuple[_N, _N]:
-    total, one = _kind_means(rules, draws, of)
-    return total, one.times(3)
-
-
-# The totals of `projections.boards.leaderboard.TOTALS`, as numerators and divisors; their quotients are in 1e-9.
-TOTALS: dict[str, Callable[[RuleSet, Draws, Of[Any]], tuple[Any, Any]]] = {
-    "sum": _sum,
-    "mean": _mean,
-    "per_coverage": _per_coverage,
-    "per_question": _per_question,
-    "kind_means": _kind_means,
-    "kind_means_third": _kind_means_third,
-}
+    return total.times(100)

@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import missing_scores
 from forecast_ledger.projections.core.column_values import round_to_points
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.scores.scored_questions import Questions
-
-_FLOORED = ("per_coverage", "per_question")  # totals divided by least_coverage, if the forecasts come to less
 
 
 class Reviewed(NamedTuple):
@@ -70,7 +69,7 @@ def reviews(
     asked = [*_asked(rules, scored, {*participants})]
     imputed = missing_scores(rules, questions, scored.rows, consensus)
     for participant in participants:
-        rows, counts = [], rules.total not in ("mean", *_FLOORED) or participant in floored
+        rows, counts = [], isinstance(TOTALS[rules.total].divisor, int) or participant in floored
         for one in asked:
             score, covered = one.own.get(participant, (None, 0))
             missing = imputed.get(one.question, Fraction(0) if counts else None)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from forecast_ledger.projections.boards import totals
+from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.core.column_values import Values, columns_of_rows
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.studies.difficulty import relative_skills, scaled, scored_cells
@@ -136,14 +137,12 @@ def participant_review_values(analysis: Analysis) -> list[Values]:
 def _floored(analysis: Analysis, contest: str) -> set[int]:
     """Return the codes of the participants whose total is divided by least_coverage: they have forecast on less."""
     opened, codes = analysis.facts.contests[contest], analysis.facts.participant_codes.codes
-    own = {"per_coverage": attrgetter("covered"), "per_question": attrgetter("questions")}.get(
-        opened.opened.rules.total
-    )
-    if own is None:
+    rules = opened.opened.rules
+    if not TOTALS[rules.total].floored:
         return set()
+    own = attrgetter(str(TOTALS[rules.total].divisor))
     every = totals.participant_sums(analysis.facts, opened, analysis.tally(contest))
-    least = opened.opened.rules.least_coverage
-    return {codes[sums.participant] for sums in every if not sums.reference and own(sums) < least}
+    return {codes[sums.participant] for sums in every if not sums.reference and own(sums) < rules.least_coverage}
 
 
 DIFFICULTY: dict[str, Projection] = {

@@ -16,7 +16,6 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -261,11 +260,6 @@ def test_sets_of_ranks_and_the_resolution_are_those_of_the_replicates(name: str,
         amounts = [Fraction(needed[at], 10**9) for at in (0, (len(needed) - 1) // 2, -1)]
         assert [Fraction(found[0][column]) for column in ("smallest", "middle", "largest")] == amounts
         assert (found[0]["ranked"], found[0]["pairs"]) == (len(ranked), len(needed))
-
-
-def test_every_total_can_be_drawn_again() -> None:
-    """A total without a row in the replicates would fail when intervals are asked for, not here."""
-    assert replicates.TOTALS.keys() == TOTALS.keys()
 
 
 def test_large_weights_are_added_up_exactly() -> None:
