@@ -19,7 +19,7 @@ from forecast_ledger.ledger.batching.writer_state import WriterState, attempt_ke
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.core.values import FIRST_INSTANT
 from forecast_ledger.ledger.deciding.decider import decide, evolve
-from forecast_ledger.ledger.deciding.normal_forms import command_digest, needs_question, without_fields
+from forecast_ledger.ledger.deciding.normal_forms import as_recorded, command_digest, needs_question, without_fields
 from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import Standing, StandingOf, Write
 from forecast_ledger.ledger.model import log
@@ -204,7 +204,9 @@ class Batch:
 
     def _digest(self, request: Request) -> str:
         """Return the digest of the normal form of a command without a fault."""
-        return command_digest(request.command, self.state) if needs_question(request.command) else str(request.known_by)
+        command = request.command
+        same = not needs_question(command) or as_recorded(command, self.state) is command
+        return str(request.known_by) if same else command_digest(command, self.state)
 
     def _is_same(self, recorded: RecordedCommand, request: Request) -> bool:
         """Return whether a command is the one that is recorded, perhaps by the digest of the first form."""

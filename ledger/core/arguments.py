@@ -104,7 +104,13 @@ def _fits(value: Any, hint: Any) -> bool:
     if not is_of_items or parts[0] is Any or type(value).__module__.startswith(__name__.partition(".")[0]):
         return True  # items of a class of ours are made when they are asked for
     items: Any = value
-    return all(_fits(item, parts[0]) for item in (items if get_args(parts[0]) else _one_of_each_type(items)))
+    return all(_fits(item, parts[0]) for item in (_one_of_each_type(items) if _is_of_classes(parts[0]) else items))
+
+
+def _is_of_classes(hint: Any) -> bool:
+    """Return whether the type of a value decides whether the value fits, not what is in it."""
+    parts = get_args(hint)
+    return all(map(_is_of_classes, parts)) if get_origin(hint) in {Union, UnionType} else not parts
 
 
 def _one_of_each_type(items: Iterable[Any]) -> Collection[Any]:

@@ -5,13 +5,14 @@ It depends on facts of a question that never change: its kind, its decimals, and
 
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import repeat
 from typing import Any
 
 from msgspec import structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.exact import WIDE, WRITTEN
 from forecast_ledger.ledger.deciding.contests import start_of
 from forecast_ledger.ledger.deciding.distributions import TOLERANCE, outcome_probabilities
 from forecast_ledger.ledger.deciding.payouts import normal_payouts
@@ -47,7 +48,8 @@ def as_recorded(command: AnyCommand, state: State) -> AnyCommand:
     name = getattr(command, "question", None)
     question = state.questions.get(name) if type(name) is str else None
     try:
-        return structs.replace(command, **change(command, question))
+        changes = change(command, question)
+        return structs.replace(command, **changes) if changes else command
     except (Refused, TypeError, ValueError, AttributeError):
         return command
 
@@ -81,6 +83,9 @@ def _forecast(command: commands.SubmitForecast, question: QuestionState | None) 
             decimals = question.range.decimals
             units = values.read_measures(given, 10**decimals, name)
             ordered = sorted(units) if name == "samples" else units
+            decimal = values.read_decimals(given, name)
+            if ordered == [*map(Decimal.scaleb, decimal, repeat(decimals), repeat(WRITTEN))]:
+                return {}  # each has as many decimals as are recorded
             return {name: tuple(Decimal(each).scaleb(-decimals, WIDE) for each in ordered)}
     if command.points is not None and question.kind == "date":
         dates = tuple(values.read_seconds(each, "points.quantiles") for each in command.points.quantiles)

@@ -23,8 +23,9 @@ def with_tuples(part: Any) -> Any:
         return tuple(part)
     if not isinstance(part, Struct):
         return part
-    fields = ((name, getattr(part, name)) for name in part.__struct_fields__)
-    changed = {name: new for name, value in fields if (new := with_tuples(value)) is not value}
+    fields = [(name, getattr(part, name)) for name in part.__struct_fields__]
+    deeper = [(name, value) for name, value in fields if type(value) is list or isinstance(value, Struct)]
+    changed = {name: new for name, value in deeper if (new := with_tuples(value)) is not value}
     return structs.replace(part, **changed) if changed else part
 
 

@@ -22,6 +22,7 @@ def called(
     mode: Literal["a", "b"] = "a",
     names: Sequence[str] = (),
     pages: Iterable[Sequence[int]] = (),
+    either: Sequence[int | Sequence[str]] = (),
     by_name: Mapping[str, Any] | None = None,
     file: IO[bytes] | None = None,
     report: Callable[[int], None] = print,
@@ -66,8 +67,8 @@ class Door:
 RIGHT: list[dict[str, Any]] = [
     {"path": "x"}, {"path": Path("x")}, {"count": 1}, {"count": np.int64(1)}, {"exact": True}, {"mode": "b"},
     {"mode": "c"}, {"names": ["a", "b"]}, {"names": "ab"}, {"names": []}, {"pages": [[1], (2, 3)]},
-    {"pages": iter([None])}, {"by_name": {"a": object()}}, {"file": io.BytesIO()}, {"report": len}, {"report": int},
-    {"unknown": object()}, {"name": 7},
+    {"pages": iter([None])}, {"either": [1, ["a"]]}, {"by_name": {"a": object()}}, {"file": io.BytesIO()},
+    {"report": len}, {"report": int}, {"unknown": object()}, {"name": 7},
 ]  # fmt: skip
 
 
@@ -95,6 +96,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"names": b"a"}, "names takes Sequence[str], not bytes"),
     ({"names": range(3)}, "names takes Sequence[str], not range of int"),
     ({"pages": [[1], ["a"]]}, "pages takes Iterable[Sequence[int]], not list of list"),
+    ({"either": [1, "a", None]}, "either takes Sequence[int | Sequence[str]], not list of NoneType, int, str"),
+    ({"either": [1, ["a"], [2]]}, "either takes Sequence[int | Sequence[str]], not list of int, list"),
     ({"by_name": {1: 2}}, "by_name takes Mapping[str, typing.Any] | None, not dict of int"),
     ({"by_name": []}, "by_name takes Mapping[str, typing.Any] | None, not list"),
     ({"file": "x"}, "file takes Optional[IO[bytes]], not str"),

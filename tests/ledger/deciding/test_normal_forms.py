@@ -37,6 +37,16 @@ SAME: dict[str, tuple[list[AnyCommand], AnyCommand, AnyCommand]] = {
         given.forecast("flow", quantiles=(1, "1.99951", 3)),
         given.forecast("flow", quantiles=("1.0004", 2, "3.000")),
     ),
+    "a digit far behind": (
+        [given.quartiles()],
+        given.forecast("flow", quantiles=("1", f"2.{'0' * 60}1", "3")),
+        given.forecast("flow", quantiles=("1", "2", "3")),
+    ),
+    "samples in another order": (
+        [given.ensemble()],
+        given.forecast("depths", samples=("3", "1", "2")),
+        given.forecast("depths", samples=("1", "2", "3")),
+    ),
     "samples": (
         [given.ensemble()],
         given.forecast("depths", samples=(3, "1.0004", 2)),
