@@ -74,7 +74,7 @@ def scored(seed: int) -> list[Recorded]:
 
 def traded(seed: int) -> list[Recorded]:
     """The log of a random trading season."""
-    return logs.recorded(TradingSeason(seed + 2, 24).commands(), refused=True)
+    return logs.recorded(TradingSeason(seed + 2, 16).commands(), refused=True)
 
 
 def late_events() -> list[Recorded]:
