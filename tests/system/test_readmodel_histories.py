@@ -17,7 +17,7 @@ import pytest
 
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrices, read
-from forecast_ledger.ledger.model.events import AccountEvent
+from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.incremental import incremental_scores
@@ -62,7 +62,7 @@ def tournament(seed: int) -> list[AnyCommand]:
             paid=0.3,
             moved=0.4,
             changing=0.5,
-            renamed=0.5,
+            renamed=0.95,
         ).commands
     )
 
@@ -138,7 +138,10 @@ def compared(path: str, recorded: list[Recorded]) -> None:
         (each.position, *about)
         for each in recorded
         if not isinstance(each.event, AccountEvent)
-        and any(about := (getattr(each.event, "question", ""), getattr(each.event, "contest", "")))
+        and (
+            any(about := (getattr(each.event, "question", ""), getattr(each.event, "contest", "")))
+            or isinstance(each.event, ParticipantRenamed)
+        )
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -25,8 +26,11 @@ from forecast_ledger.replay.files.seal import seal
 from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_tables
 from forecast_ledger.replay.writing.append import append_lines
+from tests.support import oracle
+from tests.support.effort import times
 from tests.support.paths import ROOT
 from tests.support.processes import forking
+from tests.support.seasons import Season, drawn_rules
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +76,27 @@ def test_every_table_is_the_same_for_any_number_of_processes(
     monkeypatch.setattr(LogFrame, "forecasts_on", _unread)
     expected = summarize_tables(replay(season).projections.facts)
     for location, forecasts in ((WithSegments(season), 1), (season, 7)):
+        assert found(Log(location).frame(Cut(None)), forecasts) == expected
+
+
+@pytest.mark.parametrize("seed", range(times(48)))
+def test_every_table_of_participants_who_were_renamed_is_the_same(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forecasts, restatements and changes of outcomes under several ids, in segments and beside them."""
+    monkeypatch.setitem(ENGINES, "processes", in_processes(2))
+    path, random = tmp_path / "log.db", Random(seed)
+    season = Season(random, "peer-2025-06", drawn_rules(random), changing=0.5, restated=0.5, renamed=0.97)
+    said = oracle.with_ids(season.commands)
+    for begin in (0, len(said) // 2):
+        with Ledger.open(path) as ledger:
+            ledger.handle_many(said[begin : begin + len(said) // 2 + 1])
+        if not begin:
+            seal(path, tmp_path / "log.db.segments", rows=10)
+    whole = replay(path).projections.facts
+    assert whole.renames
+    expected = summarize_tables(whole)
+    for location, forecasts in ((WithSegments(path), 1), (path, 7)):
         assert found(Log(location).frame(Cut(None)), forecasts) == expected
 
 
