@@ -183,7 +183,7 @@ def _malformed_decision(event: events.DecisionMalformed, state: State, texts: Te
     else:
         yield from _reading(commands.RecordDecision(**attempt, **msgspec.structs.asdict(fields)))
     contest = state.contests.get(event.contest)
-    account = state.accounts.get((event.contest, event.participant))
+    account = state.accounts.get(state.account_key(event.contest, event.participant))
     if contest is not None and contest.rules.trading is not None and account is not None:
         faulty = fields_with_fault(event.fault, contest.rules.trading, account.cash)
         if faulty:

@@ -149,8 +149,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "same_participant": ("the participant has this id already", "no action is needed"),
     "account_keeps_id": (
-        "the participant has an account, or is excluded, in a trading contest that is not finalized",
-        "rename the participant when that contest is finalized",
+        "both ids have an account in a trading contest that is not finalized",
+        "rename the participant when that contest is finalized; until then, exclude_participant can hide one account",
     ),
     "not_trading": (
         "the contest's rule set has no trading",

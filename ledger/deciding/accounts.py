@@ -226,7 +226,7 @@ def trading_account(contest: str, participant: str, state: State) -> tuple[Conte
     contest_state = state.open_contest(contest)
     if contest_state.rules.trading is None:
         raise Refused("not_trading", "contest", contest)
-    account = state.accounts.get((contest, participant))
+    account = state.accounts.get(state.account_key(contest, participant))
     if account is None:
         raise Refused("not_enrolled", "participant", participant)
     return contest_state, account
@@ -298,9 +298,15 @@ def reversals(
 
 
 def _positions(question: str, state: State) -> list[tuple[PositionKey, PositionState]]:
-    """Return every position opened on a question, sorted by key, without those of finalized contests."""
-    keys = sorted(state.holders.get(question, ()))
-    return [(key, state.positions[key]) for key in keys if not state.contests[key[0]].finalized]
+    """Return every position opened on a question, sorted by key, without those of finalized contests.
+
+    The participant of a key is the id that its holder has now.
+    """
+    return sorted(
+        ((contest, state.renamed.get(who) or who, number), state.positions[contest, who, number])
+        for contest, who, number in state.holders.get(question, ())
+        if not state.contests[contest].finalized
+    )
 
 
 def _position_fields(event: events.Event, key: PositionKey, position: PositionState) -> dict[str, Any]:
@@ -333,16 +339,16 @@ def prices_quoted(event: events.PricesQuoted, state: State, position: int) -> tu
 
 def cash_granted(event: events.CashGranted, state: State, _: int) -> tuple[Write, ...]:
     """Open an account, and count the participant."""
-    contest, key = state.contests[event.contest], (event.contest, event.participant)
+    contest, completes = state.contests[event.contest], state.completes(event.contest, event.participant)
     return (
-        (state.accounts, key, AccountState(event.amount)),
-        (state.contests, event.contest, contest._replace(enrolled=contest.enrolled + state.completes(*key))),
+        (state.accounts, state.account_key(event.contest, event.participant), AccountState(event.amount)),
+        (state.contests, event.contest, contest._replace(enrolled=contest.enrolled + completes)),
     )
 
 
 def cash_moved(event: events.CashDeposited | events.CashWithdrawn, state: State, _: int) -> tuple[Write, ...]:
     """Add cash to an account, or take it away."""
-    key = (event.contest, event.participant)
+    key = state.account_key(event.contest, event.participant)
     account = state.accounts[key]
     if isinstance(event, events.CashWithdrawn):
         return ((state.accounts, key, account._replace(cash=account.cash - event.amount)),)
@@ -356,22 +362,22 @@ def position_ended(event: PositionEndEvent, state: State, position: int) -> tupl
         brought = event.proceeds
     else:
         brought = event.amount if isinstance(event, events.TradesVoided) else event.cost
-    held = state.positions[event.contest, event.participant, event.position]
+    held = state.positions[*state.account_key(event.contest, event.participant), event.position]
     return _update_position(event, state, held._replace(ended=position, brought=brought), brought)
 
 
 def settlement_reversed(event: events.SettlementReversed, state: State, _: int) -> tuple[Write, ...]:
     """Restore a position from before its end."""
-    held = state.positions[event.contest, event.participant, event.position]
+    held = state.positions[*state.account_key(event.contest, event.participant), event.position]
     return _update_position(event, state, held._replace(ended=0, brought=0), -event.amount)
 
 
 def _update_position(
     event: events.PositionEvent, state: State, after: PositionState, brought: int
 ) -> tuple[Write, ...]:
-    key, contest = (event.contest, event.participant), state.contests[event.contest]
+    key, contest = state.account_key(event.contest, event.participant), state.contests[event.contest]
     before, account = state.positions[*key, event.position], state.accounts[key]
-    opened = (after.is_open() - before.is_open()) * state.completes(*key)
+    opened = (after.is_open() - before.is_open()) * state.completes(event.contest, event.participant)
     return (
         (state.positions, (*key, event.position), after),
         (state.accounts, key, account._replace(cash=account.cash + brought)),

@@ -151,7 +151,7 @@ def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple
     )
     if contest.rules.trading is None:
         return (enrolled,)
-    if (command.contest, command.participant) in state.accounts:
+    if state.account_key(command.contest, command.participant) in state.accounts:
         raise Refused("enrolled_already", "participant", command.participant)
     if contest.complete():
         raise Refused("contest_complete", "contest", command.contest)
@@ -236,21 +236,27 @@ def participant_enrolled(event: events.ParticipantEnrolled, state: State, _: int
     return ((state.enrolled, event.participant, True),)
 
 
-def participant_excluded(event: events.ParticipantExcluded, state: State, _: int) -> tuple[Write, ...]:
-    """Remember who is hidden; a trading contest may no longer wait for such a participant, or wait for it again."""
-    key, contest, hidden = (event.contest, event.participant), state.contests[event.contest], event.level == "hidden"
-    account, trading = state.accounts.get(key), contest.rules.trading
-    change = state.hidden.get(key, False) - hidden
-    writes: tuple[Write, ...] = ((state.hidden, key, hidden),)
+def participant_excluded(event: events.ParticipantExcluded, state: State, position: int) -> tuple[Write, ...]:
+    """Remember who is hidden."""
+    state.contests[event.contest]
+    key, exclusion = (event.contest, event.participant), (position, event.level == "hidden")
+    change = state.is_hidden(*key) - exclusion[1]
+    return ((state.hidden, key, exclusion), *count_again(event.contest, state.account_key(*key), change, state))
+
+
+def count_again(name: str, key: tuple[str, str], change: int, state: State) -> tuple[Write, ...]:
+    """Let a trading contest no longer wait for an account of this key (change: -1), or wait for it again (1)."""
+    contest, account = state.contests[name], state.accounts.get(key)
+    trading = contest.rules.trading
     if account is None or trading is None or trading.completed_by == "all" or not change:
-        return writes
+        return ()
     held = sum(state.positions[*key, number].is_open() for number in range(1, account.positions + 1))
     contest = contest._replace(
         enrolled=contest.enrolled + change,
         decided=contest.decided + change * (account.taken > 0),
         open=contest.open + change * held,
     )
-    return (*writes, (state.contests, event.contest, contest))
+    return ((state.contests, name, contest),)
 
 
 def contest_finalized(event: events.ContestFinalized, state: State, _: int) -> tuple[Write, ...]:

@@ -111,7 +111,8 @@ def _check_due(command: commands.RecordDecision | commands.RecordFailedCall, sta
     newer = sum(start > contest.starts_at for start in state.cohorts.get(contest.series, ()))
     if trading.deciding_cohorts and trading.cohorts == "weekly" and newer >= trading.deciding_cohorts:
         raise Refused("cohort_not_deciding", "contest", command.contest)
-    attempts = state.attempts.get((command.contest, command.participant, command.period), AttemptCounts())
+    key = state.account_key(command.contest, command.participant)
+    attempts = state.attempts.get((*key, command.period), AttemptCounts())
     if attempts.taken:
         raise Refused("decision_taken", "period", command.period)
     return attempts
@@ -132,21 +133,21 @@ def text_kept(event: events.TextKept, state: State, position: int) -> tuple[Writ
 
 def account_unchanged(event: events.LegRefused | events.CallFailed, state: State, _: int) -> tuple[Write, ...]:
     """Check that the account exists; a refused leg or a failed call does not change the state."""
-    state.accounts[event.contest, event.participant]
+    state.accounts[state.account_key(event.contest, event.participant)]
     return ()
 
 
 def decision_recorded(event: events.DecisionRecorded, state: State, _: int) -> tuple[Write, ...]:
     """Count an attempt; the decision is taken if it is HOLD, or if one of its legs was carried out."""
     taken = event.action == "HOLD" or event.executed > 0
-    key = (event.contest, event.participant)
+    key = state.account_key(event.contest, event.participant)
     attempts = state.attempts.get((*key, event.period), AttemptCounts())
     return _update_attempts(event, attempts._replace(made=attempts.made + 1, taken=taken), state)
 
 
 def decision_malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
     """Count a malformed attempt."""
-    key = (event.contest, event.participant)
+    key = state.account_key(event.contest, event.participant)
     attempts = state.attempts.get((*key, event.period), AttemptCounts())
     after = attempts._replace(made=attempts.made + 1, malformed=attempts.malformed + 1)
     return _update_attempts(event, after, state)
@@ -154,7 +155,7 @@ def decision_malformed(event: events.DecisionMalformed, state: State, _: int) ->
 
 def decision_defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
     """Mark the decision as taken."""
-    attempts = state.attempts[event.contest, event.participant, event.period]
+    attempts = state.attempts[*state.account_key(event.contest, event.participant), event.period]
     return _update_attempts(event, attempts._replace(taken=True), state)
 
 
@@ -163,9 +164,9 @@ def _update_attempts(
     after: AttemptCounts,
     state: State,
 ) -> tuple[Write, ...]:
-    key, contest = (event.contest, event.participant), state.contests[event.contest]
+    key, contest = state.account_key(event.contest, event.participant), state.contests[event.contest]
     account = state.accounts[key]
-    first = after.taken and not account.taken and state.completes(*key)
+    first = after.taken and not account.taken and state.completes(event.contest, event.participant)
     return (
         (state.accounts, key, account._replace(decided_at=event.at, taken=account.taken + after.taken)),
         (state.attempts, (*key, event.period), after),

@@ -44,7 +44,8 @@ class _LegRun:
     def __init__(self, command: commands.RecordDecision, at: int, contest: ContestState, state: State) -> None:
         self.command, self.at, self.state = command, at, state
         self.trading = contest.rules.trading or Trading()
-        self.account: AccountState = state.accounts[command.contest, command.participant]
+        self.key = state.account_key(command.contest, command.participant)
+        self.account: AccountState = state.accounts[self.key]
         self.positions: dict[int, PositionState] = {}  # those that a leg has changed
         self.taken: dict[tuple[str, int, bool], int] = {}  # shares that legs have taken from quotes, by their side
         self.held: dict[tuple[str, int], int] = {}  # question, outcome -> number of the newest position opened here
@@ -192,7 +193,7 @@ class _LegRun:
         size = sizes[outcome] if sizes else None
         if self.trading.depth == "unlimited" or size is None:
             return shares
-        quote, before = self.state.taken_shares.get((self.command.contest, self.command.participant, *side), (0, 0))
+        quote, before = self.state.taken_shares.get((*self.key, *side), (0, 0))
         left = size - before * (quote == quoted.position) - self.taken.get(side, 0)
         if left <= 0 or (shares > left and self.trading.depth == "refuse"):
             raise _RefusedLegError("not_enough_depth")
@@ -200,16 +201,14 @@ class _LegRun:
 
     def open_position(self, question: str, outcome: int) -> int:
         """Return the number of the open position on an outcome, or the next free number."""
-        key = self.command.contest, self.command.participant, question, outcome
-        newest = self.state.held.get(key, 0)
+        newest = self.state.held.get((*self.key, question, outcome), 0)
         number = self.held.get((question, outcome), newest)
         held = self.position(number)
         return number if held is not None and held.is_open() else self.account.positions + 1
 
     def position(self, number: int) -> PositionState | None:
         """Return a position as the previous legs left it."""
-        key = self.command.contest, self.command.participant, number
-        return self.positions.get(number) or self.state.positions.get(key)
+        return self.positions.get(number) or self.state.positions.get((*self.key, number))
 
     def refusal(self, leg: int, code: str) -> events.LegRefused:
         """Return the event of a leg that is not carried out."""
@@ -230,7 +229,7 @@ class _LegRun:
 
 def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...]:
     """Add shares to a position, and take cash from the account."""
-    key = (event.contest, event.participant)
+    key = state.account_key(event.contest, event.participant)
     account, number = state.accounts[key], event.position
     before = state.positions.get((*key, number))
     held = before or PositionState(event.question, event.outcome)
@@ -248,15 +247,15 @@ def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Wri
     writes += _update_traded_at(event, state) + _update_depth(event, state)
     if before is not None:
         return writes
-    contest = state.contests[event.contest]
-    opened = (state.contests, event.contest, contest._replace(open=contest.open + state.completes(*key)))
+    contest, completes = state.contests[event.contest], state.completes(event.contest, event.participant)
+    opened = (state.contests, event.contest, contest._replace(open=contest.open + completes))
     return (*writes, *new_position(event, state), opened)
 
 
 def new_position(event: events.SharesBought | events.TradeRecorded, state: State) -> tuple[Write, ...]:
     """Note who holds a position that is new. Raises KeyError if its question is not in the contest."""
     state.entries[event.contest, event.question]
-    holders, key = state.holders.get(event.question, {}), (event.contest, event.participant)
+    holders, key = state.holders.get(event.question, {}), state.account_key(event.contest, event.participant)
     return (
         (state.holders, event.question, holders),
         (holders, (*key, event.position), True),
@@ -266,7 +265,7 @@ def new_position(event: events.SharesBought | events.TradeRecorded, state: State
 
 def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
     """Take shares from a position, and add cash to the account."""
-    key = (event.contest, event.participant)
+    key = state.account_key(event.contest, event.participant)
     account, held = state.accounts[key], state.positions[*key, event.position]
     after = held._replace(
         shares=held.shares - event.shares,
@@ -282,8 +281,8 @@ def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, 
     )
     if after.shares:
         return writes
-    contest = state.contests[event.contest]
-    return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - state.completes(*key))))
+    contest, completes = state.contests[event.contest], state.completes(event.contest, event.participant)
+    return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - completes)))
 
 
 def _update_traded_at(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
@@ -300,6 +299,6 @@ def _update_depth(event: events.SharesBought | events.SharesSold, state: State) 
     if trading is None or trading.depth == "unlimited":
         return ()
     side = state.questions[event.question].side(event.outcome, bought=isinstance(event, events.SharesBought))
-    key = (event.contest, event.participant, event.question, *side)
+    key = (*state.account_key(event.contest, event.participant), event.question, *side)
     quote, taken = state.taken_shares.get(key, (0, 0))
     return ((state.taken_shares, key, (event.quote, taken * (quote == event.quote) + event.shares)),)

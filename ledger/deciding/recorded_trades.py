@@ -74,7 +74,7 @@ def _parts(
     fee is that of the first part.
     """
     at, shares, amount, fee = numbers
-    key, count = (command.contest, command.participant), len(outcomes)
+    key, count = state.account_key(command.contest, command.participant), len(outcomes)
     free = state.accounts[key].positions
     for place, outcome in enumerate(outcomes):
         number = state.held.get((*key, command.question, outcome), 0)
@@ -125,8 +125,9 @@ def _check_limits(
     account: AccountState,
 ) -> None:
     """Refuse, first that applies: not_enough_shares, too_much_traded, not_enough_cash."""
+    key = state.account_key(command.contest, command.participant)
     for trade in trades:
-        held = state.positions.get((command.contest, command.participant, trade.position), PositionState("", 0))
+        held = state.positions.get((*key, trade.position), PositionState("", 0))
         if trade.shares < -held.shares and trade.shares < 0 and not trading.short_sales:
             detail = f"{money_text(max(held.shares, 0))} are held of outcome {trade.outcome}"
             raise Refused("not_enough_shares", "shares", str(command.shares), detail)
@@ -150,7 +151,7 @@ def _cash(event: events.TradeRecorded) -> int:
 
 def trade_recorded(event: events.TradeRecorded, state: State, _: int) -> tuple[Write, ...]:
     """Change the shares and the cost of a position, and the cash of its account."""
-    key, bought = (event.contest, event.participant), event.shares > 0
+    key, bought = state.account_key(event.contest, event.participant), event.shares > 0
     account, contest = state.accounts[key], state.contests[event.contest]
     before = state.positions.get((*key, event.position))
     held = before or PositionState(event.question, event.outcome)
@@ -166,7 +167,7 @@ def trade_recorded(event: events.TradeRecorded, state: State, _: int) -> tuple[W
         positions=max(account.positions, event.position),
         bought=account.bought + _counted(event),
     )
-    opened = (after.is_open() - held.is_open()) * state.completes(*key)
+    opened = (after.is_open() - held.is_open()) * state.completes(event.contest, event.participant)
     return (
         (state.accounts, key, account),
         (state.positions, (*key, event.position), after),

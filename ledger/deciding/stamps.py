@@ -67,7 +67,8 @@ def _quote(command: commands.QuotePrices, state: State) -> int:
 
 
 def _decision(command: commands.RecordDecision, state: State) -> int:
-    return max(FIRST_INSTANT, state.accounts.get((command.contest, command.participant), AccountState(0)).decided_at)
+    account = state.accounts.get(state.account_key(command.contest, command.participant), AccountState(0))
+    return max(FIRST_INSTANT, account.decided_at)
 
 
 # The commands that `out_of_order` can refuse for their instant, each with the earliest one that the state allows, µs.

@@ -195,6 +195,9 @@ def keep_loaded(standing: StandingOf) -> StandingOf:
     return standing
 
 
+NOT_EXCLUDED = (0, False)  # in `State.hidden`
+
+
 class State:
     """Flat tables, whose values are replaced and never mutated.
 
@@ -214,6 +217,7 @@ class State:
         self.paid: dict[tuple[str, str], int] = {}  # prizes by contest and winner, 1e-6
         self.cohorts: dict[str, dict[int, str]] = {}  # series -> start -> contest
         self.quotes: dict[str, LastQuote] = {}
+        # Here and in the next five tables, the participant is the id under which the account was opened.
         self.accounts: dict[tuple[str, str], AccountState] = {}  # by contest and participant
         self.attempts: dict[tuple[str, str, int], AttemptCounts] = {}  # by contest, participant and period
         self.positions: dict[tuple[str, str, int], PositionState] = {}  # by contest, participant and number
@@ -223,7 +227,9 @@ class State:
         self.holders: dict[str, dict[tuple[str, str, int], bool]] = {}  # question -> all its positions, as a set
         # contest, participant, question, outcome, whether asks -> log position of a quote, shares taken from it, 1e-6
         self.taken_shares: dict[tuple[str, str, str, int, bool], tuple[int, int]] = {}
-        self.hidden: dict[tuple[str, str], bool] = {}  # (contest, participant) -> whether it is excluded as hidden
+        self.opened_as: dict[tuple[str, str], str] = {}  # (contest, participant) -> another id that opened its account
+        # (contest, participant) -> log position of its last exclusion, and whether that is as hidden
+        self.hidden: dict[tuple[str, str], tuple[int, bool]] = {}
         self.enrolled: dict[str, bool] = {}  # every participant who was ever enrolled, as a set
         self.renamed: dict[str, str] = {}  # former id of a participant -> the present one; "" if it is one again
         self.former: dict[str, tuple[str, ...]] = {}  # present id -> the others that the participant has had
@@ -286,7 +292,15 @@ class State:
     def completes(self, contest: str, participant: str) -> bool:
         """Return whether a trading contest waits for a participant before it is complete."""
         trading = self.contests[contest].rules.trading
-        return trading is None or trading.completed_by == "all" or not self.hidden.get((contest, participant), False)
+        return trading is None or trading.completed_by == "all" or not self.is_hidden(contest, participant)
+
+    def is_hidden(self, contest: str, participant: str) -> bool:
+        """Return whether a participant is excluded as hidden."""
+        return self.hidden.get((contest, participant), NOT_EXCLUDED)[1]
+
+    def account_key(self, contest: str, participant: str) -> tuple[str, str]:
+        """Return the key of a participant's account, if there is one: the contest, and the id that opened it."""
+        return contest, self.opened_as.get((contest, participant), participant)
 
     def open_contest(self, name: str) -> ContestState:
         """Return the contest of this id. Refuses, first that applies: unknown_contest, contest_finalized."""

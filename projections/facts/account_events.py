@@ -12,8 +12,9 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_share, exact_shares
 from forecast_ledger.ledger.model.trading_rules import bet_cap
-from forecast_ledger.projections.facts.accounts import Account, Attempt, Holding, Ruling, Trade
+from forecast_ledger.projections.facts.accounts import Account, AccountKey, Attempt, Holding, Ruling, Trade
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.renames import moved
 
 _PAID, _LOST = Fraction(1), Fraction(0)
 EndingEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
@@ -41,15 +42,33 @@ def _completes(facts: Facts, event: events.AccountEvent) -> bool:
 
 def _excluded(facts: Facts, _: int, event: events.ParticipantExcluded) -> None:
     """Count a participant that is no longer hidden, or do not count one that now is. The level is still the former."""
-    contest, account = facts.contests[event.contest], facts.books.accounts.get((event.contest, event.participant))
-    trading, was = contest.opened.rules.trading, contest.levels.get(event.participant) == "hidden"
-    change = was - (event.level == "hidden")
+    was = facts.contests[event.contest].levels.get(event.participant) == "hidden"
+    _count_again(facts, (event.contest, event.participant), was - (event.level == "hidden"), event.at)
+
+
+def _count_again(facts: Facts, key: AccountKey, change: int, at: int) -> None:
+    """Let a trading contest no longer wait for an account (change: -1), or wait for it again (1)."""
+    account, trading = facts.books.accounts.get(key), facts.contests[key[0]].opened.rules.trading
     if account is None or trading is None or trading.completed_by == "all" or not change:
         return
-    progress = facts.books.progress(event.contest)
+    progress = facts.books.progress(key[0])
     progress.enrolled += change
     progress.decided += change * (account.decided > 0)
-    progress.count_positions(change * sum(holding.is_open() for holding in account.holdings.values()), event.at)
+    progress.count_positions(change * sum(holding.is_open() for holding in account.holdings.values()), at)
+
+
+def _renamed(facts: Facts, _: int, event: events.ParticipantRenamed) -> None:
+    """Move accounts to another id, and count them again. The levels of exclusion are still those of both ids."""
+    for name, contest in facts.contests.items():
+        if contest.opened.rules.trading is None or contest.sealed is not None:
+            continue
+        old, new = (name, event.participant), (name, event.to)
+        moves = old in facts.books.accounts
+        was = contest.levels.get(event.participant if moves else event.to)
+        if moves:
+            facts.books.move(old, new)
+        now = moved(contest.levels, event.participant, event.to).get(event.to)
+        _count_again(facts, new, (was == "hidden") - (now == "hidden"), event.at)
 
 
 def _granted(facts: Facts, position: int, event: events.CashGranted) -> None:
@@ -207,6 +226,7 @@ def _move(facts: Facts, position: int, event: events.AccountEvent, kind: str, ca
 _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.ParticipantEnrolled: _enrolled,
     events.ParticipantExcluded: _excluded,
+    events.ParticipantRenamed: _renamed,
     events.CashGranted: _granted,
     events.CashDeposited: _deposited,
     events.CashWithdrawn: _withdrawn,

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import PROBABILITY
@@ -162,6 +164,7 @@ class Books:
         default_factory=dict
     )  # by contest: payouts when it was finalized
     closed: dict[int, int] = field(default_factory=dict)  # question -> its early close, µs
+    moved: dict[AccountKey, AccountKey] = field(default_factory=dict)  # former key -> present one; see `settle_moves`
     holders: dict[int, set[tuple[str, str, int]]] = field(default_factory=dict)  # question -> its positions
     contests: dict[str, Progress] = field(default_factory=dict)
     ends: dict[int, Movement] = field(default_factory=dict)  # by log position: settlements, refunds and voided trades
@@ -173,6 +176,32 @@ class Books:
         The payouts of a finalized contest are those at its finalization.
         """
         return self.sealed.get(contest, self.payouts).get(question)
+
+    def move(self, old: AccountKey, new: AccountKey) -> None:
+        """Give an account to another participant. What is entered already follows with `settle_moves`."""
+        account = self.accounts.pop(old)
+        account.enrolled = structs.replace(account.enrolled, participant=new[1])
+        self.accounts[new] = account
+        self.moved = {was: new if now == old else now for was, now in self.moved.items()} | {old: new}
+
+    def settle_moves(self) -> None:
+        """Enter all that is recorded of accounts under the participants who have them now."""
+        if not self.moved:
+            return
+        moved, self.moved = self.moved, {}
+        of_event = {old: new[1] for old, new in moved.items()}
+
+        def renamed(event: Any) -> Any:
+            new = of_event.get((event.contest, event.participant))
+            return event if new is None else structs.replace(event, participant=new)
+
+        self.movements = [each._replace(key=moved.get(each.key, each.key)) for each in self.movements]
+        self.trades = [each._replace(event=renamed(each.event)) for each in self.trades]
+        self.attempts = [each._replace(event=renamed(each.event)) for each in self.attempts]
+        self.refusals = [(position, renamed(event)) for position, event in self.refusals]
+        self.failures = [(position, renamed(event)) for position, event in self.failures]
+        for question, holders in self.holders.items():
+            self.holders[question] = {(*moved.get(key[:2], key[:2]), key[2]) for key in holders}
 
     def progress(self, contest: str) -> Progress:
         """Return the progress of a contest."""

@@ -309,6 +309,14 @@ def _entry(facts: Facts, event: events.QuestionAdded) -> Iterator[str]:
         yield mismatch("a hidden coverage weight of 0 to 1, and a hidden period", decimal_text(hidden, WEIGHT))
 
 
+def _renaming(facts: Facts, event: events.ParticipantRenamed) -> Iterator[str]:
+    accounts = facts.books.accounts
+    for name, contest in facts.contests.items():
+        if contest.sealed is None and {(name, event.participant), (name, event.to)} <= accounts.keys():
+            both = f"{short_repr(event.participant)} and {short_repr(event.to)}"
+            yield mismatch(f"one account of {both} in contest {short_repr(name)}", "two")
+
+
 def _quotes(facts: Facts, event: events.PricesQuoted) -> Iterator[str]:
     for quote in event.quotes:
         outcomes = len(facts.questions[facts.question_codes.codes[quote.question]].outcomes)
@@ -372,6 +380,7 @@ _FAULTS: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.OutcomesChanged: _outcomes,
     events.ContestOpened: _contest,
     events.QuestionAdded: _entry,
+    events.ParticipantRenamed: _renaming,
     events.PricesQuoted: _quotes,
     events.DecisionRecorded: _decision,
     events.DecisionMalformed: _call,

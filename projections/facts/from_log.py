@@ -73,6 +73,7 @@ def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastColumns | None:
         for recorded in page:
             if type(recorded.event) not in _FORECASTS:
                 _file_event(facts, recorded)
+        facts.books.settle_moves()
     facts.as_of, facts.digest = page[-1].position, page[-1].digest
     facts.books.clock = max(facts.books.clock, *(recorded.event.at for recorded in page))
     try:

@@ -19,7 +19,8 @@ class TouchedAccounts:
 
     accounts: accounts with new events. marked: accounts whose value can have changed. quoted: questions with new
     quotes. ruled: questions closed, rescheduled, resolved, annulled or revoked. contests: those whose leaderboard can
-    have changed. excluding: contests with new exclusions, which can be complete at another instant.
+    have changed. excluding: contests with new exclusions, which can be complete at another instant. renamed: accounts
+    that have, or had, another participant.
     """
 
     accounts: set[AccountKey] = field(default_factory=set)
@@ -28,6 +29,7 @@ class TouchedAccounts:
     ruled: set[int] = field(default_factory=set)
     contests: set[str] = field(default_factory=set)
     excluding: set[str] = field(default_factory=set)
+    renamed: set[AccountKey] = field(default_factory=set)
 
 
 class BooksByAccount:
@@ -68,7 +70,8 @@ class BooksByAccount:
 
     def books_of(self, keys: Iterable[AccountKey]) -> Books:
         """Return the books of some accounts only, account after account."""
-        books, in_order = self._books, sorted(keys)
+        books = self._books
+        in_order = sorted(key for key in keys if key in books.accounts)
         return replace(
             books,
             accounts={key: books.accounts[key] for key in in_order},
@@ -96,6 +99,8 @@ class IncrementalAccounts:
 
     def updates(self, due: TouchedAccounts, *, ticked: bool) -> Iterator[TableUpdate]:
         """Yield the parts of tables that can have changed. ticked: whether the latest instant in the log changed."""
+        if due.renamed:
+            self._forget_former()
         self._by_account.read()
         self._add_affected(due, ticked=ticked)
         contests = sorted(self._traded(due.contests))
@@ -105,6 +110,13 @@ class IncrementalAccounts:
             self._update_records(due.marked | self._unrecorded(contests))
             keys_of_contests, projections = [(name,) for name in contests], self._projections_of_contests(contests)
             yield from table_updates(projections, "trading_boards", keys_of_contests, self._tables)
+
+    def _forget_former(self) -> None:
+        """Forget what is remembered of accounts under other ids."""
+        accounts = self._facts.books.accounts
+        self._by_account = BooksByAccount(self._facts.books)
+        for contest, records in self._records.items():
+            self._records[contest] = {key: record for key, record in records.items() if key in accounts}
 
     def _add_affected(self, due: TouchedAccounts, *, ticked: bool) -> None:
         """Add the holders of changed questions, and the accounts that wait for a resolution or a tick."""

@@ -232,6 +232,13 @@ class IncrementalTables:
         columns += [(run.question, run.participant) for run in self._runs]
         self._forecast_on += [questions[np.isin(participants, codes)] for questions, participants in columns]
         self.touched.scores.boards |= {name for name, contest in facts.contests.items() if contest.sealed is None}
+        names, accounts = {facts.participant_codes.labels[code] for code in codes}, facts.books.accounts
+        for contest in facts.contests:
+            if keys := {(contest, name) for name in names if (contest, name) in accounts}:
+                self.touched.trading.renamed |= keys
+                self.touched.trading.accounts |= {(contest, name) for name in names}
+                self.touched.trading.excluding.add(contest)
+                self.touched.trading.contests.add(contest)
 
     def _shows_market(self, contest: str) -> bool:
         return "market" in shown_references(self.facts.contests[contest].opened.rules)
@@ -319,14 +326,17 @@ class IncrementalTables:
             yield from self._accounts.overall()
 
     def _movement_updates(self) -> Iterator[TableUpdate]:
-        """Yield the rows of movements recorded since the last `forget`."""
-        books = self.facts.books
+        """Yield the rows of movements recorded since the last `forget`, and of those whose account has another id."""
+        books, renamed = self.facts.books, self.touched.trading.renamed
         since = bisect_right(books.movements, self._current_at, key=lambda movement: movement.position)
-        new = replace(books, movements=books.movements[since:])
+        former = [movement for movement in books.movements[:since] if movement.key in renamed] if renamed else []
+        new = replace(books, movements=[*former, *books.movements[since:]])
         projections = Projections(self._facts_about(self._contests(self.touched.trading.contests), books=new))
         for name in self._updated("movements"):
             table = projections.table(name)
-            table = table.rows_at(np.flatnonzero(int64_array(table.numbers("log_position")) > self._current_at))
+            positions = int64_array(table.numbers("log_position"))
+            changed = np.isin(positions, [movement.position for movement in former])
+            table = table.rows_at(np.flatnonzero((positions > self._current_at) | changed))
             if len(table):
                 yield TableUpdate(table, [(position,) for position in sorted({*table.numbers("log_position")})])
 

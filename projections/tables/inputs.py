@@ -46,6 +46,7 @@ class Input(NamedTuple):
 
 
 _FORECASTS = (*FORECASTS, events.ParticipantRenamed)
+_ACCOUNTS = (events.AccountEvent, events.ParticipantRenamed)
 INPUTS: dict[str, Input] = {
     "questions": Input(CHANGING, ("question",)),
     "resolutions": Input(SETTLING, ("question",)),
@@ -69,8 +70,8 @@ INPUTS: dict[str, Input] = {
         ("contest",),
     ),
     "quotes": Input((events.PricesQuoted,)),
-    "accounts": Input((events.AccountEvent,), ("contest",)),
-    "own_account": Input((events.AccountEvent,), ("contest", "participant")),
+    "accounts": Input(_ACCOUNTS, ("contest",)),
+    "own_account": Input(_ACCOUNTS, ("contest", "participant")),
     "clock": Input((events.Event,)),  # the latest instant of all events
     "digest": Input((events.Event,)),  # the digest of the log, from which random draws follow
 }

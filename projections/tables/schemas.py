@@ -41,7 +41,7 @@ DIVISIONS: dict[str, Division] = {
     "trading_boards": Division(("contest",), _VALUES),
     "trading_overall": Division((), _VALUES),
     "portfolios": Division(("contest", "participant"), _VALUES),  # every tick changes all of them: rebuilt whole
-    "movements": Division(("log_position",), frozenset({"accounts", "contests"})),  # rows never change
+    "movements": Division(("log_position",), frozenset({"accounts", "contests"})),  # rows change with an id alone
     "quotes": Division((), frozenset({"quotes", "questions", "resolutions", "clock"})),  # every row has an age
 }
 
@@ -91,10 +91,10 @@ class Projection(NamedTuple):
 
     build: returns the values of the columns, in their order. reads: the kinds of facts, of INPUTS, that its rows depend
     on. division: the name of its division, of DIVISIONS, whose columns come first in the key. as_built: if true, rows
-    keep the order in which they are built, contest by contest. final: if true, a row never changes after the event at
-    its log position. on_request: if true, the table is built only on request, because it can have far more rows than
-    the log, or take long. exported: if true, every export has it all the same. whole: if true, a row also depends on
-    questions and contests that its key does not have.
+    keep the order in which they are built, contest by contest. final: if true, only the participant of a row ever
+    changes after the event at its log position. on_request: if true, the table is built only on request, because it can
+    have far more rows than the log, or take long. exported: if true, every export has it all the same. whole: if true,
+    a row also depends on questions and contests that its key does not have.
     """
 
     version: int

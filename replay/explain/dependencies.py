@@ -80,10 +80,9 @@ def can_change(scope: Scope, recorded: Recorded, *, answered: bool, advancing: b
     answered: whether the event's question had an answer before. advancing: whether the event claims a later instant
     than every event before it; if not, it leaves the clock as it is.
     """
-    row = CATALOGUE[scope.table]
-    if row.final:
+    row, event = CATALOGUE[scope.table], recorded.event
+    if row.final and not isinstance(event, events.ParticipantRenamed):
         return str(recorded.position) == str(scope.key["log_position"])
-    event = recorded.event
     reads = row.reads if advancing else [kind for kind in row.reads if kind != "clock"]
     return any(_concerns(scope, kind, event) for kind in changing(reads, event, answered=answered))
 

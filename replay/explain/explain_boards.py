@@ -1,6 +1,6 @@
 """Explain takes, prizes, ranks and balances: the parts that add up to each of them exactly."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -224,19 +224,25 @@ def balance(source: Log, contest: str, participant: str) -> Explanation:
 
 def read_contest(source: Log, contest: str, participant: str) -> LogReading:
     """Read a log, and select the events of a contest and those that settle its questions."""
+    reading = _read_contest(source, contest, {participant})
+    names = ids_of(reading.facts, participant, reading.facts.contests[contest].as_of(reading.facts))
+    return reading if names == {participant} else _read_contest(source, contest, names)
+
+
+def _read_contest(source: Log, contest: str, names: Collection[str]) -> LogReading:
+    """Read a log, and select the events that belong to a contest, of participants only those with these ids."""
 
     def select(event: Any) -> bool:
         if isinstance(event, _SETTLING):
             return True
         if isinstance(event, events.ParticipantRenamed):
             return True
-        own = getattr(event, "participant", participant) == participant
+        own = not hasattr(event, "participant") or event.participant in names
         return getattr(event, "contest", None) == contest and own
 
     reading = read_log(source, select)
     opened = lookup.find_contest(reading.facts, contest)
     codes = reading.facts.question_codes.codes
-    names = ids_of(reading.facts, participant, opened.as_of(reading.facts))
     selected = [
         recorded
         for recorded in reading.selected

@@ -4,13 +4,18 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.batching.receipt import Receipt
-from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.batching.writer_state import WriterState
+from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.deciding import names
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import oracle
 from tests.support.given import (
+    bet,
+    cash_out,
     contest,
     day,
     decision,
@@ -22,10 +27,16 @@ from tests.support.given import (
     micros,
     opened,
     promised,
+    quote,
+    remembered,
     renaming,
+    replied,
     resolution,
     restatement,
     revocation,
+    sale,
+    sold,
+    traded,
     trading_floor,
     withdrawal,
 )
@@ -43,8 +54,8 @@ REFUSED: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("unknown_participant", "participant", ADA, renaming("zoe", "ada")),
     ("same_participant", "to", ADA, renaming("ada", "ada")),
     ("same_participant", "to", [*ADA, renaming()], renaming("bo", "bo")),
-    ("account_keeps_id", "participant", trading_floor("ada"), renaming()),
-    ("account_keeps_id", "participant", [*trading_floor("bo"), exclusion("week", "ada")], renaming()),
+    ("account_keeps_id", "participant", trading_floor("ada", "bo"), renaming()),
+    ("account_keeps_id", "participant", [*trading_floor("al", "bo"), renaming("al", "ada")], renaming()),
 ]
 FUNCTIONS = ["rename_participant"]
 
@@ -111,6 +122,15 @@ ACCEPTED: dict[str, list[AnyCommand]] = {
     "a restatement as nothing": [*ADA, renaming(), restatement(participant="bo")],
     "an early forecast after it": [*BOTH, renaming(), restatement(participant="bo"), forecast(participant="bo")],
     "a merge with an account": [*trading_floor("bo"), forecast(at=day(2)), renaming()],
+    "whose account is of a finalized contest, as is that of the other": [
+        *trading_floor("ada", "bo"),
+        decision(action="HOLD"),
+        decision(action="HOLD", participant="bo"),
+        finalization("week"),
+        renaming(),
+    ],
+    "with an account, and back": [*trading_floor("ada"), renaming(), renaming("bo", "ada"), renaming()],
+    "who is excluded, with an account of the other": [*trading_floor("bo"), exclusion("week", "ada"), renaming()],
     "whose account is of a finalized contest": [
         *trading_floor("ada"),
         decision(action="HOLD"),
@@ -169,3 +189,105 @@ def test_a_new_id_is_one_that_can_be_seen() -> None:
     """An id that is brought in by a rename is checked like that of a new participant."""
     given(*ADA).when(renaming(to="b\ufe0fo")).refuses("id_not_visible", "to")
     given(*ADA).when(renaming(to="")).refuses("id_empty", "to")
+
+
+OPEN = RuleSet(name="open", trading=Trading(recapitalisation=True, period_days=0, stale_after_seconds=10**9))
+BOUGHT: list[AnyCommand] = [*trading_floor("ada", rules=OPEN), decision(bet())]  # 1,250 shares at 0.40
+ATTEMPTED: list[AnyCommand] = [*trading_floor("ada", rules=OPEN), replied("?")]
+REFUSED_OF_ACCOUNTS: dict[str, tuple[str, str, list[AnyCommand], AnyCommand]] = {
+    "a second account": ("enrolled_already", "participant", BOUGHT, enrolment("week", "bo")),
+    "a decision that is taken": ("decision_taken", "period", BOUGHT, decision(participant="bo")),
+    "an attempt that was made": ("wrong_attempt", "attempt", ATTEMPTED, decision(participant="bo")),
+    "more cash than there is": ("not_enough_cash", "amount", BOUGHT, cash_out("9500.000001", participant="bo")),
+}
+
+
+@pytest.mark.parametrize(("code", "field", "said", "command"), REFUSED_OF_ACCOUNTS.values(), ids=REFUSED_OF_ACCOUNTS)
+def test_an_account_is_not_a_new_one_under_a_new_id(
+    code: str, field: str, said: list[AnyCommand], command: AnyCommand
+) -> None:
+    """The starting cash is granted once, and what was decided is decided; also after two renames."""
+    given(*said, renaming()).when(command).refuses(code, field)
+    given(*said, renaming(to="al"), renaming("al", "bo")).when(command).refuses(code, field)
+
+
+def test_an_account_goes_on_under_the_new_id() -> None:
+    """Cash, position 1 and the attempts: 9,500 can be taken out; half of 1,250 shares at 0.40 bring 250; 1 is due for
+    each share in the end.
+    """
+    then = [*BOUGHT, renaming()]
+    assert isinstance(given(*then).when(cash_out(9_500, participant="bo")).outcome, list)
+    assert isinstance(given(*ATTEMPTED, renaming()).when(decision(participant="bo", attempt=2)).outcome, list)
+    outcome = given(*then).when(decision(sale(50), participant="bo", period=2)).outcome
+    assert isinstance(outcome, list)
+    leg = outcome[-1]
+    assert isinstance(leg, events.SharesSold)
+    assert (leg.participant, leg.position, leg.shares, leg.proceeds) == ("bo", 1, 625 * 10**6, 250 * 10**6)
+    outcome = given(*then).when(resolution(at=day(8))).outcome
+    assert isinstance(outcome, list)
+    settled = outcome[-1]
+    assert isinstance(settled, events.PositionSettled)
+    assert (settled.participant, settled.position, settled.proceeds) == ("bo", 1, 1_250 * 10**6)
+
+
+def test_shares_that_were_bought_elsewhere_are_sold_under_the_new_id() -> None:
+    """Of 100 shares in position 1, all can be sold, and not one more."""
+    rules = structs.replace(OPEN, trading=Trading(recorded_trades=True))
+    then = given(*trading_floor("ada", rules=rules), traded(), renaming())
+    then.when(sold(101, participant="bo")).refuses("not_enough_shares", "shares")
+    outcome = then.when(sold(participant="bo")).outcome
+    assert isinstance(outcome, list)
+    trade = outcome[0]
+    assert isinstance(trade, events.TradeRecorded)
+    assert (trade.participant, trade.position, trade.cost) == ("bo", 1, -40 * 10**6)
+
+
+def test_a_decision_that_claims_no_instant_is_stamped_after_those_under_the_old_id() -> None:
+    """Ada's claims April 2, and the ledger's clock is at March 31; an earlier instant would be out of order."""
+    ahead = decision(at="2026-04-02T00:00:00Z")
+    outcome = (
+        given(*trading_floor("ada", "cy", rules=OPEN), ahead, renaming())
+        .when(decision(participant="bo", period=2, at=None))
+        .outcome
+    )
+    assert isinstance(outcome, list)
+    assert outcome[-1].at == micros(33)
+
+
+def test_the_shares_of_a_quote_that_an_account_has_taken_stay_taken() -> None:
+    """Of 1,000 shares to be had, 750 are taken before the rename; of 500 more, 250 are left."""
+    rules = structs.replace(OPEN, trading=Trading(period_days=0, cohorts="none", depth="partial"))
+    said = [*trading_floor("ada", rules=rules), quote(ask_sizes={"yes": 1_000}), decision(bet(300)), renaming()]
+    outcome = given(*said).when(decision(bet(200), participant="bo", period=2)).outcome
+    assert isinstance(outcome, list)
+    bought = outcome[-1]
+    assert isinstance(bought, events.SharesBought)
+    assert bought.shares == 250 * 10**6
+
+
+def test_a_batch_that_is_refused_leaves_accounts_where_they_are() -> None:
+    """The rename in it is undone: the account is ada's, who goes on, and bo has none."""
+    with Ledger.open(":memory:") as ledger:
+        ledger.handle_many(oracle.with_ids(BOUGHT))
+        before = remembered(ledger)
+        batch = [
+            structs.replace(each, id=f"b{place}") for place, each in enumerate([renaming(), renaming("zoe", "al")])
+        ]
+        ledger.handle_many(batch, atomic=True)
+        assert remembered(ledger) == before
+        ledger.handle(cash_out(9_500), "more")
+        with pytest.raises(Refused, match="not_enrolled"):
+            ledger.handle(cash_out(1, participant="bo"), "of another")
+
+
+def test_a_log_in_which_two_accounts_become_one_is_damaged() -> None:
+    """Neither the writer nor a replay adds them up, and neither opens an account twice under two ids."""
+    renamed = events.ParticipantRenamed(at=micros(16), participant="ada", to="bo", reason="")
+    recorded = oracle.followed(oracle.history(*trading_floor("ada", "bo")), renamed)
+    with pytest.raises(Corrupt, match="'ada' and 'bo' each have an account in 'week'"):
+        WriterState().apply(recorded)
+    with pytest.raises(Corrupt, match="one account of 'ada' and 'bo' in contest 'week'"):
+        oracle.facts_in(recorded)
+    granted = events.CashGranted(at=micros(16), contest="week", participant="bo", amount=1)
+    with pytest.raises(Corrupt, match="opens"):
+        WriterState().apply(oracle.followed(oracle.history(*trading_floor("ada"), renaming()), granted))

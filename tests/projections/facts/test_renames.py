@@ -12,9 +12,12 @@ from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
 from tests.support.given import (
     addition,
+    bet,
     choices,
+    cohort,
     contest,
     day,
+    decision,
     enrolment,
     entry,
     exclusion,
@@ -25,6 +28,7 @@ from tests.support.given import (
     renaming,
     resolution,
     restatement,
+    trading_floor,
     withdrawal,
 )
 
@@ -233,3 +237,38 @@ def test_two_ids_are_as_one_that_said_all_in_order_of_time(seed: int) -> None:
     one, two = ([*START, *said, resolution()] for said in (in_time, [*mixed, renaming()]))
     assert rows("scores", *one) == rows("scores", *two)
     assert rows("leaderboard", *one) == rows("leaderboard", *two)
+
+
+FLOOR: list[AnyCommand] = [*trading_floor("ada", "bo"), decision(bet())]  # 500 for 1,250 shares of yes at 0.40
+
+
+def test_an_account_is_that_of_the_new_id_in_every_table() -> None:
+    """10,000 less 500, and 1,250 that the shares bring in the end: 750 more than there was."""
+    said = [*FLOOR, renaming(to="al"), resolution(at=day(8)), renaming("al", "an")]
+    [own] = [row for row in rows("accounts", *said) if row["participant"] == "an"]
+    assert (own["cash"], own["profit"], own["net_deposits"]) == ("10750.00", "750.00", "10000.00")
+    moves = [
+        (row["movement"], row["amount"], row["balance"]) for row in rows("cash", *said) if row["participant"] == "an"
+    ]
+    assert moves == [
+        ("granted", "10000.00", "10000.00"),
+        ("bought", "-500.00", "9500.00"),
+        ("settled", "1250.00", "10750.00"),
+    ]
+    board = [(row["participant"], row["rank"], row["profit"]) for row in rows("arena_leaderboard", *said)]
+    assert board == [("an", 1, "750.00"), ("bo", 2, "0.00")]
+    series = {row["name"]: row["profit"] for row in rows("arena_series", *said) if row["by"] == "participant"}
+    assert series == {"an": "750.00", "bo": "0.00"}
+    for table in ("positions", "trades", "decisions", "model_calls", "bet_brier", "portfolio_snapshots", "journal"):
+        assert {row["participant"] for row in rows(table, *said)} - {"", "bo"} == {"an"}, table
+
+
+def test_a_sealed_contest_keeps_the_accounts_of_its_ids() -> None:
+    """Another contest that is open has the last one."""
+    other: list[AnyCommand] = [cohort("next", at=day(8)), enrolment("next", "ada", at=day(8))]
+    done = [*trading_floor("ada"), decision(), *other, finalization("week", at=day(9)), renaming(to="al")]
+    assert {(row["contest"], row["participant"]) for row in rows("accounts", *done)} == {
+        ("week", "ada"),
+        ("next", "al"),
+    }
+    assert {row["participant"] for row in rows("decisions", *done)} == {"ada"}

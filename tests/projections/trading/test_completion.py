@@ -19,6 +19,7 @@ from tests.support.given import (
     exclusion,
     finalization,
     given,
+    renaming,
     resolution,
     trading_floor,
 )
@@ -61,6 +62,28 @@ CASES: dict[str, tuple[list[AnyCommand], bool]] = {
         ],
         True,
     ),
+    "bob has another id and decides": (
+        [decision(), renaming("bob", "zoe"), decision(participant="zoe")],
+        True,
+    ),
+    "bob buys, and his position is settled under another id": (
+        [decision(), decision(bet(), participant="bob"), renaming("bob", "zoe"), resolution(at=day(8))],
+        True,
+    ),
+    "bob has the id of somebody who is hidden": ([decision(), hidden("zoe"), renaming("bob", "zoe")], True),
+    "bob is hidden, and has an id that was shown later": (
+        [decision(), hidden("bob"), hidden("zoe", "no_prize"), renaming("bob", "zoe")],
+        False,
+    ),
+    "somebody who is hidden turns out to be bob": ([decision(), hidden("yan"), renaming("yan", "bob")], True),
+    "bob was shown later than somebody who turns out to be bob was hidden": (
+        [decision(), hidden("yan"), hidden("bob", "no_rank"), renaming("yan", "bob")],
+        False,
+    ),
+    "bob is hidden, has another id, and has his own again, where he is shown": (
+        [decision(), hidden("bob"), renaming("bob", "zoe"), hidden("zoe", "no_rank"), renaming("zoe", "bob")],
+        False,
+    ),
     "everybody is hidden": ([hidden("bob"), hidden("ada")], False),
     "a stranger is hidden": ([decision(), hidden("zoe")], False),
 }
@@ -80,7 +103,11 @@ def test_a_contest_waits_for_those_who_are_shown(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_by_default_a_contest_waits_for_everybody(case: str) -> None:
     """Under the rule `all`, which earlier logs have, exclusions change nothing."""
-    commands = [command for command in CASES[case][0] if command.__struct_config__.tag != "exclude_participant"]
+    commands = [
+        command
+        for command in CASES[case][0]
+        if command.__struct_config__.tag != "exclude_participant" and getattr(command, "participant", "") != "yan"
+    ]
     with_exclusions = [*floor("ada", "bob", completed_by="all"), *CASES[case][0]]
     without = [*floor("ada", "bob", completed_by="all"), *commands]
     states = [

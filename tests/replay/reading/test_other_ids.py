@@ -25,8 +25,10 @@ from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.given import (
     NOW,
+    bet,
     contest,
     day,
+    decision,
     enrolment,
     entry,
     exclusion,
@@ -36,6 +38,7 @@ from tests.support.given import (
     payment,
     renaming,
     resolution,
+    trading_floor,
     won,
 )
 from tests.support.logs import written
@@ -193,3 +196,30 @@ def test_a_prize_is_paid_to_the_id_that_the_board_has_and_once(tmp_path: Path) -
             with pytest.raises(Refused, match="prizes_paid"):
                 ledger.handle(payment(), "again")
         assert run("verify", log).exit_code == 0
+
+
+def test_the_balance_of_an_account_is_explained_under_the_new_id(tmp_path: Path) -> None:
+    """With the movements and the enrolment of the former one, and the event that moved them."""
+    said: list[AnyCommand] = [
+        *trading_floor("ada", "cy"),
+        decision(bet()),
+        renaming(to="al"),
+        renaming("al", "bo"),
+        resolution(at=day(8)),
+    ]
+    log = written(tmp_path / "log.db", said)
+    explained = run("explain", log, "balance", "week", "bo")
+    assert "10750.00" in explained.stdout
+    moves = ("ada in week: 10000.00", "ada in week, position 1", "bo in week, position 1")
+    for event in (*moves, "ada is al from here on"):
+        assert event in explained.stdout, explained.stdout
+    assert "cy in week" not in explained.stdout
+    assert "week" in run("explain", log, "rank", "week", "bo").stdout
+    assert run("explain", log, "balance", "week", "ada").exit_code == 2
+
+
+def test_a_blame_finds_the_rename_in_rows_that_else_never_change(tmp_path: Path) -> None:
+    """The row of a movement is under the new id since the rename."""
+    log = written(tmp_path / "log.db", [*trading_floor("ada"), decision(bet()), renaming()])
+    shown = run("blame", log, "cash", "week", "bo", "11")
+    assert shown.stdout.count("participant_renamed") == shown.stdout.count("\n") - 1, shown.stdout
