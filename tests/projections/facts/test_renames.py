@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
+from forecast_ledger.ledger.model.commands import AnyCommand, RestatedForecast, SubmitForecast
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.tables.projection import Projections
 from tests.support import oracle
@@ -237,6 +237,21 @@ def test_two_ids_are_as_one_that_said_all_in_order_of_time(seed: int) -> None:
     one, two = ([*START, *said, resolution()] for said in (in_time, [*mixed, renaming()]))
     assert rows("scores", *one) == rows("scores", *two)
     assert rows("leaderboard", *one) == rows("leaderboard", *two)
+
+
+def test_what_is_somebody_elses_from_an_instant_on_is_restated() -> None:
+    """0.7 of the 10th is handed over on the 15th: (1 - 0.7)² = 0.09 for each, over half of the time each."""
+    own = RestatedForecast(at=day(10), until=day(15), probability="0.7")
+    rest = RestatedForecast(at=day(15), probability="0.7")
+    whose = {"ada": (own,), "bo": (rest,)}
+    handed = [structs.replace(restatement(participant=who), forecasts=made) for who, made in whose.items()]
+    orders: list[list[AnyCommand]] = [[ADA, *handed, resolution()], [ADA, resolution(), *handed]]
+    for said in orders:
+        table = [row for row in rows("scores", *START, *said) if row["contest"] == "cup"]
+        assert [(row["participant"], row["score"], row["coverage"]) for row in table] == [
+            ("ada", "0.090000000", "0.500000000"),
+            ("bo", "0.090000000", "0.500000000"),
+        ]
 
 
 FLOOR: list[AnyCommand] = [*trading_floor("ada", "bo"), decision(bet())]  # 500 for 1,250 shares of yes at 0.40
