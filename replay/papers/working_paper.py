@@ -17,6 +17,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import LEVELS, RuleSet
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.audit.checkpoint import CheckpointDifferences, SavedCheckpoint, compare_with_checkpoint
 from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_checks
@@ -34,6 +35,7 @@ from forecast_ledger.replay.reading.changed_answers import (
 from forecast_ledger.replay.reading.descriptions import money
 from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.other_ids import present_id
 from forecast_ledger.replay.reading.replay import Replay
 from forecast_ledger.replay.reading.version import code_version
 from forecast_ledger.replay.reference.rule_sets import fields_of
@@ -118,7 +120,7 @@ def working_paper(
             sections.append(_changed_since(season.projections, [*changed]))
         sections += [_checkpoint(season, log.name), *_contests(season.projections), _trial_balance(season)]
         sections += [_late(evidence), _revocations(evidence, effects, sealed)]
-        sections += [_annulments(evidence), _moved_times(evidence), _exclusions(evidence), _alike(season)]
+        sections += [_annulments(evidence), _moved_times(evidence), _exclusions(evidence, facts), _alike(season)]
     sections += [_unchecked(verification), _signature()]
     title = f"Working paper: {shown}" + f", ledger {log.name}" * (log.name != "main")
     return Audit(Paper(title, says, sections, join(command)), verification)
@@ -440,19 +442,21 @@ def _listed(caption: str, columns: list[str], rows: list[list[str]], *types: str
     return [Sheet(caption, columns, rows[-MOST_LISTED:])] * bool(rows)
 
 
-def _exclusions(evidence: Evidence) -> Section:
+def _exclusions(evidence: Evidence, facts: Facts) -> Section:
     columns = ["log position", "contest", "participant", "level", "reason", "in force"]
     told = [(each.position, event) for each in evidence.exclusions for event in [_exclusion(each)]]
     if len(told) <= MOST_LISTED:
         told.sort(key=lambda each: (each[1].contest, LEVELS.index(each[1].level), each[0]))
-    last = {(event.contest, event.participant): position for position, event in sorted(told, key=itemgetter(0))}
+    who = {position: present_id(facts, event.participant, facts.contests[event.contest].as_of(facts))[0]
+           for position, event in told}  # fmt: skip
+    last = {(event.contest, who[position]): position for position, event in sorted(told, key=itemgetter(0))}
     rows = [
         [str(position), event.contest, event.participant, event.level, event.reason,
-         "yes" if last[event.contest, event.participant] == position else "replaced"]
+         "yes" if last[event.contest, who[position]] == position else "replaced"]
         for position, event in told
     ]  # fmt: skip
     counts = Counter((event.contest, event.level) for position, event in told
-                     if last[event.contest, event.participant] == position)  # fmt: skip
+                     if last[event.contest, who[position]] == position)  # fmt: skip
     words = [f"In force in {contest}: {count:,} as {level}." for (contest, level), count in counts.items()]
     sheets = _listed("Exclusions", columns, rows, "participant_excluded")
     return Section("Exclusions", words or ["Nobody was excluded."], [], sheets)

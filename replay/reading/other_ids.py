@@ -33,12 +33,17 @@ def says_ids(facts: Facts, participant: str, as_of: int) -> list[str]:
 
 def says_present_id(facts: Facts, participant: str, as_of: int) -> str:
     """Say which id a participant has as of a log position, if it is another one; "" if it is not."""
-    code, since = facts.participant_codes.codes.get(participant, -1), 0
-    now = code
+    now, since = present_id(facts, participant, as_of)
+    return "" if now == participant else f"{participant} is {now} since log position {since}"
+
+
+def present_id(facts: Facts, participant: str, as_of: int) -> tuple[str, int]:
+    """Return which id a participant has as of a log position, and since which; 0 if it never had another one."""
+    labels, now, since = facts.participant_codes.labels, participant, 0
     for rename in _up_to(facts, as_of):
-        if rename.old == now:
-            now, since = rename.new, rename.position
-    return "" if now == code else f"{participant} is {facts.participant_codes.labels[now]} since log position {since}"
+        if labels[rename.old] == now:
+            now, since = labels[rename.new], rename.position
+    return now, since
 
 
 def renamed_since(facts: Facts, contest: Contest) -> list[str]:

@@ -35,6 +35,7 @@ from tests.support.given import (
     micros,
     opened,
     payment,
+    renaming,
     rescheduling,
     resolution,
     revocation,
@@ -247,6 +248,20 @@ def test_exclusions_have_their_reasons(tmp_path: Path) -> None:
         ["cup", "ada", "no_prize", "staff", "replaced"],
         ["cup", "ada", "no_rank", "wrote the question", "yes"],
     ]
+
+
+def test_of_two_ids_that_are_one_participant_the_later_exclusion_is_in_force(tmp_path: Path) -> None:
+    """In a contest that is sealed before they are, both are."""
+    story: list[AnyCommand] = [contest(), contest("shut")]
+    story += [exclusion(name, who) for name in ("cup", "shut") for who in ("ada", "bo")]
+    paper = paper_of(written(tmp_path / "log.db", [*story, finalization("shut"), renaming()]))
+    told = {(row[1], row[2]): row[5] for row in sheet(paper, "Exclusions")}
+    assert told == {
+        ("cup", "ada"): "replaced",
+        ("cup", "bo"): "yes",
+        ("shut", "ada"): "yes",
+        ("shut", "bo"): "yes",
+    }
 
 
 def test_late_entries_are_counted_and_the_worst_are_shown(tmp_path: Path) -> None:
