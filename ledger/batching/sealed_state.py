@@ -39,6 +39,8 @@ def apply_segment(known: WriterState, columns: SegmentColumns, last: Recorded) -
             forecasts.check_after(recorded)
         if isinstance(recorded.event, _READ_STANDING):
             forecasts.stand(known, recorded.event.question, recorded.position)
+        if isinstance(recorded.event, events.ParticipantRenamed):
+            forecasts.note_ids(known, recorded.event, recorded.position)
         known.evolve(recorded)
     for question in [*forecasts.waiting]:
         forecasts.stand(known, question, last.position)
@@ -54,6 +56,7 @@ class _Forecasts:
         labels, question = labelled(table["question"])
         self._people, self._participant = labelled(table["participant"])
         self._position, self._at = integers(table["position"]), integers(table["claimed_at"])
+        self._former: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by id: up to each rename, the former ones
         self._made = np.asarray(table["made"].to_numpy(zero_copy_only=False), bool)
         self._ends = np.where(self._made, integers(table["until"], NEVER), self._at)
         self._order = np.lexsort((self._position, question))
@@ -65,6 +68,11 @@ class _Forecasts:
             for label, begin, end in zip(labels, begins.tolist(), ends.tolist(), strict=True)
             if begin < end
         }
+
+    def note_ids(self, known: WriterState, event: events.ParticipantRenamed, position: int) -> None:
+        """Note which former ids two participants had before they were renamed, for the forecasts before that."""
+        for who in (event.participant, event.to):
+            self._former.setdefault(who, []).append((position, known.state.former.get(who, ())))
 
     def check_after(self, opening: Recorded) -> None:
         """Raise Corrupt at a forecast that is before the event that opens its question."""
@@ -96,9 +104,10 @@ class _Forecasts:
 
     def _check_withdrawals(self, rows: Any, people: list[str], seen: set[str], known: WriterState) -> None:
         """Raise Corrupt at a withdrawal of somebody who is not among those seen, and has no forecast before it."""
-        former = known.state.former
+        now = known.state.former
         for row, who in zip(rows.tolist(), people, strict=True):
-            if not self._made[row] and seen.isdisjoint((who, *former.get(who, ()))):
+            then = (ids for position, ids in self._former.get(who, ()) if self._position[row] < position)
+            if not self._made[row] and seen.isdisjoint((who, *next(then, now.get(who, ())))):
                 raise Corrupt(int(self._position[row]), f"{who!r} withdraws a forecast and never made one")
             seen.add(who)
 

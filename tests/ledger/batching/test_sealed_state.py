@@ -129,6 +129,17 @@ def test_a_participant_withdraws_under_another_id_what_was_said_before() -> None
         apply_segment(WriterState(), to_columns([log.seal(each)[0] for each in forged], forged), forged[-1])
 
 
+def test_a_withdrawal_is_checked_with_the_ids_of_its_log_position() -> None:
+    """Bo withdraws what ada said, and has another id later in the segment; before ada is bo, nothing is bo's."""
+    said = [*SAID[:3], renaming("ada", "bo"), withdrawal("rain", participant="bo"), renaming("bo", "cy")]
+    records = oracle.history(*said)
+    for size in (1, 3, 6):
+        assert_same(records, size, len(records))
+    early = [*records[:3], structs.replace(records[4], position=4), structs.replace(records[3], position=5)]
+    with pytest.raises(Corrupt, match="'bo'"):
+        apply_segment(WriterState(), to_columns([log.seal(each)[0] for each in early], early), early[-1])
+
+
 def test_forecasts_that_do_not_fit_are_found() -> None:
     """On a question that was not opened, or not yet; a withdrawal of nothing; with the first log position."""
     records = oracle.attempted(SAID)[0]
