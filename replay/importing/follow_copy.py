@@ -29,6 +29,7 @@ from forecast_ledger.ledger.model.commands import (
     EnrolParticipant,
     OpenQuestion,
     QuotePrices,
+    RecordTrade,
     RestatedForecast,
     RestateForecasts,
     RevokeResolution,
@@ -110,7 +111,7 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
         if isinstance(item, OfQuestion) and known is not None and known.source == source_of(item.id):
             asked.setdefault(question, []).append((place, item))
             continue
-        found = place, _under_present_id(item, copy) if known is None else item
+        found = place, _under_present_id(item, copy) if known is None or isinstance(item, RecordTrade) else item
         if copy.questions:
             new.append(found)
         else:
@@ -146,8 +147,15 @@ def _check_losses(losses: Sequence[tuple[int, int]]) -> None:
 
 
 def _under_present_id(item: AnyCommand | Refused | NotCarried, copy: RecordedCopy) -> AnyCommand | Refused | NotCarried:
-    """Return a command on a new question, under the id that its participant has in the ledger."""
-    if not isinstance(item, SubmitForecast | WithdrawForecast):
+    """Return a command on a new question, or of an account, under the id that its participant has in the ledger.
+
+    What an earlier copy said of an account stays under the id that it was recorded with.
+    """
+    if isinstance(item, RecordTrade) and item.id in copy.traded:
+        return structs.replace(item, participant=copy.traded[item.id])
+    if not isinstance(item, SubmitForecast | WithdrawForecast | RecordTrade | EnrolParticipant):
+        return item
+    if isinstance(item, EnrolParticipant) and (item.contest, item.participant) in copy.enrolled:
         return item
     return structs.replace(item, participant=copy.renamed.get(item.participant, item.participant))
 

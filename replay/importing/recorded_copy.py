@@ -24,6 +24,7 @@ from forecast_ledger.ledger.model.events import (
     QuestionRescheduled,
     QuestionResolved,
     ResolutionRevoked,
+    TradeRecorded,
 )
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts.schedules import amended, rescheduled
@@ -146,6 +147,7 @@ class RecordedCopy:
         self.sealed: set[str] = set()  # contests
         self.renamed: dict[str, str] = {}  # id that a participant has had -> the present one
         self.enrolled: dict[tuple[str, str], Recorded] = {}  # contest, participant -> the last enrolment
+        self.traded: dict[str, str] = {}  # id of the command of a trade -> its participant
         self.state = State()  # of the questions alone
         for recorded in (each for page in pages for each in page):
             self._take_in(recorded)
@@ -165,7 +167,7 @@ class RecordedCopy:
         elif isinstance(event, QuestionAdded):
             self.questions[event.question].entries[event.contest] = event
             self.questions[event.question].weights[event.contest] = event.weight
-        elif isinstance(event, ParticipantEnrolled | ContestFinalized):
+        elif isinstance(event, ParticipantEnrolled | ContestFinalized | TradeRecorded):
             self._contest(recorded, event)
         elif isinstance(event, ForecastMade | ForecastWithdrawn | ForecastsRetracted):
             self._forecast(recorded, event)
@@ -193,8 +195,10 @@ class RecordedCopy:
                 own.merged |= bool(other.spans)
                 known.forecasts[new] = own
 
-    def _contest(self, recorded: Recorded, event: ParticipantEnrolled | ContestFinalized) -> None:
-        if isinstance(event, ParticipantEnrolled):
+    def _contest(self, recorded: Recorded, event: ParticipantEnrolled | ContestFinalized | TradeRecorded) -> None:
+        if isinstance(event, TradeRecorded):
+            self.traded[recorded.command_id] = event.participant
+        elif isinstance(event, ParticipantEnrolled):
             self.enrolled[event.contest, event.participant] = recorded
         else:
             self.sealed.add(event.contest)

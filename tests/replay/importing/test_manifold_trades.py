@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.commands import RenameParticipant
 from forecast_ledger.replay.importing.manifold import NO_RESULTS
 from forecast_ledger.replay.importing.manifold_trades import NO_TRADE, ONE_ANSWER
 from tests.replay.importing.test_manifold import RAIN, SEVERAL, bet, ms, saved, told
+from tests.support import given
 from tests.support.forging import audited
 from tests.support.sources import import_into, table, ticking
 
@@ -279,3 +281,17 @@ def test_a_market_of_a_number_without_its_scale_is_refused(change: Any, tmp_path
     with ticking() as ledger:
         found = import_into(ledger, "manifold", saved(tmp_path / "m", markets=[RAIN | {"id": "s"}, NUMBER | change]))
     assert len(found.refused) == 1
+
+
+def test_trades_of_somebody_with_another_id_are_recorded_under_it(tmp_path: Path) -> None:
+    """Ada is ada.l in this ledger; a newer copy with one more bet, which still says ada, adds that one alone."""
+    bets = [traded(2, "b1", "ada", 10, 4), traded(3, "b2", "ada", -5, -3)]
+    with ticking() as ledger:
+        ledger.handle(given.opened("other"), "q")
+        ledger.handle(given.forecast("other"), "f")
+        ledger.handle(RenameParticipant(at=given.day(12), participant="ada", to="ada.l", reason=""), "r")
+        for upto in (1, 2, 2):
+            folder = saved(tmp_path / "m", markets=[RAIN], bets=bets[:upto])
+            assert import_into(ledger, "manifold", folder, trades=True).refused == []
+        trades = [each for each in told(ledger) if isinstance(each, events.TradeRecorded)]
+    assert [(each.participant, each.shares) for each in trades] == [("ada.l", 10_000_000), ("ada.l", -5_000_000)]
