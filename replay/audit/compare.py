@@ -13,13 +13,13 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.store import PAGE
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.files.manifest import Manifest, is_segments, read_manifest
 from forecast_ledger.replay.files.restore import exported_pages as exported
-from forecast_ledger.replay.reading.input_files import ROW_BYTES
+from forecast_ledger.replay.reading.event_text import OutcomeNames, Outcomes, unnamed
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, Watch
-from forecast_ledger.replay.reading.outcome_names import OutcomeNames, Outcomes, unnamed
 from forecast_ledger.replay.reading.replay import TableSummary, summarize_tables
 
 COMPARISON_COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
@@ -147,7 +147,7 @@ def _rows(compared: ComparedLog) -> Iterator[Iterator[Sequence[bytes]]]:
             yield store.pages()
         return
     with open_regular(Path(compared.location).resolve()) as file:
-        lines = (line.strip() for line in iter(lambda: file.readline(ROW_BYTES), b""))
+        lines = (line.strip() for line in iter(lambda: file.readline(MAX_ROW_BYTES), b""))
         rows = (_row(line) for line in lines if line)
         yield iter(lambda: list(islice(rows, PAGE)), [])
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.writing.command_lines import ReadCommand
     from forecast_ledger.replay.writing.read_ahead import SentBlocks
 
+LARGEST_MAP = 2**20  # bytes
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
 _WORKBOOK, _OLD_WORKBOOK = "a workbook", b"\xd0\xcf\x11\xe0"
 _OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"  # the first file in it, not compressed
@@ -215,12 +216,12 @@ def opened(
     segments: a folder that has the beginning of the log; not for a dry run.
     """
     from forecast_ledger.ledger.storing.store import has_segments_beside
-    from forecast_ledger.replay.writing.lazy_store import check_not_sealed, open_lazily
+    from forecast_ledger.replay.writing.provisional_stores import check_not_sealed, open_lazily
 
     check_not_sealed(log if "://" in log else log.rstrip("/"), segments)
     if dry_run:
         from forecast_ledger.ledger.segments.sealing import check_listed
-        from forecast_ledger.replay.writing.overlay_store import open_overlay
+        from forecast_ledger.replay.writing.provisional_stores import open_overlay
 
         if os.path.isdir(log):  # noqa: PTH112 - as below
             check_listed(Path(log))
@@ -275,7 +276,6 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     received: the column or field that says when a command was received. by_block: read blocks of commands, if possible.
     strict: refuse rows of which the map makes no command.
     """
-    from forecast_ledger.replay.reading.input_files import MAP_BYTES
     from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
     from forecast_ledger.replay.writing.read_ahead import size_of
 
@@ -291,11 +291,11 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
 
     try:
         with Path(map_).open("rb") as opened:
-            text = opened.read(MAP_BYTES + 1)
+            text = opened.read(LARGEST_MAP + 1)
     except OSError as error:
         fail(f"{map_}: {error.strerror}", USAGE)
-    if len(text) > MAP_BYTES:
-        fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
+    if len(text) > LARGEST_MAP:
+        fail(f"{map_}: a map has at most {LARGEST_MAP:,} bytes, and this file has more", USAGE)
     mapping, unit = parse_map(text, Path(map_).parent), "row" if form else "line"
 
     def reads(name: str) -> bool:

@@ -274,8 +274,8 @@ def log_(
         format_rows,
         unchecked_checkpoint,
     )
+    from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
     from forecast_ledger.replay.reading.log import Log, read_span
-    from forecast_ledger.replay.reading.outcome_names import OutcomeNames, openings
 
     require_columns(view, EVENT_LIST_COLUMNS)
     try:
@@ -312,8 +312,8 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
     """
     from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal
     from forecast_ledger.replay.audit.browse import event_fields, row_bytes, unchecked_checkpoint
+    from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
     from forecast_ledger.replay.reading.log import Log
-    from forecast_ledger.replay.reading.outcome_names import OutcomeNames, openings
 
     require_columns(view, ["field", "value"])
 

@@ -72,7 +72,7 @@ def follow(
     --check rebuilds the tables as of that log position and prints the values that differ; if there are any, the exit
     code is 1.
     """
-    from forecast_ledger.replay.readmodel.layouts import OPTIONAL
+    from forecast_ledger.replay.readmodel.part_store import OPTIONAL
 
     for table in optional:
         require_name("table for --with", table, OPTIONAL)

@@ -106,7 +106,7 @@ def leaderboard(log: Location, contest: str, as_of: str | None, name: str, view:
     For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
     are in the table `leaderboard`.
     """
-    from forecast_ledger.replay.reading.left_out import left_out
+    from forecast_ledger.replay.reading.board_notes import left_out
 
     season = _require_contest(contest, replay_log(log, name, as_of))
     trading = contest in season.projections.traded

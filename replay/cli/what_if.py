@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.reading.replay import Replay
 
 
+LARGEST_RULES = 2**20  # bytes of a file of rules
+
+
 @click.command("what-if", epilog="Example: forecast-ledger what-if season.db resolve.jsonl --show leaderboard")
 @log_argument
 @click.argument("file", metavar="[COMMANDS]", type=click.File("rb"), required=False)
@@ -84,7 +87,7 @@ def what_if(
     """
     from forecast_ledger.replay.explain.what_if import under_rules, what_is_missing
     from forecast_ledger.replay.reading import lookup
-    from forecast_ledger.replay.reading.changed_answers import unsealed
+    from forecast_ledger.replay.reading.board_notes import unsealed
 
     several = len(rule_sets) > 1
     _check_usage(show, several=several, correlations=correlations)
@@ -135,18 +138,17 @@ def read_rules(text: str) -> "RuleSet":
     from pathlib import Path
 
     from forecast_ledger.replay.explain.what_if import parse_rule_set
-    from forecast_ledger.replay.reading.input_files import MAP_BYTES
 
     if not text.startswith("@"):
         return parse_rule_set(text)
     path = text[1:]
     try:
         with Path(path).open("rb") as file:
-            given = file.read(MAP_BYTES + 1)
+            given = file.read(LARGEST_RULES + 1)
     except (OSError, ValueError) as error:
         fail(f"{path}: {getattr(error, 'strerror', None) or error}", USAGE)
-    if len(given) > MAP_BYTES:
-        fail(f"{path}: a rule set has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
+    if len(given) > LARGEST_RULES:
+        fail(f"{path}: a rule set has at most {LARGEST_RULES:,} bytes, and this file has more", USAGE)
     try:
         rules = given.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -165,7 +167,7 @@ def _compare_rules(
     view: View,
 ) -> None:
     """Print the board of a contest under each rule set, and how alike the ranks are."""
-    from forecast_ledger.replay.explain.rule_comparison import COMPARED, OWN, compare_rules
+    from forecast_ledger.replay.explain.what_if import COMPARED, OWN, compare_rules
 
     rule_sets: dict[str, RuleSet] = {}
     for rules in map(read_rules, texts):
@@ -189,8 +191,8 @@ def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", error
     from forecast_ledger.projections.facts import from_log
     from forecast_ledger.projections.tables.projection import Projections
     from forecast_ledger.replay.writing.append import append_lines
-    from forecast_ledger.replay.writing.overlay_store import open_overlay
     from forecast_ledger.replay.writing.pay import prizes_from_log
+    from forecast_ledger.replay.writing.provisional_stores import open_overlay
 
     with open_overlay(fspath(log), name, prizes_from_log, before.checkpoint) as (ledger, _):
         counts = append_lines(ledger, file, refusal_printer(errors), lambda _: None)
@@ -215,7 +217,7 @@ def _show(old: "Table", new: "Table", view: View) -> None:
     from collections import Counter
 
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
-    from forecast_ledger.replay.reading.table_difference import differences
+    from forecast_ledger.replay.explain.diff import differences
 
     key, changed_rows = CATALOGUE[old.name].key, list(differences(old, new))
     rows = (

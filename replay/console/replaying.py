@@ -111,7 +111,7 @@ def say_season(season: "Replay", contests: Collection[str] | None = None) -> Non
 
     contests: those that were printed; by default all.
     """
-    from forecast_ledger.replay.reading.changed_answers import every_seal_note
+    from forecast_ledger.replay.reading.board_notes import every_seal_note
 
     for note in every_seal_note(season.projections, contests):
         say(note)

@@ -325,7 +325,7 @@ def summed_refusals(errors: str) -> "Iterator[Callable[[InputPlace, Refused], No
 
     As JSON every refusal is printed, one object a line, and no text.
     """
-    from forecast_ledger.replay.writing.refusals import RefusalSummary
+    from forecast_ledger.replay.writing.append import RefusalSummary
 
     if errors == "json":
         yield refusal_printer(errors)

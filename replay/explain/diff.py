@@ -1,14 +1,16 @@
 """The differences of a table between two points of one log, and the events between them that can have caused each."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import segment_events
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.projections.tables.inputs import FORECASTS, SETTLING
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
@@ -22,7 +24,38 @@ from forecast_ledger.replay.explain.dependencies import (
 )
 from forecast_ledger.replay.reading.event_text import event_type
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log
-from forecast_ledger.replay.reading.table_difference import Difference, differences
+
+
+class Difference(NamedTuple):
+    """A row that differs between two tables: column -> (old value, new value), as printed; None if the row is missing.
+
+    row: "changed", "new" or "gone".
+    """
+
+    key: dict[str, Any]
+    columns: dict[str, tuple[Any, Any]]
+    row: str = "changed"
+
+
+def differences(old: Table, new: Table) -> Iterator[Difference]:
+    """Return the rows that differ: in the order of the new table, then the rows that only the old table has."""
+    names = CATALOGUE[new.name].key
+    before, after = _by_key(old, names), _by_key(new, names)
+    for key in [*after, *(key for key in before if key not in after)]:
+        old_row, new_row = before.get(key, {}), after.get(key, {})
+        changed = {
+            column.name: (old_row.get(column.name), new_row.get(column.name))
+            for column in new.columns
+            if column.name not in names and old_row.get(column.name) != new_row.get(column.name)
+        }
+        if changed or not old_row or not new_row:
+            row = "changed" if old_row and new_row else "new" if new_row else "gone"
+            yield Difference(dict(zip(names, key, strict=True)), changed, row)
+
+
+def _by_key(table: Table, names: tuple[str, ...]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    return {tuple(row[name] for name in names): row for row in table.rows()}
+
 
 CAUSES_SHOWN = 5  # events that are listed for a row
 

@@ -30,11 +30,18 @@ from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.changed_answers import changed_answers, restated_since, unsealed
+from forecast_ledger.replay.reading.board_notes import (
+    changed_answers,
+    ids_of,
+    renamed_since,
+    restated_since,
+    says_ids,
+    says_present_id,
+    unsealed,
+)
 from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.reading.other_ids import ids_of, renamed_since, says_ids, says_present_id
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.log_index import IndexQuery
 

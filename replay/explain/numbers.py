@@ -53,12 +53,7 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
     >>> explained.number["score"], [part["points"] for part in explained.parts]
     ('-0.330438960', ['-0.330438960', '0.000000000'])
     """
-    from forecast_ledger.replay.explain import (  # noqa: PLC0415 - late: they import NumPy
-        explain_boards,
-        explain_difficulty,
-        explain_intervals,
-        explain_scores,
-    )
+    from forecast_ledger.replay.explain import explain_boards, explain_intervals, explain_scores  # noqa: PLC0415 - late
     from forecast_ledger.replay.reading.log import Log  # noqa: PLC0415 - late too
 
     if len(key) != len(NUMBERS[number]):
@@ -66,6 +61,6 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
     source = Log(log, name, as_of, watch)
     if number == "score":
         return explain_scores.score(source, *key, model=None if model is None else fspath(model), every_part=every_part)
-    modules = {"interval": explain_intervals, "pair": explain_intervals, "adjusted": explain_difficulty}
+    modules = {"interval": explain_intervals, "pair": explain_intervals}
     explanation: Explanation = getattr(modules.get(number, explain_boards), number)(source, *key)
     return explanation

@@ -21,6 +21,7 @@ from forecast_ledger.replay.files.export_tables import ExportTable, describe_col
 from forecast_ledger.replay.files.formats import FILE_FORMATS
 from forecast_ledger.replay.files.manifest import (
     EXPORT_VERSION,
+    MANIFEST_BYTES,
     MANIFEST_FILE,
     SEGMENTS,
     SQLITE,
@@ -28,7 +29,6 @@ from forecast_ledger.replay.files.manifest import (
     ManifestEntry,
     read_manifest,
 )
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, Watch
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reading.version import code_version

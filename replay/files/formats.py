@@ -9,12 +9,12 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from forecast_ledger.ledger.core.parquet_files import read_batches
+from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.projections.core.arrow import pyarrow, type_of
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.files.arrow_files import read_plain_batches
 from forecast_ledger.replay.files.export_tables import EVENT_COLUMNS, ExportTable
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
-from forecast_ledger.replay.reading.input_files import ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_csv
 
 READ_ERRORS = (
@@ -77,9 +77,9 @@ def _write_arrow(path: Path, sheet: ExportTable) -> None:
 
 
 def _csv_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
-    before = csv.field_size_limit(ROW_BYTES)
+    before = csv.field_size_limit(MAX_ROW_BYTES)
     try:
-        lines = BoundedLines(file, ROW_BYTES, ROW_BYTES)
+        lines = BoundedLines(file, MAX_ROW_BYTES, MAX_ROW_BYTES)
         for row in csv.DictReader(lines, strict=True):
             yield row["row"].encode()
             lines.begin()
@@ -90,9 +90,9 @@ def _csv_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
 
 
 def _line_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
-    while line := file.readline(ROW_BYTES + 1):
-        if len(line) > ROW_BYTES:
-            raise ValueError(f"a line has more than {ROW_BYTES} bytes")
+    while line := file.readline(MAX_ROW_BYTES + 1):
+        if len(line) > MAX_ROW_BYTES:
+            raise ValueError(f"a line has more than {MAX_ROW_BYTES} bytes")
         yield _line.decode(line).row.encode()
 
 

@@ -26,7 +26,7 @@ from forecast_ledger.projections.facts.renames import put_last
 from forecast_ledger.projections.facts.schedules import rescheduled
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.hub_tasks import HubTask, hub_task, tasks_config
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES
+from forecast_ledger.replay.files.manifest import MANIFEST_BYTES
 from forecast_ledger.replay.reading.log import Log
 
 ADMIN = "hub-config/admin.json"

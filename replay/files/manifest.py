@@ -14,9 +14,10 @@ from msgspec import Struct
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.segments import segment_manifest
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, ROW_BYTES
+from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 
 MANIFEST_FILE = "manifest.json"
+MANIFEST_BYTES = 2**20  # largest manifest
 EXPORT_VERSION = 1  # of the layout of an export
 SQLITE, SEGMENTS = "sqlite", "segments"
 _NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
@@ -96,7 +97,7 @@ def _of_segments(folder: Path) -> Manifest:
 
 def open_table(export: Path, part: ManifestEntry) -> BufferedReader:
     """Open the file of a table. Raises OSError: not a regular file, or larger than its number of rows allows."""
-    return open_regular(export / part.file, (part.rows + 2) * ROW_BYTES)
+    return open_regular(export / part.file, (part.rows + 2) * MAX_ROW_BYTES)
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -109,7 +110,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     with open_regular(path) as file:
         most = (_STEPS + _STEPS_PER_BYTE * os.fstat(file.fileno()).st_size) // _PAUSE
     database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1", uri=True)
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
     database.execute("PRAGMA trusted_schema = OFF")
     pauses = iter(range(most))
     database.set_progress_handler(lambda: next(pauses, None) is None, _PAUSE)

@@ -16,7 +16,7 @@ from forecast_ledger.projections.core.arrow import DECIMALS
 from forecast_ledger.projections.core.column_values import Column
 from forecast_ledger.replay.files.export_tables import FOREIGN_KEYS, ExportTable, describe_columns, dictionary_table
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
-from forecast_ledger.replay.readmodel.sqlite_rows import insert_rows
+from forecast_ledger.replay.readmodel.part_store import insert_rows
 
 _WITH_FLOAT = {*DECIMALS, "take"}  # kinds whose columns are text, with a float column beside them
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default

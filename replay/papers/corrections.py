@@ -7,7 +7,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.papers.evidence import Correction
-from forecast_ledger.replay.reading.changed_answers import BOARDS
+from forecast_ledger.replay.reading.board_notes import BOARDS
 from forecast_ledger.replay.reading.log import Log
 
 _MOVES = 2  # columns of which one must differ: a score can change without consequence

@@ -9,9 +9,8 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.replay.reading.event_text import event_type
+from forecast_ledger.replay.reading.event_text import OutcomeNames, event_type
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.reading.outcome_names import OutcomeNames
 
 HOUR = 3_600 * 10**6  # µs
 MOST_AFTER_CLOSE = 50  # forecasts after the close that are listed

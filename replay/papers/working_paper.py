@@ -24,10 +24,11 @@ from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_c
 from forecast_ledger.replay.papers.corrections import Move, moves
 from forecast_ledger.replay.papers.evidence import HOUR, WORST, Correction, Evidence, Revocation, collect, lateness
 from forecast_ledger.replay.papers.lookalikes import lookalikes, plain_id
-from forecast_ledger.replay.reading.changed_answers import (
+from forecast_ledger.replay.reading.board_notes import (
     BOARDS,
     changed_answers,
     changed_rows,
+    present_id,
     seal_notes,
     sentences,
     what_changed,
@@ -35,7 +36,6 @@ from forecast_ledger.replay.reading.changed_answers import (
 from forecast_ledger.replay.reading.descriptions import money
 from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.reading.other_ids import present_id
 from forecast_ledger.replay.reading.replay import Replay
 from forecast_ledger.replay.reading.version import code_version
 from forecast_ledger.replay.reference.rule_sets import fields_of

@@ -1,14 +1,15 @@
-"""Events as text: one line per event, as every report and every list of events prints it."""
+"""An event as a row with its type and a sentence, in which outcomes have their names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.answers import exact_share, exact_shares
-from forecast_ledger.ledger.model.events import TAGS, Event
+from forecast_ledger.ledger.model.events import TAGS, Event, OutcomesChanged, QuestionOpened
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.mismatch import (
     field_text,
@@ -18,7 +19,70 @@ from forecast_ledger.ledger.model.mismatch import (
     share_text,
     shorten,
 )
-from forecast_ledger.replay.reading.outcome_names import Outcomes, unnamed
+from forecast_ledger.ledger.storing.store import Store
+
+Outcomes = Callable[[str], Sequence[str]]  # a question -> the names of its outcomes, in their order; () if not known
+_NAMING = (b'"question_opened.', b'"outcomes_changed.')
+
+
+def unnamed(_: str) -> Sequence[str]:
+    """Return no names: outcomes are printed as their numbers.
+
+    >>> unnamed("rain")
+    ()
+    """
+    return ()
+
+
+class OutcomeNames:
+    """The names of outcomes, learned from the events as they are read.
+
+    earlier: the events before the first that is learned from. They are read once, when an event is about a question
+    that is not known.
+
+    >>> names = OutcomeNames()
+    >>> rain = QuestionOpened(at=0, question="rain", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
+    >>> names.learn(rain)
+    >>> names.of("rain"), names.of("wind")
+    (('yes', 'no'), ())
+    """
+
+    def __init__(self, earlier: Iterable[Event] = ()) -> None:
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._earlier: Iterable[Event] = earlier
+
+    def learn(self, event: Event) -> None:
+        """Keep the names of a question that an event opens, and those that are added.
+
+        Removed outcomes keep their places, so a forecast without them has fewer numbers than there are names.
+        """
+        if isinstance(event, QuestionOpened):
+            self._names[event.question] = event.outcomes
+        elif isinstance(event, OutcomesChanged):
+            self._names[event.question] = (*self.of(event.question), *event.added)
+
+    def of(self, question: str) -> Sequence[str]:
+        """Return the names of a question's outcomes, in their order; () if it has a range, or is not known."""
+        if question not in self._names:
+            earlier, self._earlier = self._earlier, ()
+            for event in earlier:
+                self.learn(event)
+        return self._names.get(question, ())
+
+
+def openings(store: Store, last: int) -> Iterator[Event]:
+    """Yield the events that name outcomes in the rows up to a log position, without a check of their digests.
+
+    A damaged row gives no names: it is `verify` that reports damage, and a row after it can be looked at all the same.
+    """
+    for rows in log.pages_up_to(store.pages(), last):
+        for row in rows:
+            if any(tag in row for tag in _NAMING):
+                try:
+                    yield log.decode_row(row, last).event
+                except Corrupt:
+                    continue
+
 
 _LONGEST = 60  # characters of a text within a line
 _LONGEST_CHANCES = 100  # of the probabilities or prices of outcomes

@@ -24,7 +24,7 @@ from forecast_ledger.projections.tables.schemas import DIVISIONS
 from forecast_ledger.replay.engines.divided import scored
 from forecast_ledger.replay.engines.engines import ENGINES, Choice
 from forecast_ledger.replay.engines.pool import check_guard
-from forecast_ledger.replay.reading.changed_answers import every_seal_note
+from forecast_ledger.replay.reading.board_notes import every_seal_note
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, LogParts, Trust, Watch, WithSegments
 
 _logger = logging.getLogger(__name__)

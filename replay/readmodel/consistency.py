@@ -13,7 +13,7 @@ from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.deltas import PartKey
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.log import Cut, Log
-from forecast_ledger.replay.readmodel.layouts import (
+from forecast_ledger.replay.readmodel.part_store import (
     PARTS,
     PLACES,
     SYSTEM,
@@ -21,13 +21,13 @@ from forecast_ledger.replay.readmodel.layouts import (
     VERSIONS,
     Group,
     StoredRow,
+    StoredTables,
     layout,
     place_rows,
     rows_digest,
     stored_rows,
     table_versions,
 )
-from forecast_ledger.replay.readmodel.part_store import StoredTables
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel, Tracking
 
 DRIFTS_SHOWN = 100  # differences that are reported, of all that are counted

@@ -1,10 +1,17 @@
-"""A read model: the tables of the catalogue in an SQLite file, as published, and the checkpoint that they are as of."""
+"""A read model: the tables of the catalogue in an SQLite file, as published, and the checkpoint that they are as of.
+
+When its runner ends, the digest of the file is kept beside it, as `sha256sum` writes it, so that the next runner need
+not compare every row. A file with another digest is not wrong: its rows are then compared with the digests of their
+parts.
+"""
 
 import os
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from hashlib import file_digest
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -12,21 +19,56 @@ from forecast_ledger.ledger.core.errors import Conflict, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.incremental.deltas import TableUpdate
-from forecast_ledger.replay.readmodel import file_digest
-from forecast_ledger.replay.readmodel.layouts import (
+from forecast_ledger.replay.readmodel.part_store import (
     OPTIONAL,
     PARTS,
     PLACES,
+    REMEDY,
     SYSTEM,
     TRACKING,
     VERSIONS,
     StoredRow,
+    StoredTables,
     kept_tables,
     place_rows,
     places_of,
     table_versions,
 )
-from forecast_ledger.replay.readmodel.part_store import REMEDY, StoredTables
+
+BESIDE = "-sha256"
+_LARGEST = 4_096  # bytes that are read of the file beside
+
+
+def is_unchanged(path: str) -> bool:
+    """Return whether a file is as it was when its digest was written; call it while a transaction is open.
+
+    Pages that are still in the write-ahead log count as a change.
+    """
+    try:
+        if os.path.getsize(f"{path}-wal"):  # noqa: PTH202 - as SQLite names it
+            return False
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return False
+    try:
+        with Path(path + BESIDE).open("rb") as file:
+            stated = file.read(_LARGEST)
+        return stated == _line(path)
+    except OSError:
+        return False
+
+
+def write(path: str) -> None:
+    """Write the digest of a file that no connection is writing. A folder that is full, or read-only, gets none."""
+    with suppress(OSError):
+        Path(path + BESIDE).write_bytes(_line(path))
+
+
+def _line(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return f"{file_digest(file, 'sha256').hexdigest()}  {Path(path).name}\n".encode()
+
 
 _LOCK_TIMEOUT = 30  # s to wait for another connection that writes to the file
 Places = dict[tuple[str, str], list[int]]  # question and contest, "" for none -> log positions, rising
@@ -99,7 +141,7 @@ class ReadModel:
         is_own = self._lock is not None and not self._is_unchanged and self._is_in_one_file()
         self._connection.close()
         if is_own:
-            file_digest.write(self.path)
+            write(self.path)
         if self._lock is not None:
             self._lock.close()
 
@@ -190,7 +232,7 @@ class ReadModel:
 
     def _check(self) -> None:
         [(now,)] = self._connection.execute("PRAGMA data_version")
-        if self._checked == -1 and file_digest.is_unchanged(self.path):
+        if self._checked == -1 and is_unchanged(self.path):
             self._checked, self._is_unchanged = now, True
         if now != self._checked:
             self._stored.check_file()

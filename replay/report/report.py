@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.changed_answers import seal_notes, sentences
+from forecast_ledger.replay.reading.board_notes import seal_notes, sentences
 from forecast_ledger.replay.reading.log import AsOf, Watch
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.text_tables import escape_controls

@@ -10,7 +10,7 @@ from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.replay.reading.changed_answers import counted_answers, seal_notes, sentences
+from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences
 from forecast_ledger.replay.reading.descriptions import describe_board, describe_order, describe_score, further_rules
 from forecast_ledger.replay.report.account_sections import account_parts, accounts, trading_facts
 from forecast_ledger.replay.report.board_sections import leaderboard_part

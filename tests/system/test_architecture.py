@@ -61,14 +61,14 @@ WRITERS = {
     "replay.importing.recorded_copy",
     "replay.writing.append",
     "replay.writing.pay",
-    "replay.writing.lazy_store",
+    "replay.writing.provisional_stores",
     "replay.cli.append",
     "replay.cli.demo",
     "replay.cli.importing",
     "replay.cli.main",
 }
 VOCABULARIES = {"ledger.model.commands", "ledger.model.events", "ledger.model.rules"}
-ON_AN_OVERLAY = {"replay.writing.overlay_store"}  # decides as a writer would, on rows that stay in memory
+ON_AN_OVERLAY = {"replay.writing.provisional_stores"}  # decides as a writer would, on rows that stay in memory
 ROOMS = sorted({path.parent for path in SOURCES} - {ROOT / top for top in ("ledger", "projections", "replay")})
 
 

@@ -25,13 +25,14 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.replay.cli.append import LARGEST_MAP
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.console.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
-from forecast_ledger.replay.files.manifest import MANIFEST_FILE
+from forecast_ledger.replay.files.manifest import MANIFEST_BYTES, MANIFEST_FILE
 from forecast_ledger.replay.mapping.csv_mapping import parse_map
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_json, as_table, as_terminal_csv
 from tests.support.exports import FORMS, resealed
 from tests.support.given import contest, entry, forecast, opened, resolution
@@ -157,7 +158,7 @@ def test_only_regular_files_of_an_export_are_read(
     kind(out / name)
     if kind is link or name == "scores.csv":
         with pytest.raises(OSError, match=r"not a regular file|at most"):
-            open_regular(out / name, ROW_BYTES)
+            open_regular(out / name, MAX_ROW_BYTES)
     if name != "scores.csv":  # which a comparison does not read
         said = refused(out, log, tmp_path)
         assert "not a regular file" in said or ("at most" in said and kind is sparse)
@@ -236,13 +237,13 @@ def test_a_forged_manifest_is_no_manifest(
 
 def long_row(text: bytes) -> bytes:
     """The events with a row longer than the limit."""
-    return text + b'{"row":"' + b"x" * ROW_BYTES
+    return text + b'{"row":"' + b"x" * MAX_ROW_BYTES
 
 
 EVENTS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
-    "csv field": ("csv", lambda text: text + b'1,2,3,4,5,"' + b"x" * ROW_BYTES + b'",6\n'),
+    "csv field": ("csv", lambda text: text + b'1,2,3,4,5,"' + b"x" * MAX_ROW_BYTES + b'",6\n'),
     "csv line": ("csv", long_row),
-    "csv fields": ("csv", lambda text: text + b"1,\n" * 10 + b'"' + b'a",\n"' * (ROW_BYTES // 5)),
+    "csv fields": ("csv", lambda text: text + b"1,\n" * 10 + b'"' + b'a",\n"' * (MAX_ROW_BYTES // 5)),
     "csv nul": ("csv", lambda text: text + b"1,2,\0,4,5,6,7\n"),
     "jsonl line": ("jsonl", long_row),
     "jsonl nested": ("jsonl", lambda text: text + b'{"row":' + b"[" * 100_000 + b"\n"),
@@ -501,7 +502,7 @@ def test_a_forged_map_is_refused(text: bytes) -> None:
 def test_a_map_is_not_longer_than_a_map(tmp_path: Path) -> None:
     """An endless map is not read to its end."""
     done = ran("append", tmp_path / "log.db", "/dev/null", "--map", "/dev/zero")
-    assert (done.returncode, f"{MAP_BYTES:,} bytes" in done.stderr) == (USAGE, True)
+    assert (done.returncode, f"{LARGEST_MAP:,} bytes" in done.stderr) == (USAGE, True)
 
 
 def test_a_line_that_never_ends_is_refused_as_it_comes(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.storing.database import NewRow, Rows, TakenError, grouped
 from forecast_ledger.ledger.storing.memory import Memory
 from forecast_ledger.ledger.storing.store import Store, rows_at
-from forecast_ledger.replay.writing.lazy_store import LazyRows
-from forecast_ledger.replay.writing.overlay_store import OverlayRows
+from forecast_ledger.replay.writing.provisional_stores import LazyRows, OverlayRows
 
 FIVE: list[NewRow] = [(position, "seen.v1", b"%d" % position) for position in range(1, 6)]
 

@@ -16,7 +16,7 @@ import pytest
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.replay.engines import spark
+from forecast_ledger.replay.engines import engines
 from forecast_ledger.replay.files.seal import seal
 from forecast_ledger.replay.reading.log import WithSegments
 from forecast_ledger.replay.reading.replay import replay, summarize_parts, summarize_tables
@@ -93,7 +93,7 @@ class Session:
             made = [out for batch in batches for out in function(iter([batch]))]
             assert all(out.schema.names == names for out in made)
             rows = [row for out in reversed(made) for row in out.to_pylist()]  # Spark promises no order
-            assert all(len(row["sent"]) <= spark._PIECE for row in rows)
+            assert all(len(row["sent"]) <= engines._PIECE for row in rows)
             return SimpleNamespace(collect=lambda: [SimpleNamespace(**row) for row in rows])
 
         return SimpleNamespace(mapInArrow=mapped)
@@ -125,7 +125,7 @@ def test_the_job_is_a_task_in_each_partition(season: Path) -> None:
 @pytest.mark.usefixtures("stand_in")
 def test_a_part_travels_in_pieces(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Machines of Sail refuse messages of more than 4 MiB; the pieces are put in order, whatever order they come in."""
-    monkeypatch.setattr(spark, "_PIECE", 100)
+    monkeypatch.setattr(engines, "_PIECE", 100)
     check(season)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.replay.cli.main import FINE, USAGE
-from forecast_ledger.replay.explain.rule_comparison import kendall_tau_b, spearman_rho
+from forecast_ledger.replay.explain.what_if import kendall_tau_b, spearman_rho
 from tests.replay.cli.test_main import run
 
 RANKS = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), max_size=12)

@@ -16,8 +16,8 @@ from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
-from forecast_ledger.replay.writing.overlay_store import open_overlay
 from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.provisional_stores import open_overlay
 from tests.replay.cli.test_main import COMMANDS, SEALED, run, said
 from tests.support import oracle
 from tests.support.given import contest, day, entry, forecast, numeric, opened, resolution, trading_floor, won

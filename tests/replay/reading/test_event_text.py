@@ -9,7 +9,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import GENESIS, Recorded
 from forecast_ledger.replay.audit import browse
 from forecast_ledger.replay.reading import event_text
-from forecast_ledger.replay.reading.outcome_names import OutcomeNames
+from forecast_ledger.replay.reading.event_text import OutcomeNames
 from tests.ledger.model.test_log import EVENTS
 from tests.support import oracle
 from tests.support.given import OPENS, addition, choices, day, forecast, removal, resolution

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from forecast_ledger import replay
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.replay.reading.left_out import left_out
+from forecast_ledger.replay.reading.board_notes import left_out
 from tests.replay.cli.test_main import run
 from tests.support.given import (
     MARCH,

@@ -10,14 +10,14 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import PrizePaid
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.replay.reading.changed_answers import seal_notes
-from forecast_ledger.replay.reading.left_out import left_out
-from forecast_ledger.replay.reading.other_ids import (
+from forecast_ledger.replay.reading.board_notes import (
     ids_of,
+    left_out,
     renamed_since,
     renames_of,
     says_ids,
     says_present_id,
+    seal_notes,
     with_ids_of_now,
 )
 from forecast_ledger.replay.writing.pay import prizes_from_log

@@ -17,7 +17,7 @@ from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, UNREADABLE, USAGE
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.consistency import DRIFTS_SHOWN, Drift, check_model
-from forecast_ledger.replay.readmodel.layouts import SYSTEM, rows_digest
+from forecast_ledger.replay.readmodel.part_store import SYSTEM, rows_digest
 from forecast_ledger.replay.readmodel.read_model import ReadModel
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.replay.cli.test_main import run

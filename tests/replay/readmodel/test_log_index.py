@@ -19,9 +19,9 @@ from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_scores
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.readmodel import layouts
+from forecast_ledger.replay.readmodel import part_store
 from forecast_ledger.replay.readmodel.consistency import check_model
-from forecast_ledger.replay.readmodel.layouts import PLACES
+from forecast_ledger.replay.readmodel.part_store import PLACES
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run
@@ -192,7 +192,7 @@ def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
 
 def test_many_positions_take_several_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refresh fills the last row of the index before it begins another; a rebuild gives the same rows."""
-    monkeypatch.setattr(layouts, "_PLACES_IN_ROW", 2)
+    monkeypatch.setattr(part_store, "_PLACES_IN_ROW", 2)
     recorded = oracle.history(*SAID)
     log, model = followed(tmp_path, recorded, 4)
     with Runner(log, model) as runner:

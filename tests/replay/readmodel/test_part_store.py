@@ -5,8 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from forecast_ledger.replay.readmodel.layouts import PARTS, PLACES
-from forecast_ledger.replay.readmodel.part_store import StoredTables
+from forecast_ledger.replay.readmodel.part_store import PARTS, PLACES, StoredTables
 
 
 @pytest.mark.parametrize("count", [1, 248, 249, 250, 498, 499])  # a statement has at most 999 values, four in a row

@@ -27,7 +27,7 @@ from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.consistency import check_model
-from forecast_ledger.replay.readmodel.layouts import OPTIONAL, VERSIONS
+from forecast_ledger.replay.readmodel.part_store import OPTIONAL, VERSIONS
 from forecast_ledger.replay.readmodel.read_model import ReadModel
 from forecast_ledger.replay.readmodel.runner import Lag, Runner
 from tests.projections.incremental.test_refresh import trading

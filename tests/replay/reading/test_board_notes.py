@@ -9,8 +9,7 @@ from forecast_ledger import audit, export, replay
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.files.manifest import read_manifest
-from forecast_ledger.replay.reading import changed_answers
-from forecast_ledger.replay.reading.changed_answers import every_seal_note, seal_notes
+from forecast_ledger.replay.reading.board_notes import every_seal_note, seal_notes
 from tests.replay.cli.test_main import run
 from tests.support.given import (
     OPENS,
@@ -165,11 +164,11 @@ def test_the_paper_begins_with_what_rests_on_other_answers(tmp_path: Path) -> No
 def test_what_is_cut_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many answers and rows the first are said, and how many there are besides; of many contests only their ids."""
     path = recorded(tmp_path / "log.db", revocation(), resolution(outcome="no"))
-    monkeypatch.setattr(changed_answers, "MOST_SAID", 1)
+    monkeypatch.setattr(board_notes, "MOST_SAID", 1)
     rows = seal_notes(replay(path).projections, "cup")[1]
     assert ADA in rows
     assert rows.endswith("; and 1 more")
-    monkeypatch.setattr(changed_answers, "MOST_SEALED", 0)
+    monkeypatch.setattr(board_notes, "MOST_SEALED", 0)
     assert every_seal_note(replay(path).projections)[0].endswith("changed since: cup")
 
 

@@ -1,13 +1,85 @@
-"""Answers, forecasts and ids that changed since a board was sealed with them, and what it would be unsealed."""
+"""What a reader of a board should know and no table says: other ids, answers that changed since, what is left out."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from forecast_ledger.projections.facts.columns import Contest, Facts, Settlement
+import numpy as np
+
+from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, Settlement
+from forecast_ledger.projections.facts.renames import Rename, codes_of, enrolled_as, moved
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.reading.event_text import answer_text
-from forecast_ledger.replay.reading.other_ids import renamed_since, with_ids_of_now
+
+
+def renames_of(facts: Facts, participant: str, as_of: int) -> list[Rename]:
+    """Return by which renames the records of other ids count as a participant's, as of a log position, in log order."""
+    code, renames = facts.participant_codes.codes.get(participant, -1), _up_to(facts, as_of)
+    codes = codes_of(renames, code)
+    return [rename for rename in renames if rename.old in codes and rename.new in codes]
+
+
+def ids_of(facts: Facts, participant: str, as_of: int) -> set[str]:
+    """Return every id under which the records of a participant are, as of a log position."""
+    labels = facts.participant_codes.labels
+    return {participant, *(labels[rename.old] for rename in renames_of(facts, participant, as_of))}
+
+
+def says_ids(facts: Facts, participant: str, as_of: int) -> list[str]:
+    """Say which records of other ids count as a participant's as of a log position; [] if none."""
+    labels = facts.participant_codes.labels
+    return [
+        f"since log position {rename.position}, what is recorded of {labels[rename.old]} counts as of "
+        f"{labels[rename.new]}"
+        for rename in renames_of(facts, participant, as_of)
+    ]
+
+
+def says_present_id(facts: Facts, participant: str, as_of: int) -> str:
+    """Say which id a participant has as of a log position, if it is another one; "" if it is not."""
+    now, since = present_id(facts, participant, as_of)
+    return "" if now == participant else f"{participant} is {now} since log position {since}"
+
+
+def present_id(facts: Facts, participant: str, as_of: int) -> tuple[str, int]:
+    """Return which id a participant has as of a log position, and since which; 0 if it never had another one."""
+    labels, now, since = facts.participant_codes.labels, participant, 0
+    for rename in _up_to(facts, as_of):
+        if labels[rename.old] == now:
+            now, since = labels[rename.new], rename.position
+    return now, since
+
+
+def renamed_since(facts: Facts, contest: Contest) -> list[str]:
+    """Say which participants of a sealed contest have other ids since, in log order."""
+    if contest.sealed is None or not facts.renames or facts.renames[-1].position <= contest.sealed.position:
+        return []
+    labels, sealed = facts.participant_codes, contest.sealed.position
+    rows = np.isin(facts.forecasts.question, [*contest.entries]) & (facts.forecasts.position <= sealed)
+    people = {*facts.forecasts.rows(np.flatnonzero(rows)).named(sealed).participant.tolist()}
+    people |= {labels.codes[who] for who in {*contest.enrolments, *contest.levels} if who in labels.codes}
+    found = []
+    for rename in facts.renames:
+        if rename.position > sealed and rename.old in people:
+            people.add(rename.new)
+            found.append(f"{labels.labels[rename.old]} is {labels.labels[rename.new]} (#{rename.position})")
+    return found
+
+
+def with_ids_of_now(facts: Facts, contest: Contest) -> Contest:
+    """Return a sealed contest with what is recorded of its participants under the ids that they have now."""
+    labels, sealed = facts.participant_codes.labels, contest.as_of(facts)
+    enrolments, levels = contest.enrolments, contest.levels
+    for rename in facts.renames:
+        if rename.position > sealed:
+            old, new = labels[rename.old], labels[rename.new]
+            enrolments, levels = enrolled_as(enrolments, old, new), moved(levels, old, new)
+    return replace(contest, enrolments=enrolments, levels=levels)
+
+
+def _up_to(facts: Facts, as_of: int) -> list[Rename]:
+    return [rename for rename in facts.renames if rename.position <= as_of]
+
 
 # Table -> what a changed answer can move of a row; the first two say that it moved in consequence.
 BOARDS = {"leaderboard": ("rank", "prize", "score"), "arena_leaderboard": ("rank", "total")}
@@ -201,3 +273,43 @@ def _compared(row: Row | None) -> list[Any]:
 
 def _value(value: Any) -> str:
     return "none" if value is None else str(value)
+
+
+def left_out(projections: Projections, name: str) -> list[str]:
+    """Say how many questions and participants of a contest are not in the numbers of its board, and why; [] if none.
+
+    >>> from forecast_ledger import commands, open, replay
+    >>> times = {"at": "2026-03-01T00:00:00Z", "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-09T00:00:00Z"}
+    >>> said = [commands.OpenQuestion(question="rain", kind="binary", **times)]
+    >>> said += [commands.OpenContest(at=times["at"], contest="march", rules="baseline")]
+    >>> said += [commands.AddQuestion(at=times["at"], contest="march", question="rain")]
+    >>> with open(":memory:") as ledger:
+    ...     receipts = [ledger.handle(command, command_id=str(number)) for number, command in enumerate(said)]
+    ...     left_out(replay(ledger).projections, "march")
+    ['0 of the 1 questions of march have an answer that counts']
+    """
+    facts, notes = projections.facts, list[str]()
+    contest = facts.contests[name]
+    counted = len(projections.scored(name).questions.answers)
+    if counted < len(contest.entries):
+        notes.append(f"{counted:,} of the {len(contest.entries):,} questions of {name} have an answer that counts")
+    hidden = {who for who in {*contest.levels, *contest.enrolments} if contest.level_of(who) == "hidden"}
+    if hidden:
+        see = f"log LOG --type participant_excluded --contest {name}"
+        notes.append(f"not on the board: {len(hidden):,} excluded as hidden; to see exclusions: {see}")
+    if name not in projections.traded:
+        forecasts = facts.forecasts.named(contest.as_of(facts))
+        people = [facts.participant_codes.labels[code] for code in _forecasters(forecasts, contest)]
+        waiting = {*people} - {row.participant for row in projections.board(name)} - hidden
+        if waiting:
+            notes.append(f"not on the board: {len(waiting):,} with forecasts on its questions, none of which counts")
+    return notes
+
+
+def _forecasters(forecasts: Forecasts, contest: Contest) -> set[int]:
+    """Return the codes of those who made a forecast on a question of the contest."""
+    found: set[int] = set()
+    for question in contest.entries:
+        rows = slice(*forecasts.question.searchsorted([question, question + 1]))
+        found.update(forecasts.participant[rows][forecasts.made[rows]].tolist())
+    return found

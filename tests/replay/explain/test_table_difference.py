@@ -1,7 +1,7 @@
 """The differences between two tables of one projection."""
 
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.replay.reading.table_difference import differences
+from forecast_ledger.replay.explain.diff import differences
 from tests.support import oracle
 from tests.support.given import OPENS, contest, entry, forecast, opened, resolution
 

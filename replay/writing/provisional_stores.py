@@ -1,4 +1,4 @@
-"""A ledger whose store is created by its first accepted command: refused commands leave no file behind."""
+"""Ledgers whose events may never be stored: until the first accepted command, or at all."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from threading import Lock
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
-from forecast_ledger.ledger.model.log import NewRows
+from forecast_ledger.ledger.model.log import Checkpoint, NewRows
 from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows, Transaction
 from forecast_ledger.ledger.storing.memory import Memory
 from forecast_ledger.ledger.storing.store import (
@@ -110,3 +110,95 @@ def open_lazily(location: str, name: str, prizes: Prizes, segments: str | None =
     if segments is not None or is_started(location):
         return Ledger.open(location, name, prizes=prizes, segments=segments)
     return Ledger(Store(LazyRows(location, name), name), system_clock, prizes)
+
+
+class OverlayRows:
+    """The rows of a log up to a position, then the rows appended here, which exist only in memory."""
+
+    def __init__(self, base: Rows) -> None:
+        self.location = base.location
+        self._base = base
+        self._fork: int | None = None
+        self._own = Memory()
+
+    def fork(self, position: int) -> None:
+        """Branch off at a log position: later rows of the base are not read."""
+        self._fork, self._own = position, Memory(position)
+
+    def select(self, after: int, limit: int) -> StoredRows:
+        """As `Rows` has it."""
+        if self._fork is None:
+            return self._base.select(after, limit)
+        below = self._base.select(after, min(limit, self._fork - after)) if after < self._fork else []
+        reached = after + len(below)
+        return [*below, *self._own.select(reached, limit - len(below))] if reached >= self._fork else below
+
+    def select_at(self, positions: Sequence[int]) -> StoredRows:
+        """As `Rows` has it."""
+        below = [position for position in positions if self._fork is None or position <= self._fork]
+        return (self._base.select_at(below) if below else []) or self._own.select_at(positions)
+
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+        """As `Rows` has it."""
+        if self._fork is None:
+            return self._base.select_typed(after, limit)
+        if after < self._fork:
+            return self._base.select_typed(after, min(limit, self._fork - after))
+        return self._own.select_typed(after, limit)
+
+    def newest(self) -> int:
+        """As `Rows` has it."""
+        return self._base.newest() if self._fork is None else self._own.newest()
+
+    def names(self) -> Iterator[str]:
+        """As `Rows` has it."""
+        return self._base.names()
+
+    def has_unindexed(self, after: int) -> bool:
+        """As `Rows` has it."""
+        return (self._fork is None or after < self._fork) and self._base.has_unindexed(after)
+
+    def faults(self) -> Iterator[Fault]:
+        """Return the faults of the base."""
+        return self._base.faults()
+
+    @contextmanager
+    def turn(self) -> Iterator["OverlayRows"]:
+        """As `Rows` has it; no other process appends here."""
+        with self._own.turn():
+            yield self
+
+    def insert(self, rows: Sequence[NewRows]) -> None:
+        """As `Transaction` has it; the rows are lost when the branch is closed."""
+        self._own.insert(rows)
+
+    def close(self) -> None:
+        """As `Rows` has it."""
+        self._base.close()
+
+
+@contextmanager
+def open_overlay(
+    location: str, name: str, prizes: Prizes, upto: Checkpoint | None = None
+) -> Iterator[tuple[Ledger, Checkpoint]]:
+    """Open a ledger on a branch of a log, and return it with the checkpoint at which it branches off.
+
+    upto: the checkpoint; if None, the end of the log. A log that does not exist counts as empty.
+    Raises Unavailable, Corrupt.
+    """
+    values.check_id(name, "name")
+    try:
+        base: Rows = rows_at(location, name, read_only=True)
+    except Absent:
+        base = Memory()
+    branch = OverlayRows(base)
+    store = Store(branch, name)
+    try:
+        if upto is not None:
+            branch.fork(upto.position)
+        ledger = Ledger(store, system_clock, prizes)
+        head = ledger.head()
+        branch.fork(head.position)
+        yield ledger, head
+    finally:
+        store.close()
