@@ -88,11 +88,11 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.files.export import export
     from forecast_ledger.replay.files.restore import restore
     from forecast_ledger.replay.files.seal import seal
-    from forecast_ledger.replay.papers.paper_files import audit
+    from forecast_ledger.replay.pages.paper_files import audit
+    from forecast_ledger.replay.pages.report import plot, report
     from forecast_ledger.replay.reading.log import WithSegments
     from forecast_ledger.replay.reading.replay import Replay, replay
     from forecast_ledger.replay.readmodel.runner import Runner
-    from forecast_ledger.replay.report.report import plot, report
     from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import Ledger
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
@@ -119,16 +119,16 @@ else:  # so that a type checker reports a name that is not offered
         "Uncertain": ("ledger.core.errors", "Uncertain"),
         "WithSegments": ("replay.reading.log", "WithSegments"),
         "append": ("replay.writing.append", "append_lines"),
-        "audit": ("replay.papers.paper_files", "audit"),
+        "audit": ("replay.pages.paper_files", "audit"),
         "commands": ("ledger.model.commands", ""),
         "events": ("ledger.model.events", ""),
         "explain": ("replay.explain.numbers", "explain"),
         "export": ("replay.files.export", "export"),
         "facts": ("projections.facts.from_log", "facts"),
         "open": ("replay.writing.pay", "open_ledger"),
-        "plot": ("replay.report.report", "plot"),
+        "plot": ("replay.pages.report", "plot"),
         "replay": ("replay", ""),  # the package, which can be called as the function: both have this name
-        "report": ("replay.report.report", "report"),
+        "report": ("replay.pages.report", "report"),
         "restore": ("replay.files.restore", "restore"),
         "rules": ("ledger.model.rules", ""),
         "seal": ("replay.files.seal", "seal"),

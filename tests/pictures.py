@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from forecast_ledger.replay.pages.charts import CHARTS
+from forecast_ledger.replay.pages.pictures import Picture, to_svg
 from forecast_ledger.replay.reading.replay import Replay, replay
-from forecast_ledger.replay.report.charts import CHARTS
-from forecast_ledger.replay.report.pictures import Picture, to_svg
 from tests.kept_digests import HISTORIES, record
 from tests.support import flusight
 from tests.support.paths import ROOT

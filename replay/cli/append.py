@@ -260,7 +260,7 @@ def _refused_kept(
         return
     if _is_part_of(path, log):
         fail(f"--refused {path} is a file of LOG: name another one", USAGE)
-    from forecast_ledger.replay.files.refused_file import refused_file
+    from forecast_ledger.replay.files.atomic_output import refused_file
 
     with refused_file(path) as refused:
         yield lambda outcomes: refused.keep_refused(source.header, outcomes)
@@ -307,7 +307,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         records = read_sheet(file, mapping.description.sheet, reads, mapping.delimiter, keep=keep)
         file = io.BytesIO()  # nothing is left of it
     elif form:
-        from forecast_ledger.replay.files.parquet_cells import read_parquet
+        from forecast_ledger.replay.files.sheet_cells import read_parquet
 
         records = read_parquet(file, reads, mapping.delimiter, keep=keep)
         file = io.BytesIO()  # nothing is left of it

@@ -35,22 +35,23 @@ def help_(name: str | None, markdown: bool) -> None:
 
     Without NAME, lists the topics. The same pages are in docs/reference.
     """
-    from forecast_ledger.replay.reference import pages, topics
+    from forecast_ledger.replay.reading.blocks import Table, as_text
+    from forecast_ledger.replay.reference import topics
 
     if markdown:
         if name is not None and name not in topics.TOPICS:
             fail(f"no topic named {name[:80]!r}; there are: {', '.join(topics.TOPICS)}", USAGE)
         page = topics.contents() if name is None else topics.page(name)
-        print(pages.as_markdown(page), end="")
+        print(page.as_markdown(), end="")
         return
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     if name is None:
         rows = tuple((topic, summary) for topic, (_, summary, _) in topics.TOPICS.items())
         last = "NAME can also be a command, an event, a refusal, a rule, a table, or any other name on these pages."
-        print(pages.as_text(["forecast-ledger help NAME", pages.Table(("topic", "about"), rows), last], width))
+        print(as_text(["forecast-ledger help NAME", Table(("topic", "about"), rows), last], width))
         return
     if blocks := topics.look_up(name):
-        print(pages.as_text(blocks, width))
+        print(as_text(blocks, width))
         return
     near = topics.nearest_name(name)
     fail(f"no help for {name[:80]!r}{f'; the nearest is {near}' * bool(near)}; `help` lists the topics", USAGE)
@@ -66,7 +67,7 @@ def rules_(rules: str | None, view: View) -> None:
     The preset, or a rule set of your own, is checked as by `open_contest`. `forecast-ledger help rules` has the values
     that each field can have.
     """
-    from forecast_ledger.replay.reference.rule_sets import FIELD_COLUMNS, PRESET_COLUMNS, fields_of, presets
+    from forecast_ledger.replay.reference.rule_fields import FIELD_COLUMNS, PRESET_COLUMNS, fields_of, presets
 
     if rules is None:
         emit(PRESET_COLUMNS, presets(), view, Look(keep=("preset",)))

@@ -54,7 +54,7 @@ def report(log: Location, out: str, contests: tuple[str, ...], specs: str | None
     it is and by which rules it is scored; the board with intervals; how sure the ranks are; calibration, pairs,
     coverage, prizes and trading; and each participant's best and worst questions. The same log gives the same page.
     """
-    from forecast_ledger.replay.report.report import report as written
+    from forecast_ledger.replay.pages.report import report as written
 
     with progress("read") as watch:
         season = written(log, out, contests=contests, specs=specs, name=name, as_of=parse_cut(as_of), watch=watch)
@@ -90,7 +90,7 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
 
     The finding, which is the title of the picture, and how to read it are written to stderr.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
-    from forecast_ledger.replay.report.report import plot as drawn
+    from forecast_ledger.replay.pages.report import plot as drawn
 
     try:
         with progress("read") as watch:
@@ -124,7 +124,7 @@ def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | No
     moved; exclusions; what was not checked; and a line to sign. The exit codes are those of `verify`.
     """
     from forecast_ledger.ledger.core.values import read_duration
-    from forecast_ledger.replay.papers.paper_files import audit as audited
+    from forecast_ledger.replay.pages.paper_files import audit as audited
 
     try:
         limit = read_duration(late)

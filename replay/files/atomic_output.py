@@ -1,14 +1,18 @@
-"""Write files to a hidden folder beside their destination, and move them there when they are complete."""
+"""Files that get their name only when they are complete, and the refused part of an input as such a file."""
 
 import errno
 import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 from uuid import uuid4
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.replay.writing.append import Outcome
 
 _OLD = "old"  # the name, in this folder, of the file or folder that is being replaced
 
@@ -93,3 +97,59 @@ def _is_open_as(path: Path, opened: int) -> bool:
 
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
+
+
+class RefusedFile:
+    """Writes each record of the input, of which a command was refused, once.
+
+    records: how many were written. too_long: the lines of those that are too long to be kept.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._lines: set[int] = set()
+        self._ended = True  # the last record that was read was not refused
+        self.too_long: list[int] = []
+
+    @property
+    def records(self) -> int:
+        """How many records were written."""
+        return len(self._lines) - len(self.too_long)
+
+    def keep_refused(self, header: bytes, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Pass outcomes on; write the header, then the records of each that is refused, once."""
+        self._file.write(header)
+        for item in outcomes:
+            place, _, outcome = item
+            self._ended = not isinstance(outcome, Refused)
+            for line, record in () if self._ended else place.records:
+                if line not in self._lines:
+                    self._lines.add(line)
+                    self._write(line, record)
+            yield item
+
+    def keep_rest(self, file: IO[bytes]) -> None:
+        """Write what was not read of the input, because its last record is refused and has no end."""
+        if not self._ended:
+            shutil.copyfileobj(file, self._file)
+
+    def _write(self, line: int, record: bytes) -> None:
+        if record:
+            self._file.write(record if record.endswith(b"\n") else record + b"\n")
+        else:
+            self.too_long.append(line)
+
+
+@contextmanager
+def refused_file(path: Path) -> Iterator[RefusedFile]:
+    """Yield a file to write to; it is at the path, in place of what was there, once all is written.
+
+    So the path may be that of the input. Raises OSError: the path is a folder or a device, or cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path}: not a regular file")
+    clear_leftovers(path)
+    with scratch_folder(path) as part:
+        with (part / path.name).open("wb") as file:
+            yield RefusedFile(file)
+        move_into_place(part / path.name, path)

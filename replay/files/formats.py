@@ -1,9 +1,10 @@
 """The file formats of an export: tables are written chunk by chunk, and the rows of the log are read back."""
 
 import csv
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from struct import unpack_from
 from typing import IO, Any, NamedTuple
 
 import msgspec
@@ -12,10 +13,49 @@ from forecast_ledger.ledger.core.parquet_files import read_batches
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.projections.core.arrow import pyarrow, type_of
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.replay.files.arrow_files import read_plain_batches
 from forecast_ledger.replay.files.export_tables import EVENT_COLUMNS, ExportTable
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
 from forecast_ledger.replay.reading.text_tables import as_csv
+
+_MAGIC = b"ARROW1\0\0"
+# Numbers of fields in two tables of format/Message.fbs, Message and RecordBatch; https://github.com/apache/arrow
+_HEADER, _COMPRESSION = 2, 3
+
+
+def read_plain_batches(file: IO[bytes], types: Collection[Any]) -> Iterator[Any]:
+    """Yield the batches of an Arrow file as pyarrow.RecordBatches, each checked in full.
+
+    types: those that a column may have, none of which is nested or encoded.
+    Raises what pyarrow raises, and ValueError (not an Arrow file; another type, a dictionary or compression in it).
+    """
+    arrow = pyarrow()
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise ValueError("not an Arrow file")
+    schema = arrow.ipc.read_schema(file)
+    for field in schema:
+        if field.type not in types:
+            raise ValueError(f"the column {field.name!r} has the type {field.type}, which no export has")
+    for message in arrow.MessageReader.open_stream(file):
+        if message.metadata_version < arrow.MetadataVersion.V5 or _is_compressed(message.metadata.to_pybytes()):
+            raise ValueError("its rows are compressed, or in a form of Arrow before version 5, which no export is")
+        batch = arrow.ipc.read_record_batch(message, schema)
+        batch.validate(full=True)
+        yield batch
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Return whether a batch is compressed. message: of Flatbuffers, whose offsets pyarrow has checked."""
+    header = _field(message, unpack_from("<I", message)[0], _HEADER)
+    return bool(_field(message, header + unpack_from("<I", message, header)[0], _COMPRESSION))
+
+
+def _field(message: bytes, table: int, number: int) -> int:
+    """Return where a field of a table is; 0 if the table lacks it."""
+    places = table - unpack_from("<i", message, table)[0]
+    size, place = unpack_from("<H", message, places)[0], 4 + 2 * number
+    offset = unpack_from("<H", message, places + place)[0] if place < size else 0
+    return offset and table + offset
+
 
 READ_ERRORS = (
     OSError,

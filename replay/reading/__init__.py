@@ -1,1 +1,1 @@
-"""Replay a log as of a cut; print tables, events and rule sets."""
+"""Read a log up to a cut; print its events, rule sets and tables as text; the blocks that documents are made of."""

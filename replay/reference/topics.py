@@ -1,9 +1,9 @@
 """The reference, by topic: pages made from the tables that the code itself uses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cache
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct
@@ -24,13 +24,25 @@ from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.console.shell import EXITS
-from forecast_ledger.replay.reference import examples, glossary, notes
+from forecast_ledger.replay.reading.blocks import Block, Code, Entry, Heading, Table, as_markdown
+from forecast_ledger.replay.reference import fields, notes
 from forecast_ledger.replay.reference.fields import meaning, name
-from forecast_ledger.replay.reference.pages import Block, Code, Entry, Heading, Page, Table, entries_of, names
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, value_meaning
-from forecast_ledger.replay.reference.schema import Schema, prose, schema
+from forecast_ledger.replay.reference.schema import OTHERS, Schema, prose, schema, written_numbers
 from forecast_ledger.replay.reference.sources import SOURCES
-from forecast_ledger.replay.reference.written_numbers import OTHERS, written_numbers
+
+
+class Page(NamedTuple):
+    """A topic: its title, a summary of one line, and its blocks."""
+
+    topic: str
+    title: str
+    summary: str
+    blocks: tuple[Block, ...]
+
+    def as_markdown(self) -> str:
+        """Return the page as a file of Markdown."""
+        return as_markdown([Heading(self.title, 1), self.summary, *self.blocks]) + "\n"
 
 
 def commands() -> tuple[Block, ...]:
@@ -56,7 +68,7 @@ def commands() -> tuple[Block, ...]:
         Table(("form", "meaning"), forms),
         Heading("Examples"),
         notes.EXAMPLES,
-        Code("jsonl", "\n".join(examples.LINES)),
+        Code("jsonl", "\n".join(fields.LINES)),
     )
 
 
@@ -195,7 +207,7 @@ def checks() -> tuple[Block, ...]:
 
 def words() -> tuple[Block, ...]:
     """The glossary."""
-    return (Table(("term", "meaning"), glossary.WORDS),)
+    return (Table(("term", "meaning"), notes.WORDS),)
 
 
 def sources() -> tuple[Block, ...]:
@@ -350,3 +362,42 @@ def _ends(kernel: Kernel) -> tuple[str, str]:
     """Return the direction of a kernel, and its worst score."""
     worst = "none" if kernel.worst is None else str(kernel.worst)
     return ("lower" if kernel.lower_is_better else "higher"), worst
+
+
+def bare(cell: str) -> str:
+    """Return the name in a cell, without its marks.
+
+    >>> bare("`title`?")
+    'title'
+    """
+    return cell.rstrip("?").strip("`")
+
+
+def names(page: Page) -> Iterator[str]:
+    """Yield every name that has an entry on a page, or a row of a table, also within an entry."""
+    for block in page.blocks:
+        if isinstance(block, Entry):
+            yield block.name
+        for table in _tables(block):
+            yield from (bare(row[0]) for row in table.rows)
+
+
+def entries_of(page: Page, name: str, *, within: bool = False) -> list[Block]:
+    """Return the entries of a name on a page, and its rows of tables; within: its rows within entries instead."""
+    blocks: list[Block] = []
+    for block in page.blocks:
+        if isinstance(block, Entry) and not within:
+            blocks += [block] * (block.name == name)
+        elif isinstance(block, Entry) == within:
+            rows = [part for table in _tables(block) if (part := _rows_of(table, name)).rows]
+            blocks += [block._replace(blocks=tuple(rows))] * bool(rows) if isinstance(block, Entry) else rows
+    return blocks
+
+
+def _tables(block: Block) -> list[Table]:
+    parts = block.blocks if isinstance(block, Entry) else (block,)
+    return [part for part in parts if isinstance(part, Table)]
+
+
+def _rows_of(table: Table, name: str) -> Table:
+    return table._replace(rows=tuple(row for row in table.rows if bare(row[0]) == name))

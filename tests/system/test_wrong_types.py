@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 import forecast_ledger as f
 from forecast_ledger import Ledger, LedgerError, Receipt, Refused, commands
 from forecast_ledger.projections.trading.account_histories import Selection
-from forecast_ledger.replay.reference.examples import LINES
+from forecast_ledger.replay.reference.fields import LINES
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support.paths import ROOT
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc
 
-from forecast_ledger.replay.files.arrow_files import read_plain_batches
+from forecast_ledger.replay.files.formats import read_plain_batches
 
 TYPES = {pa.string(), pa.int64()}
 MANY = 5_000_000

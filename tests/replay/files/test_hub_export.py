@@ -16,8 +16,7 @@ from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
-from forecast_ledger.replay.files.hub_export import export_hub
-from forecast_ledger.replay.files.hub_tasks import hub_task
+from forecast_ledger.replay.files.hub_export import export_hub, hub_task
 from forecast_ledger.replay.reading.log import Log
 from tests.replay.cli.test_main import run
 from tests.support.logs import commands_of, written

@@ -10,7 +10,7 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.parquet_files import BATCH_ROWS
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
-from forecast_ledger.replay.files.parquet_cells import read_parquet
+from forecast_ledger.replay.files.sheet_cells import read_parquet
 from tests.replay.cli.test_main import opened, run
 
 pyarrow = pytest.importorskip("pyarrow")

@@ -34,7 +34,7 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.model.written_rules import written_fields
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.replay.cli import main, reference
-from forecast_ledger.replay.reference import examples, schema
+from forecast_ledger.replay.reference import fields, schema
 from forecast_ledger.replay.reference.fields import FIELDS, meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES
 from tests.support.effort import times
@@ -370,7 +370,7 @@ def exact(number: Any, more: Any) -> Any:
 
 def example(kind: str, way: tuple[str | int, ...]) -> Any:
     """A command of the examples that has such a field, or could have it."""
-    commands = [plain(line) for line in examples.LINES]
+    commands = [plain(line) for line in fields.LINES]
     these = [command for command in commands if command["type"] == kind]
     first = next((command for command in these if way[0] in command), these[0])
     if way in {("range", "decimals"), ("range", "levels", 0)}:

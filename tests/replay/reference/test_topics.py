@@ -25,7 +25,8 @@ from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli import main
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.console.shell import EXITS
-from forecast_ledger.replay.reference import examples, pages, topics
+from forecast_ledger.replay.reading.blocks import Entry, Table
+from forecast_ledger.replay.reference import fields, topics
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES
 from forecast_ledger.replay.reference.sources import SOURCES
 from forecast_ledger.replay.writing.pay import prizes_from_log
@@ -120,7 +121,7 @@ def test_an_unknown_name_is_wrong_usage(name: str, nearest: str) -> None:
 
 def test_the_examples_are_accepted_all() -> None:
     """Every kind of command, on one empty ledger, one after the other."""
-    read = [commands.read(line) for line in examples.LINES]
+    read = [commands.read(line) for line in fields.LINES]
     with Ledger.open(":memory:", prizes=prizes_from_log) as ledger:
         outcomes = ledger.handle_many(read)
     assert [outcome for outcome in outcomes if isinstance(outcome, Refused)] == []
@@ -131,9 +132,9 @@ def test_a_table_of_a_page_has_as_many_cells_in_each_row() -> None:
     """No cell has a line break or an unescaped bar."""
     for topic in topics.TOPICS:
         for block in topics.page(topic).blocks:
-            for table in [block, *(block.blocks if isinstance(block, pages.Entry) else ())]:
-                if isinstance(table, pages.Table):
-                    assert {len(row) for row in table.rows} == {len(table.header)}
+            for table in [block, *(block.blocks if isinstance(block, Entry) else ())]:
+                if isinstance(table, Table):
+                    assert {len(row) for row in table.rows} == {len(table.columns)}
                     assert not any("\n" in cell for row in table.rows for cell in row)
 
 

@@ -12,10 +12,10 @@ from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import MICROS, Trading, encoded_name
 from forecast_ledger.replay.cli.main import main
-from forecast_ledger.replay.reference import written_numbers
-from forecast_ledger.replay.reference.written_numbers import OTHERS
+from forecast_ledger.replay.reference import schema
+from forecast_ledger.replay.reference.schema import OTHERS
 
-FOUND = {(where.strip("`"), field.strip("`")): unit for where, field, unit in written_numbers.written_numbers()}
+FOUND = {(where.strip("`"), field.strip("`")): unit for where, field, unit in schema.written_numbers()}
 NUMERIC = {int, float, Any}  # a decoder returns Any for a number that may be a text
 
 
@@ -39,7 +39,7 @@ def test_no_number_is_left_out() -> None:
     """The table has every field whose type hints hold a number, found in another way: by the hints alone."""
     kinds: list[tuple[type[Struct], str]] = [(RuleSet, "rules"), (Trading, "rules.trading")]
     kinds += [(kind, str(kind.__struct_config__.tag or kind.__name__)) for kind in get_args(commands.AnyCommand)]
-    kinds += [(kind, kind.__name__) for kind in written_numbers.PARTS]
+    kinds += [(kind, kind.__name__) for kind in schema.PARTS]
     expected = {
         (where, encoded_name(field))
         for kind, where in kinds
@@ -73,7 +73,7 @@ class _Unsaid(Struct):
 
 def test_a_number_without_a_unit_is_seen() -> None:
     """A new field without a unit is in the table, with an empty unit, so that the test above fails."""
-    found = {field: unit for _, field, unit in written_numbers._numbers_of(_Unsaid, "new")}
+    found = {field: unit for _, field, unit in schema._numbers_of(_Unsaid, "new")}
     assert found == {"`amount`": "", "`count`": "", "`several`": "", "`said`": "days"}
 
 

@@ -5,34 +5,12 @@ from math import floor, log10
 from typing import Any, NamedTuple
 
 from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.replay.report.chart_parts import rows_of
-from forecast_ledger.replay.report.pictures import Row
+from forecast_ledger.replay.pages.pictures import Row, rows_of
+from forecast_ledger.replay.reading.blocks import Number, Table
 
 BEST = 3  # questions or positions of a participant, at either end
 MOST_PARTICIPANTS = 500
 NONE = "-"  # in a cell: there is no such number
-
-
-class Cell(NamedTuple):
-    """A cell of a table. span: low, middle and high of an interval, 0 … 100. link: of an anchor on the page."""
-
-    words: str
-    span: tuple[float, float, float] | None = None
-    link: str = ""
-
-
-class Heading(NamedTuple):
-    """The heading of a column. text: aligned to the left."""
-
-    name: str
-    text: bool = False
-
-
-class Cells(NamedTuple):
-    """A table of a page."""
-
-    columns: list[Heading]
-    rows: list[list[Cell]]
 
 
 class Part(NamedTuple):
@@ -41,7 +19,7 @@ class Part(NamedTuple):
     title: str
     note: str
     caption: str
-    table: Cells
+    table: Table
     seed: str = ""
 
 
@@ -51,7 +29,7 @@ class Figure(NamedTuple):
     title: str
     note: str
     svg: str
-    table: Cells
+    table: Table
 
 
 class Participant(NamedTuple):
@@ -61,7 +39,7 @@ class Participant(NamedTuple):
     name: str
     words: str
     caption: str
-    table: Cells
+    table: Table
 
 
 class Contest(NamedTuple):
@@ -82,11 +60,12 @@ class Contest(NamedTuple):
     participants: list[Participant]
 
 
-def short_table(kinds: Mapping[str, str], rows: Sequence[Row], columns: Iterable[str]) -> Cells:
+def short_table(kinds: Mapping[str, str], rows: Sequence[Row], columns: Iterable[str]) -> Table:
     """Return columns of rows with few digits, by their kinds; a column whose name ends in `percent` has that sign."""
     names = [*columns]
     headings = [
-        Heading(name.removesuffix("_percent").replace("_", " "), text=kinds[name] in {"id", "text"}) for name in names
+        (str if kinds[name] in {"id", "text"} else Number)(name.removesuffix("_percent").replace("_", " "))
+        for name in names
     ]
     digits = {name: digits_of([float(row[name]) for row in rows if row[name] is not None]) for name in names
               if kinds[name] == "points"}  # fmt: skip
@@ -103,7 +82,7 @@ def short_table(kinds: Mapping[str, str], rows: Sequence[Row], columns: Iterable
             return f"{share:.1%}"
         return f"{float(value):,.{digits.get(name, 2)}f}"
 
-    return Cells(headings, [[Cell(text(name, row[name])) for name in names] for row in rows])
+    return Table(headings, [[text(name, row[name]) for name in names] for row in rows])
 
 
 def digits_of(numbers: Sequence[float]) -> int:

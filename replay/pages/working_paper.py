@@ -1,7 +1,7 @@
 """A working paper: the verdict on a log, its contests and their money, and the entries that ask for a second look."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from operator import itemgetter
 from os import PathLike, fspath
@@ -21,9 +21,21 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.audit.checkpoint import CheckpointDifferences, SavedCheckpoint, compare_with_checkpoint
 from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_checks
-from forecast_ledger.replay.papers.corrections import Move, moves
-from forecast_ledger.replay.papers.evidence import HOUR, WORST, Correction, Evidence, Revocation, collect, lateness
-from forecast_ledger.replay.papers.lookalikes import lookalikes, plain_id
+from forecast_ledger.replay.pages.evidence import (
+    HOUR,
+    WORST,
+    Correction,
+    Evidence,
+    Move,
+    Revocation,
+    collect,
+    lateness,
+    moves,
+)
+from forecast_ledger.replay.pages.lookalikes import lookalikes, plain_id
+from forecast_ledger.replay.pages.pictures import count, rows_of
+from forecast_ledger.replay.pages.sections import contest_facts
+from forecast_ledger.replay.reading.blocks import Block, Facts, Heading, Number, Table
 from forecast_ledger.replay.reading.board_notes import (
     BOARDS,
     changed_answers,
@@ -38,9 +50,7 @@ from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import Replay
 from forecast_ledger.replay.reading.version import code_version
-from forecast_ledger.replay.reference.rule_sets import fields_of
-from forecast_ledger.replay.report.chart_parts import count, rows_of
-from forecast_ledger.replay.report.sections import contest_facts
+from forecast_ledger.replay.reference.rule_fields import fields_of
 
 MOST_REVOCATIONS = 100  # that are listed
 MOST_CORRECTIONS = 200  # of which it is worked out what they moved
@@ -52,23 +62,18 @@ _ORDER = "those of answers that a sealed board rests on first, then the newest"
 _FINE = (("day", 24 * HOUR), ("hour", HOUR), ("minute", HOUR // 60), ("second", 10**6))
 
 
-class Sheet(NamedTuple):
-    """A table of a paper. numbers: the columns that are aligned to the right."""
-
-    caption: str
-    columns: list[str]
-    rows: list[list[str]]
-    numbers: frozenset[str] = frozenset()
-
-
 class Section(NamedTuple):
     """A section of a paper: sentences, names with values, and tables. level: 2, or 3 within the section above."""
 
     title: str
     words: list[str]
     facts: list[tuple[str, str]]
-    sheets: list[Sheet]
+    sheets: list[Table]
     level: int = 2
+
+    def blocks(self) -> list[Block]:
+        """Return the section as blocks of a document."""
+        return [Heading(self.title, self.level), *self.words, *[Facts(self.facts)] * bool(self.facts), *self.sheets]
 
 
 class Paper(NamedTuple):
@@ -150,7 +155,7 @@ def verdict(verification: Verification) -> str:
 
 def _checks(verification: Verification) -> Section:
     rows = [[each.check, each.found, _text(each.position), each.says] for each in verification.results]
-    sheet = Sheet("Checks", ["check", "found", "log position", "says"], rows)
+    sheet = _sheet("Checks", ["check", "found", "log position", "says"], rows)
     findings = [str(each) for each in (*verification.damage, *verification.differences)]
     return Section("What was checked", findings, [], [sheet])
 
@@ -177,11 +182,11 @@ def _changed_since(projections: Projections, names: Sequence[str]) -> Section:
             continue
         columns = [f"{column} {when}" for column in BOARDS["leaderboard"] for when in ("sealed", "now")] + ["paid"]
         caption = f"{name}, sealed and with the answers of now"
-        sheets.append(_cut(Sheet(caption, ["contest", "participant", *columns], rows, frozenset(columns)), name))
+        sheets.append(_cut(_sheet(caption, ["contest", "participant", *columns], rows, frozenset(columns)), name))
     return Section("Sealed boards whose answers changed", words, [], sheets)
 
 
-def _cut(sheet: Sheet, contest: str) -> Sheet:
+def _cut(sheet: Table, contest: str) -> Table:
     """Return the first rows of the differences of a board; the caption says how many there are and how to see all."""
     if len(sheet.rows) <= MOST_CHANGED:
         return sheet
@@ -199,7 +204,7 @@ def _checkpoint(season: Replay, name: str) -> Section:
         for table in [season.table(each)]
     ]
     columns = ["table", "version", "rows", "SHA-256"]
-    sheet = Sheet("Digests of tables", columns, rows, frozenset({"version", "rows"}))
+    sheet = _sheet("Digests of tables", columns, rows, frozenset({"version", "rows"}))
     words = ["Whoever has this position and digest can find out whether a log is the same up to there."]
     return Section("Checkpoint", words, facts, [sheet])
 
@@ -217,13 +222,13 @@ def _contests(projections: Projections) -> Iterator[Section]:
         rows = [*prizes.only("contest", name).rows()]
         owed = [[each["participant"], *_prize(each, sealed=row["sealed_at"] is not None)] for each in rows]
         words = ["The board is not sealed: prizes can change, and nothing is owed yet."]
-        sheet = Sheet("Prizes", ["participant", "prize", "paid", "owed"], owed, frozenset({"prize", "paid", "owed"}))
+        sheet = _sheet("Prizes", ["participant", "prize", "paid", "owed"], owed, frozenset({"prize", "paid", "owed"}))
         words = words if rows and row["sealed_at"] is None else []
         sheets = [*[sheet] * bool(rows), _rules(projections.facts.contests[name].opened.rules)]
         yield Section(row["title"] or name, words, facts, sheets, level=3)
 
 
-def _rules(rules: RuleSet) -> Sheet:
+def _rules(rules: RuleSet) -> Table:
     """Return the fields of a rule set that differ from their defaults, and all those of its trading rules."""
     columns = ["field", "value", "meaning"]
     rows = [
@@ -232,7 +237,7 @@ def _rules(rules: RuleSet) -> Sheet:
         if each["value"] != each["default"] or each["field"].startswith("trading.")
     ]
     told = "Rules that differ from their defaults"
-    return Sheet(told if rules.trading is None else f"{told}, and rules of trading", columns, rows)
+    return _sheet(told if rules.trading is None else f"{told}, and rules of trading", columns, rows)
 
 
 def _prize(row: dict[str, Any], *, sealed: bool) -> list[str]:
@@ -249,7 +254,7 @@ def _trial_balance(season: Replay) -> Section:
         sums[contest] = sums.get(contest, Decimal(0)) + Decimal(balance)
     wrong = [f"The balances of {contest} add up to {total}, and not to 0." for contest, total in sums.items() if total]
     words = wrong or ["The balances of each contest add up to 0."]
-    return Section("Trial balance", words, [], [Sheet("Trial balance", columns, rows, frozenset(columns[2:]))])
+    return Section("Trial balance", words, [], [_sheet("Trial balance", columns, rows, frozenset(columns[2:]))])
 
 
 def _late(evidence: Evidence) -> Section:
@@ -272,17 +277,17 @@ def _late(evidence: Evidence) -> Section:
     ]
     told = f"The worst {len(rows)}" + " besides" * bool(evidence.after_close)
     told += "; `log LOG` lists every entry with both instants" * (len(rows) == WORST)
-    sheets += [Sheet(told, columns, rows, frozenset({"late by"}))] * bool(rows)
+    sheets += [_sheet(told, columns, rows, frozenset({"late by"}))] * bool(rows)
     counts = [
         [name, f"{each.late:,}", f"{each.ahead:,}", duration(each.furthest)]
         for name, each in sorted(evidence.by_type.items())
     ]
     numbers = ["late", "ahead", "farthest by"]
-    sheets += [Sheet("By type of entry", ["type", *numbers], counts, frozenset(numbers))] * bool(counts)
+    sheets += [_sheet("By type of entry", ["type", *numbers], counts, frozenset(numbers))] * bool(counts)
     return Section("Late and back-dated entries", words, [], sheets)
 
 
-def _after_close(evidence: Evidence) -> Sheet:
+def _after_close(evidence: Evidence) -> Table:
     """Return the forecasts that were recorded at or after the close of their question, the latest first."""
     columns = ["log position", "claims", "recorded", "after the close by", "says"]
     rows = [
@@ -291,7 +296,7 @@ def _after_close(evidence: Evidence) -> Sheet:
     caption = "Forecasts recorded at or after the close"
     if len(rows) < evidence.after_close:
         caption += f": the latest {len(rows)} of {evidence.after_close:,}; `log LOG --type forecast_made` lists all"
-    return Sheet(caption, columns, rows, frozenset(columns[3:4]))
+    return _sheet(caption, columns, rows, frozenset(columns[3:4]))
 
 
 def _times(recorded: Recorded, late: int) -> list[str]:
@@ -331,7 +336,7 @@ def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Mo
     columns = ["log position", "question", "answer", "reason", "next answer"]
     ordered = sorted(revoked, key=lambda each: (each.recorded.position not in sealed, -each.recorded.position))
     rows = [_revoked(each, evidence) for each in ordered[:MOST_REVOCATIONS]]
-    sheets = [Sheet("Answers that were revoked", columns, rows)]
+    sheets = [_sheet("Answers that were revoked", columns, rows)]
     for correction, found in effects:
         sheets += _changes(correction, found)
     words = [
@@ -374,7 +379,7 @@ def _answer(recorded: Recorded, evidence: Evidence) -> str:
     return f"{words} (#{recorded.position})"
 
 
-def _changes(correction: Correction, found: Sequence[Move]) -> Iterator[Sheet]:
+def _changes(correction: Correction, found: Sequence[Move]) -> Iterator[Table]:
     """Yield a table for each kind of board of which a correction moved rows."""
     for board, names in BOARDS.items():
         rows = [
@@ -393,7 +398,7 @@ def _changes(correction: Correction, found: Sequence[Move]) -> Iterator[Sheet]:
         if len(rows) > MOST_CHANGES:
             see = f"`diff LOG @{correction.first - 1} @{correction.last}` prints all"
             caption += f": the first {MOST_CHANGES} of {len(rows):,} rows; {see}"
-        yield Sheet(caption, ["contest", "participant", *moved], rows[:MOST_CHANGES], frozenset(moved))
+        yield _sheet(caption, ["contest", "participant", *moved], rows[:MOST_CHANGES], frozenset(moved))
 
 
 def _moved(row: Mapping[str, Any] | None, name: str) -> str:
@@ -434,12 +439,12 @@ def _moved_times(evidence: Evidence) -> Section:
     return Section("Moved times", words, [], sheets)
 
 
-def _listed(caption: str, columns: list[str], rows: list[list[str]], *types: str) -> list[Sheet]:
+def _listed(caption: str, columns: list[str], rows: list[list[str]], *types: str) -> list[Table]:
     """Return rows about events of these types, in log order if they are many, as a table, the newest of many."""
     if len(rows) > MOST_LISTED:
         see = " and ".join(f"`log LOG --type {each}`" for each in types)
         caption += f": the newest {MOST_LISTED} of {len(rows):,}; {see} {'list' if len(types) > 1 else 'lists'} all"
-    return [Sheet(caption, columns, rows[-MOST_LISTED:])] * bool(rows)
+    return [_sheet(caption, columns, rows[-MOST_LISTED:])] * bool(rows)
 
 
 def _exclusions(evidence: Evidence, facts: Facts) -> Section:
@@ -482,7 +487,7 @@ def _alike(season: Replay) -> Section:
         named += [(name, f"outcome of {each.question}", each.outcomes) for each in asked]
     rows = [[name, what, ", ".join(map(plain_id, group))] for name, what, ids in named for group in lookalikes(ids)]
     words = [] if rows else ["None in the same contest."]
-    return Section("Ids that look alike", words, [], [Sheet("Ids", ["contest", "of a", "ids"], rows)] * bool(rows))
+    return Section("Ids that look alike", words, [], [_sheet("Ids", ["contest", "of a", "ids"], rows)] * bool(rows))
 
 
 def _unchecked(verification: Verification) -> Section:
@@ -531,3 +536,8 @@ def duration(micros: int) -> str:
             return sign + " ".join(parts)
     seconds = f"{rest / 10**6:.6f}".rstrip("0").rstrip(".")
     return f"{sign}{seconds} second{'s' * (seconds != '1')}"
+
+
+def _sheet(caption: str, columns: Sequence[str], rows: list[list[str]], numbers: Collection[str] = ()) -> Table:
+    """Return a table of a paper. numbers: the columns that are aligned to the right."""
+    return Table([Number(column) if column in numbers else column for column in columns], rows, caption)

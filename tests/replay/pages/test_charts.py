@@ -9,11 +9,9 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.replay.pages.charts import CHARTS, _largest_profit, _told_apart
+from forecast_ledger.replay.pages.pictures import Row
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.report.account_charts import _largest_profit
-from forecast_ledger.replay.report.charts import CHARTS
-from forecast_ledger.replay.report.matrix_charts import _told_apart
-from forecast_ledger.replay.report.pictures import Row
 from tests.kept_digests import HISTORIES, record
 from tests.pictures import KEPT, specifications, text
 from tests.support import oracle

@@ -20,6 +20,10 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
+from forecast_ledger.replay.pages import charts, page_parts, sections
+from forecast_ledger.replay.pages.charts import CHARTS, board_finding
+from forecast_ledger.replay.pages.pictures import to_svg
+from forecast_ledger.replay.pages.sections import _scale, account_parts, accounts
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.report import account_charts, page_parts, sections
 from forecast_ledger.replay.report.account_sections import account_parts, accounts
@@ -198,7 +202,7 @@ def test_a_line_of_which_some_points_are_drawn_says_so(
 ) -> None:
     """With the number of all; each line has its last point."""
     whole = plot(log("arena-week"), "profit", tmp_path / "profit.json", contest="week-1")
-    monkeypatch.setattr(account_charts, "MOST_POINTS", 2)
+    monkeypatch.setattr(charts, "MOST_POINTS", 2)
     few = plot(tmp_path / "season.db", "profit", tmp_path / "profit.json", contest="week-1")
     assert f"Of {len(whole.rows)} changes of profit, {len(few.rows)} are drawn." in few.note
     assert len(few.rows) < len(whole.rows)
@@ -407,14 +411,12 @@ def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
     projections = replay(path).projections
     for contest_id in ("week-1", "week-2"):
         ranking, *others = account_parts(projections, contest_id)
-        names = [heading.name for heading in ranking.table.columns]
-        rows = [
-            dict(zip(names, (cell.words.replace(",", "") for cell in row), strict=True)) for row in ranking.table.rows
-        ]
+        names = [*ranking.table.columns]
+        rows = [dict(zip(names, (cell.replace(",", "") for cell in row), strict=True)) for row in ranking.table.rows]
         for row in rows:
             assert Decimal(row["cash"]) + Decimal(row["positions"]) == Decimal(row["total"])
         for row, section in zip(rows, accounts(projections, contest_id, "c"), strict=True):
-            gains = [Decimal(cells[-1].words.replace(",", "")) for cells in section.table.rows]
+            gains = [Decimal(cells[-1].replace(",", "")) for cells in section.table.rows]
             assert (section.name, sum(gains)) == (row["participant"], Decimal(row["profit"]))
             assert gains == sorted(gains, reverse=True)
         assert [part.title for part in others] == ["Positions held"] * (contest_id == "week-2") + [

@@ -12,17 +12,17 @@ from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
+from forecast_ledger.replay.pages.charts import CHARTS
+from forecast_ledger.replay.pages.page_parts import Contest
+from forecast_ledger.replay.pages.pictures import VEGA_LITE, KnownTables, Picture, count, to_png, to_svg, visible
+from forecast_ledger.replay.pages.sections import contest_section
 from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.blocks import Number
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences
 from forecast_ledger.replay.reading.log import AsOf, Watch
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.text_tables import escape_controls
 from forecast_ledger.replay.reading.version import code_version
-from forecast_ledger.replay.report.chart_parts import KnownTables, count
-from forecast_ledger.replay.report.charts import CHARTS
-from forecast_ledger.replay.report.page_parts import Contest
-from forecast_ledger.replay.report.pictures import VEGA_LITE, Picture, to_png, to_svg, visible
-from forecast_ledger.replay.report.sections import contest_section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -60,7 +60,7 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     >>> page.splitlines()[0], "B is first" in page
     ('<!DOCTYPE html>', True)
     """
-    environment = template_environment(Path(__file__).parent)
+    environment = template_environment()
     season = replay(log, name, as_of, watch)
     facts = season.projections.facts
     names = [*contests] or sorted(facts.contests)
@@ -187,15 +187,18 @@ def _write_specifications(folder: Path, pictures: Mapping[str, Picture]) -> None
         write_file(folder / f"{name}.vl.json", specification(picture))
 
 
-def template_environment(folder: Path) -> "Environment":
-    """Return what fills the templates in a folder. Raises Unavailable: the extra `report` is not installed."""
+def template_environment() -> "Environment":
+    """Return what fills the templates of pages. Raises Unavailable: the extra `report` is not installed."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - late: optional
     except ImportError as missing:
         raise Unavailable(f"reports are made by Jinja, which is not installed; {installing('report')}") from missing
-    loader = FileSystemLoader([folder, Path(__file__).parent])
+    loader = FileSystemLoader(Path(__file__).parent)
 
     def finalize(value: object) -> object:
-        return escape_controls(value) if type(value) is str else value  # what is marked as safe is a picture
+        is_picture = hasattr(value, "__html__")  # it is marked as safe
+        return escape_controls(value) if isinstance(value, str) and not is_picture else value
 
-    return Environment(loader=loader, autoescape=True, finalize=finalize, undefined=StrictUndefined, trim_blocks=False)
+    environment = Environment(loader=loader, autoescape=True, finalize=finalize, undefined=StrictUndefined)
+    environment.tests["of_numbers"] = lambda column: isinstance(column, Number)
+    return environment

@@ -1,0 +1,1 @@
+"""Pages: reports with pictures of boards, and the working papers of auditors."""

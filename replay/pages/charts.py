@@ -1,0 +1,590 @@
+"""The pictures of a contest: what each shows, its finding, and how to read it."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.values import format_fixed, format_instant
+from forecast_ledger.projections.boards import leaderboard
+from forecast_ledger.projections.boards.contest_groups import tallies_over_time
+from forecast_ledger.projections.boards.totals import score_labels
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.studies.pairs import PERMUTATIONS
+from forecast_ledger.projections.tables.calibration import owner_band
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.trading.account_histories import Selection
+from forecast_ledger.replay.pages.pictures import (
+    BETTER,
+    FAINT,
+    HALF,
+    LEVEL,
+    MOST_LINES,
+    MOST_ROWS,
+    PLAIN,
+    STEP,
+    WIDTH,
+    WORSE,
+    Picture,
+    Row,
+    chosen,
+    count,
+    in_order,
+    left_out,
+    names_axis,
+    names_legend,
+    numbered,
+    percent,
+    rows_of,
+    specify,
+)
+
+CURVE = 320  # pixels
+FEWEST = 2  # answers of a line, and lines of a picture
+MOST_ANSWERS = 60  # of a line
+MOST_TICKS = 10
+
+
+def board(projections: Projections, contest: str) -> Picture | None:
+    """Scores in the order of the leaderboard, with their intervals."""
+    every = rows_of(projections, "intervals", contest)
+    rows = [row for row in every if row["score_low"] is not None]
+    if not rows:
+        return None
+    columns = ("rank", "participant", "score", "score_low", "score_high", "first")
+    shown = [chosen(row, columns) for row in rows[:MOST_ROWS]]
+    values = numbered(shown, "score", "score_low", "score_high")
+    y = {"field": "row", "type": "ordinal", "axis": names_axis(shown), "title": None}
+    specification = specify(
+        values,
+        width=WIDTH,
+        height={"step": STEP},
+        encoding={"y": y},
+        layer=[
+            {
+                "mark": {"type": "rule", "strokeWidth": 4, "color": PLAIN, "opacity": 0.35},
+                "encoding": {
+                    "x": {"field": "score_low", "type": "quantitative", "scale": {"zero": False}, "title": "score"},
+                    "x2": {"field": "score_high"},
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 45, "color": PLAIN, "opacity": 1},
+                "encoding": {"x": {"field": "score", "type": "quantitative"}},
+            },
+        ],
+    )
+    level = percent(projections.facts.contests[contest].opened.rules.level_ppm, 10**6)
+    note = f"Points are scores; lines are the {level} intervals of scores if the questions are sampled again."
+    without = f" {count(len(every) - len(rows), 'row')} of the board without an interval." * (len(every) > len(rows))
+    note += left_out(rows, shown) + without
+    return Picture(board_finding(rows), note, columns, shown, specification)
+
+
+def board_finding(rows: Sequence[Row]) -> str:
+    """Say who is first, and how sure that is. rows: of the table `intervals`; those of `leaderboard` do not say it.
+
+    >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
+    >>> board_finding([ada, bob])
+    'ada is first'
+    >>> board_finding([ada | {"first": "0.980000000"}, bob | {"first": "0.020000000"}])
+    'ada is first, and stays first in 98% of the samples'
+    """
+    first = [row for row in rows if row["rank"] == 1]
+    if not first:
+        return "Nobody has a rank"
+    if len(first) > 1:
+        return f"{len(first)} participants share the first rank"
+    if sum(row["rank"] is not None for row in rows) == 1:
+        return f"{first[0]['participant']} is the only one with a rank"
+    if "first" not in first[0]:
+        return f"{first[0]['participant']} is first"
+    share = float(first[0]["first"])
+    words = f"{first[0]['participant']} is first, and stays first {how_often(share)}"
+    rival = max((row for row in rows if row is not first[0]), key=lambda row: float(row["first"] or 0))
+    if float(rival["first"] or 0) > share:
+        words += f"; {rival['participant']} is first {how_often(float(rival['first']))}"
+    return words
+
+
+def how_often(share: float) -> str:
+    """Say in which share of samples something is so.
+
+    >>> how_often(0.4), how_often(0.999), how_often(1.0)
+    ('in only 40% of the samples', 'in over 99% of the samples', 'in every sample')
+    """
+    if share == 1:
+        return "in every sample"
+    return (
+        f"in {'over 99%' if percent(share) == percent(1) else 'only ' * (share < HALF) + percent(share)} of the samples"
+    )
+
+
+def score_over_time(projections: Projections, contest: str) -> Picture | None:
+    """The scores of the best participants after each answer, as the board would be without later ones."""
+    facts, scored, final = projections.facts, projections.scored(contest), projections.board(contest)
+    names = [row.participant for row in final if row.rank is not None][:MOST_LINES]
+    opened, answers = facts.contests[contest], int((scored.questions.weight > 0).sum())
+    if answers < FEWEST or len(names) < FEWEST:
+        return None
+    size, led = -(-answers // MOST_ANSWERS), dict.fromkeys(names, 0)
+    columns, shown, values = ("answered", "participant", "score", "rank"), list[Row](), list[Row]()
+    for number, (_, tally) in enumerate(tallies_over_time(facts, opened, scored), start=1):
+        if number % size and number != answers:
+            continue
+        rows = {row.participant: row for row in leaderboard.board(facts, opened, tally)}
+        for line, name in enumerate(names):
+            row = rows.get(name)
+            led[name] = 0 if row is None or row.rank != 1 else led[name] or number
+            if row is not None:
+                score = format_fixed(round_to_points(row.score), POINTS, least=9)
+                shown.append({"answered": number, "participant": name, "score": score, "rank": row.rank})
+                values.append({"row": line, "answered": number, "score": float(score)})
+    steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
+    step = next(step for step in steps if step * MOST_TICKS >= answers)
+    axis = {"values": [*range(step, answers + 1, step)], "format": ",d"}
+    x = {
+        "field": "answered",
+        "type": "quantitative",
+        "title": "questions answered",
+        "axis": axis,
+        "scale": {"nice": False},
+    }
+    specification = specify(
+        values,
+        width=WIDTH,
+        height=CURVE,
+        mark={"type": "line", "strokeWidth": 1.8},
+        encoding={
+            "x": x,
+            "y": {"field": "score", "type": "quantitative", "title": "score", "scale": {"zero": False}},
+            "color": {"field": "row", "type": "nominal", "legend": names_legend(names)},
+        },
+    )
+    note = (
+        "After each answer, in the order in which answers were recorded, the board as it would be without later ones; "
+        "questions are scored as they are now."
+    )
+    more = sum(row.rank is not None for row in final) - len(names)
+    left = f" The best {len(names)} are shown, of {len(names) + more}." * bool(more)
+    best = " The lowest score is the best." * lower_is_better(opened.opened.rules)
+    every = f" Every {size} answers there is a point." * (size > 1)
+    return Picture(_leading(led, answers, size), note + best + every + left, columns, shown, specification)
+
+
+def _leading(led: Mapping[str, int], answers: int, size: int) -> str:
+    """Say since when the first has led without a break, as far as boards were looked at.
+
+    led: since which answer; 0 for who is not first. size: a board was made every so many answers.
+    """
+    first = [name for name, since in led.items() if since]
+    if len(first) != 1:
+        return f"{len(first) or 'No'} participants share the first rank after {count(answers, 'answer')}"
+    about = "about " * (size > 1)
+    return f"{first[0]} has led since {about}answer {led[first[0]]:,} of {answers:,}, in the order of their recording"
+
+
+def calibration(projections: Projections, contest: str) -> Picture | None:
+    """How often what was forecast happened, for the consensus or whoever has most forecasts."""
+    rows = rows_of(projections, "calibration", contest)
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["participant"]] = counts.get(row["participant"], 0) + row["n"]
+    if not counts:
+        return None
+    who = "[consensus]" if "[consensus]" in counts else max(counts, key=lambda name: counts[name])
+    columns = ("from_probability", "to_probability", "n", "happened", "mean_forecast", "observed_frequency",
+               "wilson_low", "wilson_high")  # fmt: skip
+    shown = [chosen(row, columns) for row in rows if row["participant"] == who]
+    values = numbered(shown, *columns)
+    inside = sum(row["wilson_low"] <= row["mean_forecast"] <= row["wilson_high"] for row in values)
+    name = "the consensus" if who == "[consensus]" else who
+    title = f"Forecasts of {name} agree with what happened in {inside} of {count(len(values), 'group')}"
+    note = (
+        f"{count(counts[who], 'forecast')}, grouped by probability. A point on the dashed line: what was forecast "
+        "happened as often as forecast. Lines are 95% Wilson intervals; bars count forecasts. The grey band, of the "
+        "table corp_band, is where isotonic regression would put forecasts if they were calibrated."
+    )
+    note += f" The table calibration also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
+    most = max(row["n"] for row in values)
+    return Picture(
+        title,
+        note,
+        columns,
+        shown,
+        specify(values, vconcat=[_curve(_band(projections, contest, who)), _histogram(most)]),
+    )
+
+
+_SHARE = {"type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}}
+
+
+def _band(projections: Projections, contest: str, who: str) -> list[Row]:
+    """Return the consistency band of one participant at each probability that they forecast."""
+    labels = score_labels(projections.facts)
+    owners = np.unique(projections.brier_sample(contest).sample.owner).tolist()
+    owner = next(code for code in owners if labels[code] == who)
+    _, band = owner_band(projections, contest, owner)
+    shown = [(place.probability, place.low, place.high) for place in band]
+    return [
+        {name: float(format_fixed(share, POINTS)) for name, share in zip(("p", "low", "high"), each, strict=True)}
+        for each in shown
+    ]
+
+
+def _curve(band: list[Row]) -> dict[str, Any]:
+    """Return what happened against what was forecast, over a band."""
+    x = {"field": "mean_forecast", "title": "forecast", **_SHARE}
+    low = {"field": "wilson_low", "title": "happened", **_SHARE}
+    line = {"x": {"field": "p", **_SHARE}, "y": {"field": "p", **_SHARE}}
+    return {
+        "width": CURVE,
+        "height": CURVE,
+        "layer": [
+            {
+                "data": {"values": band},
+                "mark": {"type": "area", "color": "#888", "opacity": 0.25},
+                "encoding": {
+                    "x": {"field": "p", **_SHARE},
+                    "y": {"field": "low", **_SHARE},
+                    "y2": {"field": "high"},
+                },
+            },
+            {
+                "data": {"values": [{"p": 0}, {"p": 1}]},
+                "mark": {"type": "line", "color": "#888", "strokeDash": [4, 4]},
+                "encoding": line,
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 4, "color": PLAIN, "opacity": 0.35},
+                "encoding": {"x": x, "y": low, "y2": {"field": "wilson_high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "color": PLAIN, "opacity": 1},
+                "encoding": {"x": x, "y": {"field": "observed_frequency", **_SHARE}},
+            },
+        ],
+    }
+
+
+def _histogram(most: float) -> dict[str, Any]:
+    """Return how many forecasts there are at each probability. most: of one bar."""
+    counts = {"field": "n", "type": "quantitative", "title": "forecasts", "axis": {"values": [0, most], "format": ",d"}}
+    return {
+        "width": CURVE,
+        "height": 60,
+        "mark": {"type": "bar", "color": PLAIN},
+        "encoding": {
+            "x": {"field": "from_probability", "title": None, "bin": {"binned": True, "step": 0.1}, **_SHARE},
+            "x2": {"field": "to_probability"},
+            "y": counts,
+        },
+    }
+
+
+def prizes(projections: Projections, contest: str) -> Picture | None:
+    """How the pool is divided."""
+    rows = [row for row in rows_of(projections, "leaderboard", contest) if float(row["prize"] or 0) > 0]
+    if not rows:
+        return None
+    columns = ("rank", "participant", "prize", "share")
+    shown = [chosen(row, columns) for row in rows[:MOST_ROWS]]
+    currency = projections.facts.contests[contest].opened.currency
+    specification = specify(
+        numbered(shown, "prize"),
+        width=WIDTH,
+        height={"step": STEP},
+        mark={"type": "bar", "color": PLAIN, "height": 11},
+        encoding={
+            "y": {"field": "row", "type": "ordinal", "axis": names_axis(shown), "title": None},
+            "x": {"field": "prize", "type": "quantitative", "title": f"prize {currency}".strip()},
+        },
+    )
+    best = max(rows, key=lambda row: float(row["prize"]))
+    total = sum(float(row["prize"]) for row in rows)
+    title = f"{best['participant']} gets {percent(float(best['prize']) / total)} of what is paid out"
+    note = f"{count(len(rows), 'prize')}, {total:,.2f} {currency}".rstrip() + "."
+    return Picture(title, note + left_out(rows, shown), columns, shown, specification)
+
+
+MOST_PAIRED = 20
+MOST_COLUMNS = 60
+LEAST_WIDTH = 280  # for the title of an axis
+
+_CELLS = [  # the colour and the number of a pair
+    {
+        "mark": {"type": "rect", "stroke": "#8883"},
+        "encoding": {
+            "color": {
+                "field": "verdict",
+                "type": "nominal",
+                "title": "row against column",
+                "scale": {"domain": ["better", "not certain", "worse"], "range": [BETTER, FAINT, WORSE]},
+                "legend": {"orient": "bottom"},
+            }
+        },
+    },
+    {
+        "mark": {"type": "text", "fontSize": 10},
+        "encoding": {
+            "text": {"field": "share"},
+            "color": {
+                "condition": {"test": "datum.verdict != 'not certain'", "value": "white"},
+                "value": "currentColor",
+            },
+        },
+    },
+]
+
+
+def pairwise(projections: Projections, contest: str) -> Picture | None:
+    """Which of two participants is better on the questions that both have forecast on."""
+    pairs = rows_of(projections, "pairwise", contest)
+    names = [row["participant"] for row in rows_of(projections, "leaderboard", contest)]
+    if not pairs:
+        return None
+    first = names[:MOST_PAIRED]
+    shown = [row for row in pairs if row["participant"] in first and row["other"] in first]
+    columns = ("participant", "other", "questions", "won_share", "difference", "p", "p_adjusted")  # fmt: skip
+    values = []
+    for row in shown:
+        certain, ahead = _certain(row), float(row["difference"]) > 0
+        places = (first.index(row["participant"]), first.index(row["other"]))
+        for (one, other), better in ((places, ahead), (places[::-1], not ahead)):
+            share = float(row["won_share"]) if (one, other) == places else 1 - float(row["won_share"])
+            verdict = ("better" if better else "worse") if certain else "not certain"
+            values.append({"row": one, "column": other, "verdict": verdict, "share": f"{100 * share:.0f}"})
+    axis = names_axis([{"participant": name} for name in first])
+    specification = specify(
+        values,
+        padding={"left": 20, "right": 110, "top": 5, "bottom": 5},  # for the slanted names
+        width={"step": 26},
+        height={"step": 26},
+        encoding={
+            "y": {"field": "row", "type": "ordinal", "axis": axis, "title": None},
+            "x": {
+                "field": "column",
+                "type": "ordinal",
+                "axis": {**axis, "orient": "top", "labelAngle": -60, "labelLimit": 130},
+                "title": None,
+            },
+        },
+        layer=_CELLS,
+    )
+    title, note = _told_apart(pairs)
+    if len(first) < len(names):
+        note += f" The first {len(first)} of {len(names):,} are shown."
+    return Picture(title, note, columns, [chosen(row, columns) for row in shown], specification)
+
+
+def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
+    """Say how many pairs the test tells apart, and how to read the picture."""
+    tests, adjusted = count(len(pairs), "pair"), sum(float(row["p_adjusted"]) <= LEVEL for row in pairs)
+    apart = f"{sum(map(_certain, pairs))} of {tests} of participants"
+    is_too_many = len(pairs) > LEVEL * (PERMUTATIONS + 1)
+    together = "so many tests tell nothing together" if is_too_many else f"all pairs together, {adjusted or 'none'}"
+    title = f"One pair at a time, {apart} can be told apart; {together}"
+    note = (
+        "Numbers are the percentage of common questions on which the row has the better score. A colour: a permutation "
+        "test of the mean difference tells the two apart at 5%; a few large differences can outweigh many small ones. "
+        f"All pairs together: after Holm's adjustment for {tests}. A pair without a cell has no common questions."
+    )
+    most = max(int(row["questions"]) for row in pairs)
+    if 2 / 2**most > LEVEL:
+        note += f" With {count(most, 'question')}, no test can tell a pair apart at 5%."
+    elif is_too_many:
+        note += f" With {PERMUTATIONS} permutations, no p-value of so many tests can be 5% or less after it."
+    return title, note
+
+
+def _certain(pair: Row) -> bool:
+    """Return whether the permutation test tells a pair apart."""
+    return float(pair["p"]) <= LEVEL
+
+
+def coverage(projections: Projections, contest: str) -> Picture | None:
+    """How much of the time each participant had a forecast on each question."""
+    board = rows_of(projections, "leaderboard", contest)
+    names, scored = [row["participant"] for row in board], projections.scored(contest).questions
+    counted = scored.code[scored.weight > 0].tolist()
+    questions = in_order(projections, {projections.facts.questions[code].question for code in counted})
+    if not names or not questions:
+        return None
+    size = -(-len(questions) // MOST_COLUMNS)
+    first, widths = names[:MOST_ROWS], [questions[begin : begin + size] for begin in range(0, len(questions), size)]
+    shown = _cover(rows_of(projections, "scores", contest), first, widths)
+    values = [
+        {"row": index // len(widths), "column": index % len(widths), "coverage": float(row["coverage"])}
+        for index, row in enumerate(shown)
+    ]
+    specification = specify(
+        values,
+        width={"step": max(min(WIDTH, max(40 * len(widths), LEAST_WIDTH)) // len(widths), 9)},
+        height={"step": STEP},
+        mark={"type": "rect", "stroke": "#8883", "color": PLAIN},
+        encoding={
+            "y": {
+                "field": "row",
+                "type": "ordinal",
+                "axis": names_axis([{"participant": name} for name in first]),
+                "title": None,
+            },
+            "x": {
+                "field": "column",
+                "type": "ordinal",
+                "axis": {"labels": False, "ticks": False},
+                "title": "questions, in the order of their openings",
+            },
+            "opacity": {
+                "field": "coverage",
+                "type": "quantitative",
+                "scale": {"domain": [0, 1], "range": [0, 1]},
+                "legend": {"format": "%", "orient": "bottom", "values": [0.25, 0.5, 0.75, 1]},
+            },
+        },
+    )
+    whole = sum(float(row["coverage"]) for row in board) / len(board)
+    title = f"Participants had a forecast for {percent(whole)} of the time that counts"
+    note = f"{count(len(questions), 'question')}; the stronger the colour, the longer a forecast stood." + (
+        f" {size} questions a column." * (size > 1)
+    )
+    return Picture(title, note + left_out(names, first), ("participant", "questions", "coverage"), shown, specification)
+
+
+def _cover(scores: Sequence[Row], participants: Sequence[str], columns: Sequence[Sequence[str]]) -> list[Row]:
+    """Return the mean coverage of each participant on the questions of each column."""
+    column = {question: number for number, own in enumerate(columns) for question in own}
+    sums: dict[tuple[str, int], float] = {}
+    for row in scores:
+        if row["question"] in column:  # else it has no weight
+            key = (row["participant"], column[row["question"]])
+            sums[key] = sums.get(key, 0) + float(row["coverage"])
+    return [
+        {
+            "participant": who,
+            "questions": own[0] if len(own) == 1 else f"{own[0]} to {own[-1]}",
+            "coverage": f"{sums.get((who, number), 0) / len(own):.3f}",
+        }
+        for who in participants
+        for number, own in enumerate(columns)
+    ]
+
+
+MOST_POINTS = 200  # of a line
+COLUMNS = ("participant", "at", "profit", "below_peak")
+
+
+def profit(projections: Projections, contest: str) -> Picture | None:
+    """The profit of each account over time, and how far below its peak it is."""
+    if contest not in projections.traded:
+        return None
+    every = rows_of(projections, "arena_leaderboard", contest)
+    board = every[:MOST_LINES]
+    names = sorted(row["participant"] for row in board)  # so that a participant has one colour in several contests
+    points = _points(projections, contest, board)
+    if not points:
+        return None
+    shown = [point for name in names for point in _thinned(points[name])]
+    values = [
+        {"row": names.index(point["participant"]), "at": point["at"]}
+        | {name: float(point[name]) for name in ("profit", "below_peak")}
+        for point in shown
+    ]
+    currency = projections.facts.contests[contest].opened.currency
+    panels = [
+        _panel(names, field, f"{title} {currency}".strip(), height)
+        for field, title, height in (("profit", "profit", 240), ("below_peak", "below peak", 90))
+    ]
+    note = "Profit is cash and the value of positions, less net deposits. The lower part is the distance to the peak."
+    note += left_out(every, board).replace("first", "best")
+    every_point = sum(map(len, points.values()))
+    note += f" Of {every_point:,} changes of profit, {len(shown):,} are drawn." * (len(shown) < every_point)
+    steps = {name: [(point["at"], Decimal(point["profit"])) for point in own] for name, own in points.items()}
+    [contest_row] = rows_of(projections, "contests", contest)
+    title = _largest_profit(board, steps, currency, so_far=contest_row["state"] == "open")
+    return Picture(title, note, COLUMNS, shown, specify(values, vconcat=panels))
+
+
+def _points(projections: Projections, contest: str, board: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the rows at which the profit of each account became another, and the last one."""
+    portfolios = projections.selected_portfolios(Selection(contest)).only("contest", contest)
+    latest = format_instant(projections.facts.books.clock)
+    points: dict[str, list[Row]] = {}
+    for last in board:  # the board may be later than the last tick
+        rows = [*portfolios.only("participant", last["participant"]).rows(), last | {"at": latest}]
+        own, peak, before = points.setdefault(last["participant"], []), Decimal(0), None
+        for row in rows:
+            amount = Decimal(row["profit"])
+            peak = max(peak, amount)
+            if amount != before or row is rows[-1]:
+                own.append(chosen(row, COLUMNS[:3]) | {"below_peak": str(amount - peak)})
+            before = amount
+    return points
+
+
+def _thinned(points: Sequence[Row]) -> list[Row]:
+    """Return some of the points of a line, and the last one."""
+    size = -(-len(points) // MOST_POINTS)
+    return [point for place, point in enumerate(points) if place % size == 0 or place == len(points) - 1]
+
+
+def _panel(names: Sequence[str], field: str, title: str, height: int) -> dict[str, Any]:
+    """Return a line for each account. field: the column of the values."""
+    x = {
+        "field": "at",
+        "type": "temporal",
+        "title": None,
+        "scale": {"type": "utc"},
+        "axis": {"format": "%-d %b", "tickCount": 6},
+    }
+    y = {"field": field, "type": "quantitative", "title": title, "axis": {"titlePadding": 12}}
+    colour = {"field": "row", "type": "nominal", "legend": names_legend(names)}
+    mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8}
+    return {"width": WIDTH, "height": height, "mark": mark, "encoding": {"x": x, "y": y, "color": colour}}
+
+
+def _largest_profit(
+    board: Sequence[Row], steps: Mapping[str, Sequence[tuple[str, Decimal]]], currency: str, *, so_far: bool = False
+) -> str:
+    """Say whose profit is the largest, since when, and what the second one is.
+
+    board: the largest profit first. steps: when the profit of each participant became another, and which one.
+    """
+    best, *others = ((row["participant"], f"{float(row['profit']):,.2f} {currency}".rstrip()) for row in board)
+    if not others:
+        return f"{best[0]} has a profit of {best[1]}"
+    first = board[0]
+    sharing = sum(row["profit"] == first["profit"] or (row["rank"] or 0) == first["rank"] for row in board)
+    if sharing > 1:
+        return f"{sharing} participants share the largest profit, {best[1]}"
+    now, since = dict.fromkeys(steps, Decimal(0)), ""
+    changes = sorted((at, who, amount) for who, own in steps.items() for at, amount in own)
+    for at, together in groupby(changes, itemgetter(0)):
+        now |= {who: amount for _, who, amount in together}
+        is_ahead = all(now[best[0]] > other for name, other in now.items() if name != best[0])
+        since = (since or at) if is_ahead else ""
+    largest = f"{best[0]} has the largest profit{' so far' * so_far}, {best[1]}, since {since[:10]}"
+    return f"{largest}; {others[0][0]} has {others[0][1]}"
+
+
+class Chart(NamedTuple):
+    """A kind of chart. words: what it shows. draw: returns None if a contest has nothing to show."""
+
+    words: str
+    draw: Callable[[Projections, str], Picture | None]
+
+
+CHARTS: dict[str, Chart] = {
+    "board": Chart("scores in the order of the leaderboard, with their intervals", board),
+    "score": Chart("the scores of the best participants after each answer", score_over_time),
+    "pairwise": Chart("which of two participants is better on common questions", pairwise),
+    "calibration": Chart("how often what was forecast happened", calibration),
+    "coverage": Chart("how much of the time each participant had a forecast on each question", coverage),
+    "prizes": Chart("how the pool is divided", prizes),
+    "profit": Chart("the profit of each account over time, and how far below its peak it is", profit),
+}

@@ -1,0 +1,600 @@
+"""The sections of a report: what each contest is, its board, its pictures and its participants."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.model.rules import NEVER_LATE
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.boards.leaderboard import TAKES
+from forecast_ledger.projections.facts.columns import Contest as ContestFacts
+from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.replay.pages.charts import CHARTS, board_finding, how_often
+from forecast_ledger.replay.pages.page_parts import (
+    MOST_PARTICIPANTS,
+    NONE,
+    Contest,
+    Figure,
+    Part,
+    Participant,
+    beyond,
+    by_participant,
+    digits_of,
+    ends_of,
+    in_table,
+    kinds_of,
+    row_anchor,
+    short_table,
+)
+from forecast_ledger.replay.pages.pictures import Picture, Row, count, percent, rows_of, to_svg
+from forecast_ledger.replay.reading.blocks import Cell, Number, Table
+from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences
+from forecast_ledger.replay.reading.descriptions import (
+    describe_board,
+    describe_order,
+    describe_score,
+    further_rules,
+    trading_words,
+)
+
+MOST_MOVEMENTS = 100
+HELD = {"open", "pending"}  # states of a position that is worth its mark
+_RANKING = (
+    "The total is cash and the value of the positions held; the profit is the total less what was paid in. There is "
+    "no interval that says how sure the order is; with other questions, it could be another. The drawdown is the "
+    "largest fall of an account from its peak, as a share of the peak; a debt makes it more than 100%. The win rate "
+    "is the share of purchases on resolved questions whose outcome happened; one that is paid in part did not. The "
+    "Sharpe ratio is the mean return of the positions that were sold or settled, divided by the standard deviation of "
+    "these returns; it needs two different ones, and a refund has none."
+)
+_ACCOUNT_STATES = {
+    "open": "held",
+    "pending": "held; the question is closed, and has no answer yet",
+    "closed": "ended by a sale",
+    "settled": "ended by the answer",
+    "refunded": "ended by a refund",
+}
+
+
+def trading_facts(rules: Trading, currency: str) -> list[tuple[str, str]]:
+    """Return how participants trade and are ranked, in words."""
+    cash = f"{rules.starting_cash_micros / 10**6:,.2f} {currency}".rstrip()
+    how = "participants buy and sell shares of outcomes at quoted prices, and a share pays 1 if its outcome happens"
+    return [
+        ("Accounts", f"start with {cash}; {how}"),
+        ("Rules of trading", "; ".join(trading_words(rules))),
+        ("Ranking", "by profit, rounded to the payable unit, the largest first"),
+    ]
+
+
+def account_parts(projections: Projections, name: str) -> list[Part]:
+    """Return the ranking of accounts, what they hold, and how their cash moved."""
+    positions, cash = by_participant(projections, "positions", name), by_participant(projections, "cash", name)
+    rows = rows_of(projections, "arena_leaderboard", name)
+    for row in rows:
+        row["cash"] = cash[row["participant"]][-1]["balance"] if row["participant"] in cash else None
+        row["positions"] = str(_sum_of(positions.get(row["participant"], []), "value"))
+    columns = ("participant", "rank", "cash", "positions", "total", "profit", "return_percent", "drawdown", "win_rate",
+               "sharpe_ratio", *["fees"] * any(Decimal(row["fees"]) for row in rows))  # fmt: skip
+    kinds = kinds_of(projections, "arena_leaderboard") | {"cash": "money", "positions": "money"}
+    ranking = short_table(kinds, rows, columns)
+    parts = [Part("Ranking", _RANKING, "Accounts, the largest profit first", ranking)]
+    return [*parts, *_held(projections, name), *_movements(projections, name)]
+
+
+def _held(projections: Projections, name: str) -> list[Part]:
+    """Return the positions that are held."""
+    rows = [row for row in rows_of(projections, "positions", name) if row["status"] in HELD]
+    for row in rows:
+        row |= {"paid_a_share": row["average_entry"], "price": row["mark"], "gain": row["unrealised"]}
+    columns = ("participant", "question", "outcome", "shares", "paid_a_share", "cost", "price", "value", "gain")
+    kinds = kinds_of(projections, "positions") | {"paid_a_share": "points", "price": "points", "gain": "money"}
+    return [Part("Positions held", "", "Positions held", short_table(kinds, rows, columns))] * bool(rows)
+
+
+def _movements(projections: Projections, name: str) -> list[Part]:
+    """Return the last movements of cash, with the trades that they are of."""
+    trades = {(row["participant"], row["log_position"]): row for row in rows_of(projections, "trades", name)}
+    outcomes = {
+        (row["participant"], row["position"]): row["outcome"] for row in rows_of(projections, "positions", name)
+    }
+    rows = sorted(rows_of(projections, "cash", name), key=lambda row: row["log_position"])
+    rows = [row for row in rows if row["movement"] != "granted"]
+    shown, note = rows[-MOST_MOVEMENTS:], "Times are UTC."
+    for row in shown:
+        trade = trades.get((row["participant"], row["log_position"]), {})
+        row |= {"shares": trade.get("shares"), "price": trade.get("price")}
+        row |= {"outcome": outcomes.get((row["participant"], row["position"])), "cash": row["balance"]}
+        row["at"] = f"{row['at'][:10]}\u00a0{row['at'][11:16]}"
+    if len(shown) < len(rows):
+        note += f" The last {len(shown)} of {len(rows):,} are shown; {in_table('cash')}."
+    columns = ("participant", "at", "movement", "question", "outcome", "shares", "price", "amount", "cash")
+    kinds = kinds_of(projections, "cash") | {"at": "text", "outcome": "id", "shares": "money", "price": "points"}
+    table = short_table(kinds | {"cash": "money"}, shown, columns)
+    return [Part("Trades and payments", note, "Movements of cash, the oldest first", table)] * bool(rows)
+
+
+def accounts(projections: Projections, name: str, anchor: str) -> list[Participant]:
+    """Return a section for each account: its profit, and the positions on which most was gained and lost."""
+    positions, bought = by_participant(projections, "positions", name), _bought(rows_of(projections, "trades", name))
+    titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
+    sections = []
+    for number, row in enumerate(rows_of(projections, "arena_leaderboard", name)[:MOST_PARTICIPANTS]):
+        who = row["participant"]
+        own = positions.get(who, [])
+        for each in own:
+            each["gain"] = str(Decimal(each["realised"]) + Decimal(each["unrealised"]))
+            each["bought_for"] = str(bought.get((who, each["position"]), 0))
+            each["state"] = _ACCOUNT_STATES.get(each["status"], each["status"])
+            each["question"] = ": ".join(filter(None, (each["question"], titles.get(each["question"]))))
+        own.sort(key=lambda each: (-Decimal(each["gain"]), each["position"]))
+        shown, caption = ends_of(own, "positions", "positions")
+        kinds = kinds_of(projections, "positions") | {"bought_for": "money", "state": "text", "gain": "money"}
+        table = short_table(kinds, shown, ("question", "outcome", "bought_for", "state", "gain"))
+        section = row_anchor(anchor, "account", number)
+        sections.append(Participant(section, who, _account_words(row, len(own)), caption, table))
+    return sections
+
+
+def _account_words(row: Row, positions: int) -> str:
+    """Say what an account stands for, its rank and profit, and how many positions and decisions it had."""
+    known = ", ".join(f"{name} {row[name]}" for name in ("family", "release") if row[name])
+    rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
+    words = f"{known} {rank}" if known else rank
+    words += f" with a profit of {Decimal(row['profit']):,.2f}; {count(positions, 'position')}"
+    words += f" in {count(row['decided'], 'decision')}" * bool(row["decided"])
+    return words + (f"; excluded: {row['excluded']}." if row["excluded"] else ".")
+
+
+def _bought(trades: Sequence[Row]) -> dict[tuple[str, int], Decimal]:
+    """Return for how much each position of a participant was bought."""
+    sums: dict[tuple[str, int], Decimal] = {}
+    for row in trades:
+        if row["type"] == "buy":
+            key = row["participant"], row["position"]
+            sums[key] = sums.get(key, Decimal(0)) + Decimal(row["amount"])
+    return sums
+
+
+def _sum_of(rows: Sequence[Row], column: str) -> Decimal:
+    return sum((Decimal(row[column]) for row in rows), Decimal(0))
+
+
+CROWDED, MOST_BEYOND = 2, 10  # a scale leaves out up to one in ten numbers that would make it two times longer
+FEW = 20  # questions
+LARGEST_WRITTEN = 10**9  # a larger number has an exponent
+
+
+def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, list[str]]:
+    """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
+    try:
+        intervals = rows_of(projections, "intervals", name)
+    except Refused:  # `left_out` says why
+        intervals = []
+    board, adjusted = rows_of(projections, "leaderboard", name), _adjusted(projections, name)
+    findings = _first_two(projections, name, board, intervals) or [board_finding(intervals or board)]
+    findings += _paid(projections, name, board) + _doubts(board, adjusted)
+    if intervals:
+        return _board(projections, name, anchor, intervals, adjusted), findings
+    prize = ["prize"] * any(float(row["prize"] or 0) for row in board)
+    columns = ("participant", "rank", "score", "coverage", *prize)
+    cells = short_table(kinds_of(projections, "leaderboard"), board, columns)
+    return Part("Leaderboard", "", "Leaderboard, best first", cells), findings
+
+
+def _first_two(projections: Projections, name: str, board: Sequence[Row], intervals: Sequence[Row]) -> list[str]:
+    """Say which scores the first two of a board have, and how often the first is first in samples, if there are any.
+
+    Nothing is said if these ranks are shared.
+    """
+    rows = [row for row in board if row["rank"] is not None][:2]
+    if [row["rank"] for row in rows] != [1, 2]:
+        return []
+    digits = digits_of([float(row["score"]) for row in rows])
+    (who, mine), (other, second) = ((row["participant"], f"{float(row['score']):,.{digits}f}") for row in rows)
+    best = "least" if lower_is_better(projections.facts.contests[name].opened.rules) else "largest"
+    findings = [f"{who} is first with {mine}, and {other} second with {second} (the {best} is best)"]
+    shares = {row["participant"]: float(row["first"] or 0) for row in intervals}
+    if shares:
+        rival = max((each for each in shares if each != who), key=lambda each: shares[each])
+        also = f", and {rival} {how_often(shares[rival])}" * (shares[rival] > shares[who])
+        findings.append(f"If the questions are drawn again, {who} is first {how_often(shares[who])}{also}")
+    return findings
+
+
+def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str]:
+    """Say which share of the pool the largest prize is, if there are prizes."""
+    prizes = {row["participant"]: float(row["prize"] or 0) for row in board}
+    whole = sum(prizes.values())
+    if not whole:
+        return []
+    most = max(prizes, key=lambda who: prizes[who])
+    currency = projections.facts.contests[name].opened.currency
+    return [f"The largest prize is {most}'s, {prizes[most]:,.2f} of {whole:,.2f} {currency}".rstrip()]
+
+
+def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
+    """Return the adjusted scores of a contest by participant, where means are over different questions."""
+    rules, board = projections.facts.contests[name].opened.rules, rows_of(projections, "leaderboard", name)
+    if rules.total != "mean" or rules.imputation != "none" or len({row["completion"] for row in board}) == 1:
+        return {}
+    try:
+        table = projections.table("adjusted_scores").only("by", "contest").only("name", name)
+    except Refused:  # too many scores for an exact fit
+        return {}
+    rows = [row for row in table.rows() if row["rank"] is not None]
+    return {row["participant"]: row for row in rows} if {row["part"] for row in rows} == {1} else {}
+
+
+def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
+    """Say why the first of a board may not be the best."""
+    first = next((row for row in board if row["rank"] == 1), None)
+    if first is None:
+        return []
+    findings, (done, every) = list[str](), map(int, first["completion"].split("/"))
+    top = {who: row["questions"] for who, row in adjusted.items() if row["rank"] == 1}
+    best = next(iter(top.items()), None)
+    if best is not None and first["participant"] not in top:
+        findings.append(
+            f"{first['participant']} forecast on {done:,} of {count(every, 'question')}; with the effects of questions "
+            f"removed, {best[0]} is first, with forecasts on {best[1]:,}"
+        )
+    if every < FEW:
+        findings.append("1 question says little" if every == 1 else f"{every:,} questions say little")
+    return findings
+
+
+def _board(
+    projections: Projections, name: str, anchor: str, intervals: Sequence[Row], adjusted: Mapping[str, Row]
+) -> Part:
+    """Return the leaderboard with intervals. adjusted: what `_adjusted` returns."""
+    board = rows_of(projections, "leaderboard", name)
+    numbers = [float(row[end]) for row in intervals for end in ("score", "score_low", "score_high") if row[end]]
+    scale = _scale(numbers)
+    digits = digits_of(scale)
+    columns: dict[str, Sequence[str]] = {
+        "participant": [
+            Cell(row["participant"], link=row_anchor(anchor, "participant", number)) for number, row in enumerate(board)
+        ],
+        Number("rank"): [NONE if row["rank"] is None else str(row["rank"]) for row in board],
+        Number("score"): [f"{float(row['score']):,.{digits}f}" for row in board],
+        "interval": [_span(sure, *scale, digits) for sure in intervals],
+        Number("possible ranks"): [_range(sure["rank_set_low"], sure["rank_set_high"]) for sure in intervals],
+        Number("first"): ["" if sure["first"] is None else percent(float(sure["first"])) for sure in intervals],
+        Number("coverage"): [percent(float(row["coverage"])) for row in board],
+    }
+    if adjusted:
+        found = [adjusted.get(row["participant"]) for row in board]
+        columns[Number("adjusted score")] = [
+            f"{float(row['adjusted_score']):,.{digits}f}" if row else NONE for row in found
+        ]
+        columns[Number("adjusted rank")] = [str(row["rank"]) if row else NONE for row in found]
+    if any(row["take"] is not None for row in board):
+        takes = [float(row["take"] or 0) for row in board]
+        columns[Number("take")] = [
+            f"{take:.3e}" if take >= LARGEST_WRITTEN else f"{take:,.{digits_of(takes)}f}" for take in takes
+        ]
+    if any(float(row["prize"] or 0) for row in board):
+        columns[Number("prize")] = [f"{float(row['prize'] or 0):,.2f}" for row in board]
+        columns[Number("prize interval")] = [
+            _range(*(sure[end] and f"{float(sure[end]):,.2f}" for end in ("prize_low", "prize_high")))
+            for sure in intervals
+        ]
+    shown = {heading: cells for heading, cells in columns.items() if any(cells)}
+    note = _board_note(projections, name, board, intervals[0], shown, bool(adjusted))
+    if scale != (min(numbers), max(numbers)):
+        low, high = (f"{end:,.{digits}f}" for end in scale)
+        note += f" Lines are drawn from {low} to {high}; those of scores beyond end there."
+    cells = Table([*shown], [[*row] for row in zip(*shown.values(), strict=True)])
+    return Part("Leaderboard", note, "Leaderboard, best first", cells, intervals[0]["seed"])
+
+
+def _board_note(  # noqa: PLR0913, PLR0917 - what a note depends on
+    projections: Projections, name: str, board: Sequence[Row], sure: Row, shown: Collection[str], adjusted: bool
+) -> str:
+    """Explain the columns of a leaderboard. sure: a row of `intervals`. shown: the columns, by heading."""
+    rules, names = projections.facts.contests[name].opened.rules, {*shown}
+    draws, level = sure["replicates"], percent(rules.level_ppm, 10**6)
+    sampled = (
+        f"The questions are drawn again {draws:,} times, some of them several times and others not: the interval has "
+        f"{level} of the scores, and “first” is the share of these samples in which a participant has rank 1."
+    )
+    sentences = [sampled]
+    if "possible ranks" in names:
+        sentences.append(
+            "“Possible ranks” are those that a test of all participants at once cannot rule out; it asks for "
+            "more than the samples do, so it leaves many."
+        )
+    counted = sum(1 for weight in projections.scored(name).questions.weight.tolist() if weight)
+    if counted < FEW:
+        sentences.append(f"Of only {count(counted, 'question')}, intervals are narrower than they should be.")
+    if adjusted:
+        sentences.append(
+            "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
+            "others: the adjusted score is the mean after the effect of each question, by least squares, is removed "
+            "(`forecast-ledger table LOG adjusted_scores`). Intervals, possible ranks and “first” are of scores that "
+            "are not adjusted."
+        )
+    if "take" in names and "prize" in names:
+        sentences.append("Prizes follow from takes.")
+    if float(board[0]["attainable"]) < 1:
+        attainable = percent(float(board[0]["attainable"]))
+        sentences.append(
+            f"Coverage is of the whole time in which questions were open; on average, {attainable} of it was scored."
+        )
+    return " ".join(sentences)
+
+
+def _scale(numbers: Sequence[float]) -> tuple[float, float]:
+    """Return the least and the greatest of some numbers, without a few that would leave the others no room.
+
+    >>> _scale([1.0, 2.0, 3.0]), _scale([*map(float, range(20)), 1e9])
+    ((1.0, 3.0), (0.0, 18.0))
+    """
+    ordered, few = sorted(numbers), len(numbers) // MOST_BEYOND
+    low, high = ordered[0], ordered[-1]
+    near, far = ordered[few], ordered[-1 - few]
+    room = CROWDED * (far - near)
+    return (near if near - low > room else low), (far if high - far > room else high)
+
+
+def _span(sure: Row, low: float, high: float, digits: int) -> Cell:
+    """Return an interval as a line on a scale from low to high."""
+    if sure["score_low"] is None:
+        return Cell("")
+    ends = [float(sure[end]) for end in ("score_low", "score", "score_high")]
+    inside = [min(max(end, low), high) for end in ends]
+    places = [1 + 98 * (end - low) / (high - low) if high > low else 50.0 for end in inside]
+    words = f"{ends[0]:,.{digits}f} to {ends[2]:,.{digits}f}"
+    return Cell(words, span=(round(places[0], 2), round(places[1], 2), round(places[2], 2)))
+
+
+def _range(low: Any, high: Any) -> str:
+    if low is None:
+        return ""
+    return str(low) if low == high else f"{low} to {high}"
+
+
+LEAST_FORECASTS = 5  # of a picture of calibration
+MOST_NAMED = 10  # participants who are excluded for one reason
+MOST_LISTED = 60  # questions
+_ONE_FORECASTER = "only one participant made forecasts besides trading, so there are no scores to compare"
+_REVIEWED = (
+    "Each table has the questions on which a participant gained most and least: “gained” is by how much the score is "
+    "better than “median”, the median of all participants' scores on the question."
+)
+_CLOCKS = {
+    "claimed": "a forecast counts from the instant at which it was made, as its author claims",
+    "recorded": "a forecast counts from the instant at which the ledger recorded it",
+}
+_STATES = {
+    "open": "open: its board is not sealed, and may change",
+    "sealed": "sealed: its board does not change any more",
+}
+FORECAST_CHARTS = {"board", "score", "pairwise", "calibration", "coverage"}
+
+
+def contest_section(
+    projections: Projections, name: str, anchor: str, same: Sequence[str] = ()
+) -> tuple[Contest, dict[str, Picture]]:
+    """Return the section of a contest, and its pictures by kind. Raises Unavailable: pictures cannot be drawn.
+
+    same: other contests with the same questions.
+    """
+    pictures, left_out = _pictures(projections, name)
+    [row] = rows_of(projections, "contests", name)
+    traded, has_board = name in projections.traded, _has_board(projections, name)
+    ranking, *others = account_parts(projections, name) if traded else [None]
+    parts = [] if ranking is None else [ranking]
+    findings = ["Nothing has been scored"]
+    if has_board:
+        part, findings = leaderboard_part(projections, name, anchor)
+        parts.append(part)
+    if traded and "profit" in pictures:
+        findings = [pictures["profit"].title]
+    if notes := seal_notes(projections, name):
+        findings = [sentences(notes[:1]).removesuffix("."), *findings]
+    parts += _questions_part(projections, name) + [part for part in others if part is not None]
+    figures = [
+        Figure(picture.title, picture.note, to_svg(picture), _table(picture.columns, picture.rows))
+        for kind, picture in pictures.items()
+        if kind not in {"board", "prizes"}  # they are in the board's own rows
+        and not _says_little(kind, picture)
+        and (has_board or kind not in FORECAST_CHARTS)
+    ]
+    people = accounts(projections, name, anchor) if traded else []
+    if traded:
+        left_out += beyond(len(rows_of(projections, "arena_leaderboard", name)), "accounts", "positions")
+    if has_board:
+        people += _participants(projections, name, anchor)
+        left_out += beyond(len(rows_of(projections, "leaderboard", name)), "participants", "participant_review")
+    if has_board and "calibration" in pictures and _says_little("calibration", pictures["calibration"]):
+        few = f"it would be drawn from fewer than {LEAST_FORECASTS} forecasts; {in_table('calibration')}"
+        left_out.append(f"Not shown: {CHARTS['calibration'].words}. Reason: {few}.")
+    facts = contest_facts(projections, row)
+    if same:
+        facts.insert(3, ("Same questions", f"in {listed('', same)}, under other rules"))
+    title = row["title"] or f"Contest {name}"
+    reviewed = _REVIEWED if has_board else ""
+    section = Contest(anchor, title, findings, left_out, facts, parts, figures, reviewed, people)
+    return section, pictures
+
+
+def _has_board(projections: Projections, name: str) -> bool:
+    """Return whether the leaderboard of scores is shown: one row of it says nothing beside accounts."""
+    return len(rows_of(projections, "leaderboard", name)) > (name in projections.traded)
+
+
+def _questions_part(projections: Projections, name: str) -> list[Part]:
+    """Return the questions of a contest with their answers, if they are few."""
+    asked = {projections.facts.questions[code].question for code in projections.facts.contests[name].entries}
+    if not 0 < len(asked) <= MOST_LISTED:
+        return []
+    rows = [row for row in projections.table("questions").rows() if row["question"] in asked]
+    for row in rows:
+        is_paid = row["state"] == "resolved" and row["outcome"] is None and row["value"] is None
+        row["answer"] = "by payouts" if is_paid else row["value"] or row["outcome"]
+    columns = ["question", *["title"] * any(row["title"] for row in rows), "state", "answer"]
+    kinds = kinds_of(projections, "questions") | {"answer": "text", "counted": "text"}
+    counted = counted_answers(projections.facts, projections.facts.contests[name])
+    for row in rows:
+        row["counted"] = counted.get(row["question"], "")
+    note = ""
+    if counted:
+        columns.append("counted")
+        note = "“State” and “answer” are of now; “counted” is the answer that the sealed board rests on, if it changed."
+    return [Part("Questions", note, "Questions", short_table(kinds, rows, columns))]
+
+
+def _pictures(projections: Projections, name: str) -> tuple[dict[str, Picture], list[str]]:
+    """Return the pictures of a contest by kind, and why others are left out: a contest is too large for some tables."""
+    pictures: dict[str, Picture] = {}
+    left_out = []
+    for kind, chart in CHARTS.items():
+        try:
+            picture = chart.draw(projections, name)
+        except Refused as error:
+            left_out.append(f"Not shown: {chart.words}. Reason: {error.detail}.")
+        else:
+            pictures |= {} if picture is None else {kind: picture}
+    return pictures, left_out
+
+
+def _says_little(kind: str, picture: Picture) -> bool:
+    """Return whether a page is better without a picture, because it is drawn from few numbers."""
+    if kind == "calibration":
+        return sum(int(row["n"]) for row in picture.rows) < LEAST_FORECASTS
+    return kind == "coverage" and len(picture.rows) == 1
+
+
+def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
+    """Return what a contest is, and its rules in words."""
+    facts = projections.facts
+    contest = facts.contests[row["contest"]]
+    rules = contest.opened.rules
+    scored = len(projections.scored(row["contest"]).questions.answers)
+    told = [("Contest", row["contest"]), ("State", _STATES.get(row["state"], row["state"]))]
+    told.append(("Questions", _questions_words(projections, contest, scored)))
+    if float(row["pool"] or 0):
+        told.append(("Pool", f"{float(row['pool']):,.2f} {row['currency']}".rstrip()))
+    if row["sealed_at"]:
+        told.append(
+            ("Sealed", f"at log position {row['sealed_at']}, when the log had the digest {row['sealed_digest']}")
+        )
+    if notes := seal_notes(projections, row["contest"]):
+        told.append(("Changed since", sentences(notes)))
+    told.append(("Rules", rules.name))
+    if rules.trading is not None:
+        told += trading_facts(rules.trading, row["currency"])
+        if not _has_board(projections, row["contest"]):
+            return told + [("Forecasts", _ONE_FORECASTER)] * bool(rows_of(projections, "leaderboard", row["contest"]))
+    kernels = {"A score is": rules.kernel, "On a range": rules.cdf_kernel, "By quantiles": rules.quantile_kernel}
+    words = {form: describe_score(rules, kernel) for form, kernel in kernels.items() if kernel != "none"}
+    if len({*words.values()}) == 1:
+        words = {"A score is": next(iter(words.values()))}
+    told += words.items()
+    if order := describe_order(rules, (facts.questions[code] for code in contest.entries)):
+        told.append(("Order of outcomes", order))
+    own = (
+        sum(bool(entry.spot_at or entry.spots) for entry in contest.entries.values()) if rules.sampling == "spot" else 0
+    )
+    told.append(
+        ("Clock", _CLOCKS[rules.clock] + f"; {own:,} questions have an instant of their own that counts" * bool(own))
+    )
+    if rules.late_minutes != NEVER_LATE:
+        late = f"{rules.late_minutes:,} minutes after the instant that it claims counts from its recording"
+        told.append(("Late", f"a forecast or withdrawal that is recorded more than {late}"))
+    told.append(("The board", f"{describe_board(rules)}, the {'least' if lower_is_better(rules) else 'largest'} first"))
+    if rules.take != "none":
+        told.append(("A take is", TAKES[rules.take].words))
+    told.append(("Further rules", "; ".join(further_rules(rules))))
+    if excluded := _excluded(projections, row["contest"]):
+        told.append(("Excluded", excluded))
+    return [(name, words) for name, words in told if words]
+
+
+def _excluded(projections: Projections, name: str) -> str:
+    """Say who has no rank or no prize, by level or reason; of many only the first."""
+    found: dict[str, list[str]] = {}
+    for row in rows_of(projections, "leaderboard", name):
+        if row["excluded"]:
+            found.setdefault(row["excluded"], []).append(row["participant"])
+    contest = projections.facts.contests[name]
+    hidden = [who for who in sorted({*contest.levels, *contest.enrolments}) if contest.level_of(who) == "hidden"]
+    found |= {"hidden": hidden} if hidden else {}
+    return "; ".join(f"{len(who):,} as {reason}: {listed('', who, MOST_NAMED)}" for reason, who in found.items())
+
+
+def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
+    """Return a section for each row of the board: the questions on which most was gained and lost, and the coverage."""
+    reviewed = by_participant(projections, "participant_review", name)
+    scored = by_participant(projections, "scores", name)
+    sign = 1 if lower_is_better(projections.facts.contests[name].opened.rules) else -1
+    titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
+    found = []
+    for number, row in enumerate(rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]):
+        who, of_scores = row["participant"], scored.get(row["participant"], [])
+        counted = [each for each in reviewed.get(who, []) if each["gained"] is not None]
+        own = counted or sorted(of_scores, key=lambda each: sign * float(each["score"]))
+        digits = digits_of([float(each["score"]) for each in of_scores])
+        done, every = row["completion"].split("/")
+        rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
+        words = (
+            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on {done} of "
+            f"{count(int(every), 'question')}, coverage {percent(float(row['coverage']))} of "
+            f"{percent(float(row['attainable']))} attainable"
+        )
+        words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
+        ends, caption = ends_of(own, "questions", "participant_review" if counted else "scores")
+        table = _questions(ends, titles, digits, bool(counted))
+        found.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
+    return found
+
+
+def _questions(rows: Sequence[Row], titles: dict[str, str], digits: int, reviewed: bool) -> Table:
+    """Return questions of a participant. reviewed: whether the rows are of `participant_review`, not of `scores`."""
+
+    def number(value: str | None) -> str:
+        return NONE if value is None else f"{float(value):,.{digits}f}"
+
+    cells = []
+    for row in rows:
+        name = ": ".join(filter(None, (row["question"], titles.get(row["question"]))))
+        line = [name, number(row["score"]), percent(float(row["coverage"]))]
+        if reviewed:
+            place = "no forecast" if row["rank"] is None else f"{row['rank']} of {row['forecasters']}"
+            line[2:2] = [place, number(row["median"]), number(row["gained"])]
+        cells.append(line)
+    names = ["score", *(["rank", "median", "gained"] if reviewed else []), "coverage"]
+    return Table(["question", *map(Number, names)], cells)
+
+
+def _table(columns: Iterable[str], rows: Sequence[Row]) -> Table:
+    """Return rows as they are printed."""
+    names = [*columns]
+    texts = {name for name in names if any(isinstance(row[name], str) and not _is_number(row[name]) for row in rows)}
+    headings = [(str if name in texts else Number)(name.replace("_", " ")) for name in names]
+    return Table(headings, [["" if row[name] is None else str(row[name]) for name in names] for row in rows])
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").replace(".", "", 1).isdecimal()
+
+
+def _questions_words(projections: Projections, contest: ContestFacts, scored: int) -> str:
+    """Say how many questions a contest has, in which states, and how many of them are scored."""
+    asked = {projections.facts.questions[code].question: None for code in contest.entries}
+    rows = projections.table("questions").rows()
+    states = Counter(row["state"] for row in rows if row["question"] in asked)
+    told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
+    words = f"{len(asked):,}: {told}" if asked else "0"
+    if contest.opened.rules.trading is None and scored != states["resolved"]:
+        words += f"; {scored:,} scored"
+    if len(asked) <= MOST_LISTED:
+        return words
+    first, *_, last = asked
+    return f"{words}; from {first} to {last}; {in_table('questions')}"

@@ -1,0 +1,208 @@
+"""Blocks of a document, and how they are written as Markdown and for a terminal; `pages` writes them as HTML."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from textwrap import wrap
+from typing import NamedTuple, Self
+
+from forecast_ledger.replay.reading.text_tables import escape
+
+WIDTH = 120  # columns of a page in Markdown
+_TERM = 24  # columns of a term that shares a line with its meaning
+_MARKUP = re.compile(
+    r"[\\`*\[\]<>#|~&$@]|(?<!\w)_|_(?!\w)|(?<=www)\.|:(?=//)|^[-+=](?=\s|$|[-=])",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[0-9]{1,9}[.)](?=\s|$)")
+_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+class Number(str):
+    """The heading of a column of numbers, which are aligned to the right."""
+
+    __slots__ = ()
+
+
+class Cell(str):
+    """A cell of a table with more than words. span: of an interval, low, middle and high, 0 … 100. link: an anchor."""
+
+    __slots__ = ("link", "span")
+    span: tuple[float, float, float] | None
+    link: str
+
+    def __new__(cls, words: str, span: tuple[float, float, float] | None = None, link: str = "") -> Self:
+        """Return the cell."""
+        cell = super().__new__(cls, words)
+        cell.span, cell.link = span, link
+        return cell
+
+
+class Table(NamedTuple):
+    """Rows of cells under the headings of their columns."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+
+    def cells(self) -> Iterator[list[Cell]]:
+        """Yield the rows, with every cell as a `Cell`."""
+        for row in self.rows:
+            yield [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
+
+
+class Facts(NamedTuple):
+    """Names, each with its value."""
+
+    pairs: Sequence[tuple[str, str]]
+
+
+class Code(NamedTuple):
+    """Lines that are printed unchanged."""
+
+    language: str
+    text: str
+
+
+class Heading(NamedTuple):
+    """The title of the blocks that follow. level: 1 for that of the document."""
+
+    text: str
+    level: int = 2
+
+
+class Entry(NamedTuple):
+    """The description of one name; kind: what the name is, such as a command."""
+
+    name: str
+    kind: str
+    blocks: "tuple[str | Table | Code, ...]"
+
+
+Block = str | Table | Facts | Code | Entry | Heading  # a str is a paragraph, or one item of a list
+
+
+def as_markdown(blocks: Iterable[Block], *, authored: bool = True) -> str:
+    r"""Return blocks as Markdown, with tables as the GitHub Flavored Markdown Spec has them, section 4.10.
+
+    authored: their texts are Markdown themselves, without line breaks; else no text is markup.
+
+    >>> print(as_markdown([Heading("a_b*", 1), Facts([("at", "noon")])], authored=False))
+    # a_b\*
+    <BLANKLINE>
+    - at: noon
+    """
+    return "\n\n".join(_joined(_markdown(block, _AUTHORED if authored else _PLAIN) for block in _flat(blocks)))
+
+
+def as_text(blocks: Iterable[Block], width: int) -> str:
+    """Return blocks, whose texts are Markdown, as text for a terminal of `width` columns.
+
+    >>> print(as_text(["Of `ids`.", Table(("code", "means"), (("`none`", "nothing"),))], 40))
+    Of ids.
+    <BLANKLINE>
+      code                      means
+      none                      nothing
+    """
+    return "\n\n".join(_joined(_text(block, width) for block in _flat(blocks)))
+
+
+def escaped(text: str) -> str:
+    r"""Return a text on one line, with a backslash before whatever Markdown could read as markup.
+
+    >>> escaped("a|b <script>\n# c"), escaped("recorded_at _x_"), escaped("www.example.org"), escaped("1. one")
+    ('a\\|b \\<script\\> \\# c', 'recorded_at \\_x\\_', 'www\\.example.org', '1\\. one')
+    """
+    line = escape(_BREAKS.sub(" ", text).strip())
+    number = _NUMBER.match(line)
+    if number is not None:  # of a list
+        return f"{number[0][:-1]}\\{number[0][-1]}{_MARKUP.sub(_backslash, line[number.end() :])}"
+    return _MARKUP.sub(_backslash, line)
+
+
+def _backslash(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
+
+
+def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield blocks with each entry replaced by its heading and its own blocks."""
+    for block in blocks:
+        if isinstance(block, Entry):
+            yield Heading(f"`{block.name}`")
+            yield from block.blocks
+        else:
+            yield block
+
+
+def _joined(parts: Iterable[str]) -> list[str]:
+    """Join the items of one list, without empty lines between them."""
+    joined: list[str] = []
+    for part in parts:
+        if joined and part.startswith("- ") and joined[-1].startswith("- "):
+            joined[-1] += "\n" + part
+        else:
+            joined.append(part)
+    return joined
+
+
+class _Style(NamedTuple):
+    """How texts are written as Markdown: titles and names, paragraphs, and cells of tables."""
+
+    words: Callable[[str], str]
+    paragraph: Callable[[str], str]
+    cell: Callable[[str], str]
+
+
+def _paragraph(text: str) -> str:
+    indent = "  " * text.startswith("- ")
+    return "\n".join(wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+
+
+_AUTHORED = _Style(str, _paragraph, lambda text: text.replace("|", "\\|"))
+_PLAIN = _Style(escaped, escaped, escaped)
+
+
+def _markdown(block: Block, style: _Style) -> str:
+    match block:
+        case Heading(text, level):
+            return f"{'#' * level} {style.words(text)}"
+        case Facts(pairs):
+            return "\n".join(f"- {style.words(name)}: {style.words(value)}" for name, value in pairs)
+        case Table(columns, rows, caption):
+            marks = ["---:" if isinstance(column, Number) else "---" for column in columns]
+            head, *body = ([*map(style.cell, row)] for row in (columns, *rows))
+            lines = [f"| {' | '.join(line)} |" for line in (head, marks, *body)]
+            return "\n".join([f"{style.words(caption)}:", "", *lines] if caption else lines)
+        case Code(language, text):
+            return f"```{language}\n{text}\n```"
+        case str():
+            return style.paragraph(block)
+        case Entry():
+            raise TypeError("entries are flattened before")
+
+
+def _text(block: Block, width: int) -> str:
+    match block:
+        case Heading(text):
+            return text.replace("`", "")
+        case Facts(pairs):
+            return "\n".join(line for pair in pairs for line in _row(pair, width))
+        case Table(columns, rows):
+            return "\n".join(line for row in (columns, *rows) for line in _row(row, width))
+        case Code(_, text):
+            return text
+        case str():
+            indent = "  " * block.startswith("- ")
+            return "\n".join(wrap(block.replace("`", ""), width, subsequent_indent=indent, break_on_hyphens=False))
+        case Entry():
+            raise TypeError("entries are flattened before")
+
+
+def _row(row: Sequence[str], width: int) -> list[str]:
+    """Return the lines of a row: the term, and beside or below it the other cells."""
+    term, *others = (cell.replace("`", "") for cell in row)
+    meaning = "; ".join(filter(None, others))
+    lines = wrap(meaning, max(width - _TERM - 4, 20), break_on_hyphens=False)
+    beside = [f"  {'':{_TERM}}  {line}" for line in lines]
+    if len(term) > _TERM or not lines:
+        return [f"  {term}", *beside]
+    return [f"  {term:{_TERM}}  {lines[0]}", *beside[1:]]
