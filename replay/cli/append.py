@@ -1,4 +1,4 @@
-"""The command that appends a file of commands, or a CSV by a map."""
+"""The command that appends a file of commands, or a CSV by a map; it imports tables only if a contest is finalized."""
 
 import io
 import os
@@ -6,34 +6,47 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import click
 
+from forecast_ledger.ledger.batching.claims import FREE, Claims
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.storing.store import has_segments_beside
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.console.exits import FINDINGS, USAGE
 from forecast_ledger.replay.console.shell import (
-    FINDINGS,
-    USAGE,
     emit,
     errors_option,
     fail,
     log_argument,
     name_option,
     progress,
+    refusal_printer,
     report_errors,
     require_columns,
     say,
     say_as_of,
-    summed_refusals,
 )
 from forecast_ledger.replay.console.view import Look, View, table_options
-
-if TYPE_CHECKING:
-    from forecast_ledger.ledger.batching.claims import Claims
-    from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-    from forecast_ledger.ledger.storing.writer import Ledger
-    from forecast_ledger.replay.writing.append import LineWatch, Outcome
-    from forecast_ledger.replay.writing.command_lines import ReadCommand
-    from forecast_ledger.replay.writing.read_ahead import SentBlocks
+from forecast_ledger.replay.files.atomic_output import refused_file
+from forecast_ledger.replay.files.sheet_cells import is_workbook, read_parquet, read_sheet
+from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
+from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
+from forecast_ledger.replay.mapping.row_blocks import RowBlocks
+from forecast_ledger.replay.writing.append import (
+    LineWatch,
+    Outcome,
+    RefusalSummary,
+    append_batches,
+    append_blocks,
+    outcome_row,
+    tally,
+)
+from forecast_ledger.replay.writing.command_lines import InputPlace, LineBlocks, ReadCommand, read_lines
+from forecast_ledger.replay.writing.provisional_stores import check_not_sealed, open_lazily, open_overlay
+from forecast_ledger.replay.writing.read_ahead import SentBlocks, reading_ahead, size_of
 
 LARGEST_MAP = 2**20  # bytes
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
@@ -50,7 +63,7 @@ class _Source(NamedTuple):
     file is, if its refused rows are written in another form.
     """
 
-    commands: "Iterable[ReadCommand] | SentBlocks[Any]"
+    commands: Iterable[ReadCommand] | SentBlocks[Any]
     file: IO[bytes]
     header: bytes = b""
     total: int | None = None
@@ -127,8 +140,6 @@ def append(
     With --recorded-at, a history keeps the times at which it was received, and its rows say that they are imported. The
     ledger must be empty, or have only such rows; the times must not fall.
     """
-    from forecast_ledger.replay.writing.append import outcome_row, tally
-
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     if dry_run and segments is not None:
         fail("--dry-run reads the whole log: leave --segments out", USAGE)
@@ -159,7 +170,7 @@ def append(
         sys.exit(FINDINGS)
 
 
-def _print_counts(counts: dict[str, int], head: "Checkpoint", view: View, *, dry_run: bool) -> bool:
+def _print_counts(counts: dict[str, int], head: Checkpoint, view: View, *, dry_run: bool) -> bool:
     """Print how many commands were accepted, duplicate and refused, and where the log ends.
 
     Return whether any, or a quote of one, was refused.
@@ -176,10 +187,8 @@ def _print_counts(counts: dict[str, int], head: "Checkpoint", view: View, *, dry
     return bool(counts["refused"] or skipped)
 
 
-def _limits(claims: str | None) -> "Claims":
+def _limits(claims: str | None) -> Claims:
     """Return how far a claimed instant may lie from its recording; anything else is wrong usage."""
-    from forecast_ledger.ledger.batching.claims import FREE, Claims
-
     try:
         return FREE if claims is None else Claims.read(claims)
     except ValueError as wrong:
@@ -187,15 +196,12 @@ def _limits(claims: str | None) -> "Claims":
 
 
 def _handled(
-    ledger: "Ledger", source: _Source, watch: "LineWatch", counts: dict[str, int], *, atomic: bool
-) -> "Iterator[Outcome]":
+    ledger: Ledger, source: _Source, watch: LineWatch, counts: dict[str, int], *, atomic: bool
+) -> Iterator[Outcome]:
     """Append commands; of those read by blocks, count the recorded ones, and yield the outcomes of the others.
 
     Only a file is read ahead: what comes slowly through a pipe would have to wait for the block after it.
     """
-    from forecast_ledger.replay.writing.append import append_batches, append_blocks
-    from forecast_ledger.replay.writing.read_ahead import reading_ahead
-
     if isinstance(source.commands, Iterable):
         yield from append_batches(ledger, source.commands, watch, atomic=atomic)
     elif source.size is None:
@@ -208,20 +214,16 @@ def _handled(
 @contextmanager
 def opened(
     log: str, name: str, *, dry_run: bool, segments: str | None = None
-) -> "Iterator[tuple[Ledger, Checkpoint | None]]":
+) -> Iterator[tuple[Ledger, Checkpoint | None]]:
     """Open a ledger to append to; for a dry run a branch of it in memory, with the checkpoint that it begins at.
 
     log: also a folder of segments, or an empty one; what is recorded is durable after the block.
 
     segments: a folder that has the beginning of the log; not for a dry run.
     """
-    from forecast_ledger.ledger.storing.store import has_segments_beside
-    from forecast_ledger.replay.writing.provisional_stores import check_not_sealed, open_lazily
-
     check_not_sealed(log if "://" in log else log.rstrip("/"), segments)
     if dry_run:
-        from forecast_ledger.ledger.segments.sealing import check_listed
-        from forecast_ledger.replay.writing.provisional_stores import open_overlay
+        from forecast_ledger.ledger.segments.sealing import check_listed  # noqa: PLC0415 - late: few logs are sealed
 
         if os.path.isdir(log):  # noqa: PTH112 - as below
             check_listed(Path(log))
@@ -229,7 +231,7 @@ def opened(
             yield branch
         return
     if os.path.isdir(log) or (log.endswith("/") and "://" not in log):  # noqa: PTH112 - any text may be given
-        from forecast_ledger.ledger.storing.segment_appender import appended
+        from forecast_ledger.ledger.storing.segment_appender import appended  # noqa: PLC0415 - late: as above
 
         if segments is not None:
             fail("LOG is a folder of segments itself: leave --segments out", USAGE)
@@ -243,9 +245,9 @@ def opened(
         yield ledger, None
 
 
-def board_prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, int]:
+def board_prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
     """Compute the prizes of a sealed board; the module that does is imported only when prizes are paid."""
-    from forecast_ledger.replay.writing.pay import prizes_from_log
+    from forecast_ledger.replay.writing.pay import prizes_from_log  # noqa: PLC0415 - late: it imports all tables
 
     return prizes_from_log(pages, contest)
 
@@ -253,14 +255,13 @@ def board_prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[st
 @contextmanager
 def _refused_kept(
     path: Path | None, source: _Source, log: str
-) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
+) -> Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]:
     """Yield a function that passes outcomes on; with a path, the records that are refused are written to it."""
     if path is None:
         yield iter
         return
     if _is_part_of(path, log):
         fail(f"--refused {path} is a file of LOG: name another one", USAGE)
-    from forecast_ledger.replay.files.atomic_output import refused_file
 
     with refused_file(path) as refused:
         yield lambda outcomes: refused.keep_refused(source.header, outcomes)
@@ -276,18 +277,12 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     received: the column or field that says when a command was received. by_block: read blocks of commands, if possible.
     strict: refuse rows of which the map makes no command.
     """
-    from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
-    from forecast_ledger.replay.writing.read_ahead import size_of
-
     form, size = _form(file), size_of(file)
     if map_ is None and form:
         fail(f"FILE is {form}: name with --map the map that says which columns make the fields of a command", USAGE)
     if map_ is None:
         commands = LineBlocks(file) if by_block else read_lines(file, received)
         return _Source(commands, file, size=size)
-    from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
-    from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
-    from forecast_ledger.replay.mapping.row_blocks import RowBlocks
 
     try:
         with Path(map_).open("rb") as opened:
@@ -302,13 +297,9 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         return mapping.reads(name) or name == received
 
     if form == _WORKBOOK:
-        from forecast_ledger.replay.files.sheet_cells import read_sheet
-
         records = read_sheet(file, mapping.description.sheet, reads, mapping.delimiter, keep=keep)
         file = io.BytesIO()  # nothing is left of it
     elif form:
-        from forecast_ledger.replay.files.sheet_cells import read_parquet
-
         records = read_parquet(file, reads, mapping.delimiter, keep=keep)
         file = io.BytesIO()  # nothing is left of it
     else:
@@ -337,8 +328,6 @@ def _form(file: IO[bytes]) -> str:
     if first == _OLD_WORKBOOK:
         fail("FILE is an .xls, or a workbook with a password: save it as .xlsx without a password, or as a CSV", USAGE)
     if first[:2] == b"PK":
-        from forecast_ledger.replay.files.sheet_cells import is_workbook
-
         if is_workbook(file):
             return _WORKBOOK
         if look is not None and _OPEN_DOCUMENT in look(100)[:100]:
@@ -346,10 +335,8 @@ def _form(file: IO[bytes]) -> str:
     return ""
 
 
-def _shown(source: _Source, counts: dict[str, int]) -> "AbstractContextManager[Callable[[int], None]]":
+def _shown(source: _Source, counts: dict[str, int]) -> AbstractContextManager[Callable[[int], None]]:
     """Show how much of a file is recorded: of its bytes or, if all of it has been read, of its commands."""
-    from forecast_ledger.replay.writing.read_ahead import size_of
-
     if source.total is None:
         return progress("lines", size_of(source.file), source.file.tell)
     return progress("lines", source.total, lambda: sum(counts.values()))
@@ -357,12 +344,12 @@ def _shown(source: _Source, counts: dict[str, int]) -> "AbstractContextManager[C
 
 def _configure_logging(*, verbose: bool) -> None:
     """Log warnings to stderr or, if verbose, everything with its fields."""
-    import logging
+    import logging  # noqa: PLC0415 - late: only with --verbose
 
     if not verbose:
         logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
         return
-    from structlog import processors, stdlib
+    from structlog import processors, stdlib  # noqa: PLC0415
 
     before: list[Any] = [stdlib.add_log_level, stdlib.ExtraAdder(), processors.TimeStamper("iso")]
     shown = processors.KeyValueRenderer(key_order=["timestamp", "event"])
@@ -372,4 +359,16 @@ def _configure_logging(*, verbose: bool) -> None:
     logging.basicConfig(handlers=[handler], level=logging.DEBUG)
 
 
-COMMANDS = (append,)
+@contextmanager
+def summed_refusals(errors: str) -> Iterator[Callable[[InputPlace, Refused], None]]:
+    """Yield a function that prints the first refusals of each code; at the end, print how many there are of each.
+
+    As JSON every refusal is printed, one object a line, and no text.
+    """
+    if errors == "json":
+        yield refusal_printer(errors)
+        return
+    summary = RefusalSummary(refusal_printer(errors))
+    yield summary
+    for line in summary.lines():
+        say(line)

@@ -1,23 +1,52 @@
 """The commands for auditors: verify, checkpoint, balance, log, show, and the comparison of two logs."""
 
 import sys
-from collections.abc import Callable
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from shlex import join
+from typing import IO
 
 import click
 
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.model.events import TAGS
+from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
+from forecast_ledger.replay.audit.browse import (
+    EVENT_LIST_COLUMNS,
+    SENTENCE_COLUMNS,
+    EventFilter,
+    EventList,
+    event_fields,
+    event_row,
+    event_types,
+    format_rows,
+    row_bytes,
+    unchecked_checkpoint,
+)
+from forecast_ledger.replay.audit.checkpoint import (
+    LARGEST_CHECKPOINT,
+    SavedCheckpoint,
+    checkpoint_text,
+    compare_with_checkpoint,
+    read_checkpoint,
+    take_checkpoint,
+)
+from forecast_ledger.replay.audit.compare import (
+    COMPARISON_COLUMNS,
+    ComparedLog,
+    FirstDifference,
+    compare_logs,
+    parse_log,
+)
+from forecast_ledger.replay.audit.verify import CHECKS, CheckResult, run_checks
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.colour import GREEN, RED
-from forecast_ledger.replay.console.replaying import Location, replay_log, segments_options
+from forecast_ledger.replay.console.exits import DAMAGED, FINDINGS, USAGE
+from forecast_ledger.replay.console.replaying import Location, as_of_option, emit_table, replay_log, segments_options
 from forecast_ledger.replay.console.shell import (
-    DAMAGED,
-    FINDINGS,
-    USAGE,
-    as_of_option,
     complain,
     emit,
     emit_list,
-    emit_table,
     fail,
     log_argument,
     name_option,
@@ -29,16 +58,10 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
+from forecast_ledger.replay.console.terminal import GREEN, RED
 from forecast_ledger.replay.console.view import Look, View, listing_options, table_options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from forecast_ledger.ledger.core.errors import Corrupt
-    from forecast_ledger.replay.audit.checkpoint import SavedCheckpoint
-    from forecast_ledger.replay.audit.compare import FirstDifference
-    from forecast_ledger.replay.audit.verify import CheckResult
-    from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
+from forecast_ledger.replay.reading.log import Log, read_span
 
 _LAST = 2**63 - 1  # no log position is greater
 RESULT = ["check", "found", "log_position", "says"]
@@ -87,9 +110,6 @@ def verify(
     No log can show by itself that it was written anew as a whole, with every digest, or that its newest rows were
     removed. With --strict, a log that is not compared with a checkpoint is a finding, and the exit code is 1.
     """
-    from forecast_ledger.replay.audit.verify import CHECKS, run_checks
-    from forecast_ledger.replay.reading.log import Log
-
     require_columns(view, RESULT)
     for check in only:
         require_name("check", check, list(CHECKS))
@@ -135,10 +155,6 @@ def _count(count: int, noun: str) -> str:
 
 def _checkpoint_advice(log: str, name: str) -> tuple[str, ...]:
     """Return what the log alone cannot show, and the commands that make and use a checkpoint, which can."""
-    from shlex import join
-
-    from forecast_ledger.ledger.core.redaction import redacted
-
     ledger = [redacted(log), *([] if name == "main" else ["--name", name])]
     keep, compare = join(["forecast-ledger", "checkpoint", *ledger]), join(["forecast-ledger", "verify", *ledger])
     return (
@@ -148,22 +164,16 @@ def _checkpoint_advice(log: str, name: str) -> tuple[str, ...]:
     )
 
 
-def read_checkpoint_file(file: IO[bytes]) -> "SavedCheckpoint":
+def read_checkpoint_file(file: IO[bytes]) -> SavedCheckpoint:
     """Read a checkpoint; any other file is wrong usage."""
-    from forecast_ledger.replay.audit.checkpoint import LARGEST_CHECKPOINT, read_checkpoint
-
     try:
         return read_checkpoint(file.read(LARGEST_CHECKPOINT + 1))
     except ValueError as error:
         fail(f"{file.name}: not a checkpoint: {error}", USAGE)
 
 
-def _compare_checkpoint(earlier: "SavedCheckpoint", log: "Log") -> "tuple[CheckResult, list[str]]":
+def _compare_checkpoint(earlier: SavedCheckpoint, log: Log) -> tuple[CheckResult, list[str]]:
     """Compare a log with a checkpoint. Returns a row of the report, and every difference."""
-    from forecast_ledger.ledger.core.errors import Corrupt
-    from forecast_ledger.replay.audit.checkpoint import compare_with_checkpoint
-    from forecast_ledger.replay.audit.verify import CheckResult
-
     at = earlier.log_position
     try:
         comparison = compare_with_checkpoint(earlier, log)
@@ -181,12 +191,8 @@ def _compare_checkpoint(earlier: "SavedCheckpoint", log: "Log") -> "tuple[CheckR
     return CheckResult("checkpoint", "ok", at, f"the log and {tables} projections as of {at} match the checkpoint"), []
 
 
-def _show_command(log: str, name: str, damage: "Corrupt") -> str:
+def _show_command(log: str, name: str, damage: Corrupt) -> str:
     """Return the command that shows the damaged row."""
-    from shlex import join
-
-    from forecast_ledger.ledger.core.redaction import redacted
-
     ledger = [] if name == "main" else ["--name", name]
     return join(["forecast-ledger", "show", redacted(log), str(damage.position), "--raw", *ledger])
 
@@ -204,10 +210,6 @@ def checkpoint(log: Location, as_of: str | None, name: str) -> None:
     position, the digest and instant of the row there, the version of this code, and the version, number of rows and
     digest of every projection that `replay` prints.
     """
-    from forecast_ledger.ledger.model.log import Checkpoint
-    from forecast_ledger.replay.audit.checkpoint import checkpoint_text, take_checkpoint
-    from forecast_ledger.replay.reading.log import Log
-
     with progress("read") as watch:
         made = take_checkpoint(Log(log, name, parse_cut(as_of), watch))
     print(checkpoint_text(made), end="", flush=True)
@@ -264,25 +266,10 @@ def log_(
     joins; --columns prints them in a table. They are empty where an event has none, or can have several (quotes,
     decisions).
     """
-    from forecast_ledger.ledger.model.log import unseal_pages
-    from forecast_ledger.replay.audit.browse import (
-        EVENT_LIST_COLUMNS,
-        SENTENCE_COLUMNS,
-        EventFilter,
-        EventList,
-        event_types,
-        format_rows,
-        unchecked_checkpoint,
-    )
-    from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
-    from forecast_ledger.replay.reading.log import Log, read_span
-
     require_columns(view, EVENT_LIST_COLUMNS)
     try:
         selected = event_types(types)
     except KeyError as missing:
-        from forecast_ledger.ledger.model.events import TAGS
-
         require_name("type of event", missing.args[0], list(TAGS.values()))
     first, end = read_span(since, until)
     with Log(log, name).opened() as store:
@@ -310,11 +297,6 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
     that led to the event, `previous` the digest of the row before. Names of outcomes are those of the event that opened
     the question. --raw shows a damaged row too.
     """
-    from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal
-    from forecast_ledger.replay.audit.browse import event_fields, row_bytes, unchecked_checkpoint
-    from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
-    from forecast_ledger.replay.reading.log import Log
-
     require_columns(view, ["field", "value"])
 
     with Log(log, name).opened() as store:
@@ -333,8 +315,6 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
 
 def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> None:
     """Print the projections of two logs side by side, and where the logs differ; if they do, exit with 1."""
-    from forecast_ledger.replay.audit.compare import COMPARISON_COLUMNS, ComparedLog, compare_logs, parse_log
-
     ours, theirs = ComparedLog(log, name, parse_cut(as_of)), parse_log(other, name, parse_cut(as_of))
     with progress("read") as watch:
         comparison = compare_logs(ours, theirs, watch)
@@ -354,10 +334,8 @@ def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> N
         sys.exit(FINDINGS)
 
 
-def _describe_first_difference(first_difference: "FirstDifference | None", ours: str, theirs: str) -> "Iterator[str]":
+def _describe_first_difference(first_difference: FirstDifference | None, ours: str, theirs: str) -> Iterator[str]:
     """Yield lines that say at which log position two logs first differ, and which event each has there."""
-    from forecast_ledger.replay.audit.browse import event_row
-
     if first_difference is None:
         yield "the logs are the same"
         return
@@ -387,8 +365,6 @@ def balance(log: Location, as_of: str | None, name: str, view: View) -> None:
     against. The balances of each contest add up to 0, which is checked here from the rows that are printed; the exit
     code is 1 if one does not. --where contest=… selects a contest.
     """
-    from fractions import Fraction
-
     season = replay_log(log, name, as_of)
     table = season.projections.table("trial_balance")
     sums: dict[str, Fraction] = {}
@@ -401,6 +377,3 @@ def balance(log: Location, as_of: str | None, name: str, view: View) -> None:
         complain(f"the balances do not add up to 0 in: {', '.join(wrong)}")
         sys.exit(FINDINGS)
     say(f"the balances of each of {len(sums):,} contest{'s' * (len(sums) != 1)} add up to 0")
-
-
-COMMANDS = (verify, checkpoint, balance, log_, show)

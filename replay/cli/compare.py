@@ -1,32 +1,205 @@
-"""The command that compares a published table with a log."""
+"""The commands that compare: with a published table, and with other rules or further commands."""
 
 import sys
+from collections import Counter
+from os import fspath
 from shlex import quote
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import click
 
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.facts import from_log
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.replay.audit.claims import DIFFERENCE_COLUMNS, Claim, Comparison, read_claim
+from forecast_ledger.replay.cli.reference import read_rules
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.colour import GREEN, RED
-from forecast_ledger.replay.console.replaying import Location, replay_log, say_season, segments_options
-from forecast_ledger.replay.console.shell import (
-    FINDINGS,
-    USAGE,
+from forecast_ledger.replay.console.exits import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.console.replaying import (
+    Location,
     as_of_option,
+    replay_log,
+    require_projection,
+    say_season,
+    segments_options,
+)
+from forecast_ledger.replay.console.shell import (
     emit,
+    errors_option,
     fail,
     log_argument,
     name_option,
+    refusal_printer,
     report_errors,
     require_columns,
     require_name,
-    require_projection,
     say,
 )
+from forecast_ledger.replay.console.terminal import GREEN, RED
 from forecast_ledger.replay.console.view import Look, View, table_options
+from forecast_ledger.replay.explain.diff import differences
+from forecast_ledger.replay.explain.what_if import COMPARED, OWN, compare_rules, under_rules, what_is_missing
+from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.board_notes import unsealed
+from forecast_ledger.replay.reading.replay import Replay
+from forecast_ledger.replay.writing.append import append_lines
+from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.provisional_stores import open_overlay
 
-if TYPE_CHECKING:
-    from forecast_ledger.replay.audit.claims import Claim, Comparison
+
+@click.command("what-if", epilog="Example: forecast-ledger what-if season.db resolve.jsonl --show leaderboard")
+@log_argument
+@click.argument("file", metavar="[COMMANDS]", type=click.File("rb"), required=False)
+@click.option("--show", metavar="TABLE", shell_complete=completion.tables, help="Compare this table.")
+@click.option(
+    "--rules",
+    "rule_sets",
+    multiple=True,
+    metavar="PRESET|JSON|@FILE",
+    help="Score --contest by these rules instead of its own; repeat it to see the board under each.",
+)
+@click.option("--correlations", is_flag=True, help="With several --rules: print how alike the ranks are, as a table.")
+@click.option(
+    "--unsealed", "unseal", is_flag=True, help="Show --contest as if it were not sealed: with the answers of now."
+)
+@click.option(
+    "--contest",
+    metavar="CONTEST",
+    shell_complete=completion.ids("contest"),
+    help="Print only rows of this contest; with --rules, the contest to score.",
+)
+@as_of_option
+@segments_options(found=True)
+@name_option
+@table_options
+@errors_option
+@report_errors
+def what_if(
+    log: Location,
+    file: IO[bytes] | None,
+    show: str | None,
+    rule_sets: tuple[str, ...],
+    correlations: bool,
+    unseal: bool,
+    contest: str | None,
+    as_of: str | None,
+    name: str,
+    view: View,
+    errors: str,
+) -> None:
+    """Show what more commands or other rules would change in a table.
+
+    COMMANDS has one JSON object per line. They are decided as by `append`, but on a copy of the log in memory; nothing
+    is written. With --rules, the contest is scored by other rules; with --unsealed, a sealed contest by the answers of
+    now. Each value that would differ is one line. Refusals are written to stderr as by `append`, and the exit code is
+    then 1.
+
+    With several --rules, the board of the contest is printed instead: rank and score of each participant under its own
+    rules and under each of these, and how alike the ranks are. @FILE is a JSON file; `rules` lists the presets.
+    """
+    several = len(rule_sets) > 1
+    _check_usage(show, several=several, correlations=correlations)
+    show = require_projection(show or "leaderboard")
+    if file is None and not rule_sets and not unseal:
+        fail("give a file of commands, --rules or --unsealed, or several of them", USAGE)
+    if (rule_sets or unseal) and contest is None:
+        fail(f"{'--rules' if rule_sets else '--unsealed'} needs --contest", USAGE)
+    if contest is not None and not rule_sets and not _has_contest_column(show):
+        fail(f"the table {show} has no column contest: leave out --contest", USAGE)
+    before = replay_log(log, name, as_of)
+    after, refused = before.projections, 0
+    if file is not None:
+        after, refused = _appended(log, file, name, before, errors)
+    if contest is not None:
+        lookup.find_contest(after.facts, contest)
+        if unseal:
+            after = unsealed(after, contest)
+    if several and contest is not None:
+        _compare_rules(before.projections, after, contest, rule_sets, correlations, view)
+    else:
+        if rule_sets and contest is not None:
+            after = under_rules(after, contest, read_rules(rule_sets[0]))
+        only = contest if not rule_sets or _has_contest_column(show) else None  # other tables are shown whole
+        old, new = _table(before.projections, show, only), _table(after, show, only)
+        _show(old, new, view)
+        if contest is not None and contest in before.projections.facts.contests:
+            own, other = (each.facts.contests[contest].opened.rules for each in (before.projections, after))
+            if note := what_is_missing(own, other, contest, new):
+                say(note)
+    say("nothing was written")
+    say_season(before, () if contest is None else [contest])
+    sys.exit(FINDINGS if refused else FINE)
+
+
+def _check_usage(show: str | None, *, several: bool, correlations: bool) -> None:
+    """Refuse options that do not go with the number of rule sets. several: whether there is more than one."""
+    if several and show not in {None, "leaderboard"}:
+        fail("several --rules print the leaderboard: leave out --show", USAGE)
+    if correlations and not several:
+        fail("--correlations needs several --rules", USAGE)
+    if show is None and not several:
+        fail("give --show TABLE, or several --rules", USAGE)
+
+
+def _compare_rules(
+    before: Projections,
+    after: Projections,
+    contest: str,
+    texts: tuple[str, ...],
+    correlations: bool,
+    view: View,
+) -> None:
+    """Print the board of a contest under each rule set, and how alike the ranks are."""
+    rule_sets: dict[str, RuleSet] = {}
+    for rules in map(read_rules, texts):
+        label, number = rules.name, 1
+        while label in {OWN, *rule_sets}:
+            number += 1
+            label = f"{rules.name} ({number})"
+        rule_sets[label] = rules
+    compared = compare_rules(before, after, contest, rule_sets)
+    if correlations:
+        emit(COMPARED, compared.correlations, view)
+        return
+    emit(compared.columns, compared.rows, view, Look(keep=compared.columns))
+    for row in compared.correlations:
+        likeness = f"Kendall's tau-b {row['kendall_tau_b'] or 'none'}, Spearman's rho {row['spearman_rho'] or 'none'}"
+        say(f"ranks by {row['one']} and {row['other']}: {likeness}; {row['ranked']:,} ranked by both")
+
+
+def _appended(log: Location, file: IO[bytes], name: str, before: Replay, errors: str) -> tuple[Projections, int]:
+    """Return the projections as if the commands in a file had been appended, and the number of refusals."""
+    with open_overlay(fspath(log), name, prizes_from_log, before.checkpoint) as (ledger, _):
+        counts = append_lines(ledger, file, refusal_printer(errors), lambda _: None)
+        facts = from_log.facts(ledger.read())
+    say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
+    return Projections(facts), counts["refused"]
+
+
+def _has_contest_column(show: str) -> bool:
+
+    return "contest" in [column.name for column in CATALOGUE[show].columns]
+
+
+def _table(projections: Projections, show: str, contest: str | None) -> Table:
+    table = projections.table(show)
+    return table if contest is None else table.only("contest", contest)
+
+
+def _show(old: Table, new: Table, view: View) -> None:
+    """Print each value that differs, and how many rows do and do not."""
+    key, changed_rows = CATALOGUE[old.name].key, list(differences(old, new))
+    rows = (
+        {**row.key, "row": row.row, "column": column, "old": before, "new": after}
+        for row in changed_rows
+        for column, (before, after) in (row.columns or {"": (None, None)}).items()
+    )
+    emit([*key, "row", "column", "old", "new"], rows, view, Look(keep=("column", "old", "new"), key=key))
+    numbers = Counter(row.row for row in changed_rows)
+    counts = ", ".join(f"{numbers[kind]:,} {kind}" for kind in ("changed", "new", "gone"))
+    say(f"rows of {old.name}: {counts}, {len(old) - numbers['changed'] - numbers['gone']:,} unchanged")
 
 
 @click.command(epilog="Example: forecast-ledger compare season.db published.csv --table leaderboard")
@@ -69,10 +242,6 @@ def compare(
     each row that is missing from CSV, extra in it, or repeated; the exit code is then 1. A column that the table does
     not have is wrong usage. Columns without a name are not compared.
     """
-    from forecast_ledger.projections.tables.catalogue import CATALOGUE
-    from forecast_ledger.replay.audit.claims import DIFFERENCE_COLUMNS, Comparison, read_claim
-    from forecast_ledger.replay.reading import lookup
-
     columns = CATALOGUE[require_projection(table)].columns
     key = CATALOGUE[table].key
     header = [*key, *DIFFERENCE_COLUMNS]
@@ -111,7 +280,7 @@ def _renamed(pairs: tuple[str, ...], columns: list[str]) -> dict[str, str]:
     return renamed
 
 
-def _say_compared(claim: "Claim", comparison: "Comparison") -> None:
+def _say_compared(claim: Claim, comparison: Comparison) -> None:
     """Say how many rows agree, to how many decimals numbers were compared, and what was not compared."""
     say(f"{comparison.agreeing:,} of {comparison.rows:,} rows of the file agree with the log")
     decimals = (
@@ -125,12 +294,8 @@ def _say_compared(claim: "Claim", comparison: "Comparison") -> None:
 
 
 def _say_verdict(rows: list[str]) -> None:
-    from collections import Counter
 
     counts = Counter(rows)
     words = {"differs": "values that differ", **{row: f"{row} rows" for row in ("missing", "extra", "repeated")}}
     told = ", ".join(f"{text}: {counts[row]:,}" for row, text in words.items() if counts[row])
     say(f" {told}" if told else " no differences", "not ok:" if told else "ok:", RED if told else GREEN)
-
-
-COMMANDS = (compare,)

@@ -1,14 +1,20 @@
 """The worked example of `forecast-ledger demo`: a published tournament, compared with the numbers from its log."""
 
 import csv
+import sys
 from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+import click
 
 from forecast_ledger.ledger.core.values import DAY, format_instant
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.replay.console.exits import FINDINGS
+from forecast_ledger.replay.console.shell import report_errors
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reading.text_tables import PrintedRow, as_table
 from forecast_ledger.replay.writing.append import append_lines
@@ -123,3 +129,19 @@ def _figure(name: str, printed: str, ours: str) -> Figure:
     figure = printed.strip("$%")
     value = Decimal(ours) * (100 if printed.endswith("%") else 1)
     return Figure(name, figure, str(value.quantize(Decimal(figure), ROUND_HALF_EVEN)))
+
+
+@click.command(epilog="Example: forecast-ledger demo")
+@report_errors
+def demo() -> None:
+    """Rebuild a published tournament and check every figure.
+
+    The commands of the tournament are appended to a temporary log, the log is replayed, and each resulting figure is
+    compared with the published one.
+    """
+    with TemporaryDirectory() as folder:
+        demonstration = demonstrate(folder)
+        for line in demonstration.lines:
+            print(line)
+    if not demonstration.agrees:
+        sys.exit(FINDINGS)

@@ -1,13 +1,21 @@
 """The commands that print the reference: JSON Schema, and help on a topic."""
 
 import shutil
+from pathlib import Path
 
 import click
 
-from forecast_ledger.replay.cli.what_if import read_rules
-from forecast_ledger.replay.console.shell import USAGE, emit, fail, report_errors
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.replay.console.exits import USAGE
+from forecast_ledger.replay.console.shell import emit, fail, report_errors
 from forecast_ledger.replay.console.view import Look, View, table_options
+from forecast_ledger.replay.explain.what_if import parse_rule_set
+from forecast_ledger.replay.reading.blocks import Table, as_text
+from forecast_ledger.replay.reference import schema as schemas
+from forecast_ledger.replay.reference import topics
+from forecast_ledger.replay.reference.rule_fields import FIELD_COLUMNS, PRESET_COLUMNS, fields_of, presets
 
+LARGEST_RULES = 2**20  # bytes of a file of rules
 SCHEMAS = ("commands", "events", "rules", "errors")
 _WIDEST = 100  # columns of a line of help, at most
 
@@ -21,8 +29,6 @@ def schema(topic: str, openapi: bool) -> None:
 
     The schema is generated from the types of this version, in the dialect 2020-12, with its keys sorted.
     """
-    from forecast_ledger.replay.reference import schema as schemas
-
     print(schemas.text(schemas.openapi(topic) if openapi else schemas.schema(topic)))
 
 
@@ -35,9 +41,6 @@ def help_(name: str | None, markdown: bool) -> None:
 
     Without NAME, lists the topics. The same pages are in docs/reference.
     """
-    from forecast_ledger.replay.reading.blocks import Table, as_text
-    from forecast_ledger.replay.reference import topics
-
     if markdown:
         if name is not None and name not in topics.TOPICS:
             fail(f"no topic named {name[:80]!r}; there are: {', '.join(topics.TOPICS)}", USAGE)
@@ -67,12 +70,28 @@ def rules_(rules: str | None, view: View) -> None:
     The preset, or a rule set of your own, is checked as by `open_contest`. `forecast-ledger help rules` has the values
     that each field can have.
     """
-    from forecast_ledger.replay.reference.rule_fields import FIELD_COLUMNS, PRESET_COLUMNS, fields_of, presets
-
     if rules is None:
         emit(PRESET_COLUMNS, presets(), view, Look(keep=("preset",)))
     else:
         emit(FIELD_COLUMNS, fields_of(read_rules(rules)), view, Look(keep=("field", "value")))
 
 
-COMMANDS = (help_, schema, rules_)
+def read_rules(text: str) -> RuleSet:
+    """Return the rule set that a preset's name, a JSON object, or @FILE with one gives. A bad file is wrong usage."""
+    if not text.startswith("@"):
+        return parse_rule_set(text)
+    path = text[1:]
+    try:
+        with Path(path).open("rb") as file:
+            given = file.read(LARGEST_RULES + 1)
+    except (OSError, ValueError) as error:
+        fail(f"{path}: {getattr(error, 'strerror', None) or error}", USAGE)
+    if len(given) > LARGEST_RULES:
+        fail(f"{path}: a rule set has at most {LARGEST_RULES:,} bytes, and this file has more", USAGE)
+    try:
+        rules = given.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        fail(f"{path}: not UTF-8", USAGE)
+    if not rules.lstrip().startswith("{"):
+        fail(f"{path}: not a JSON object; `forecast-ledger schema rules` describes a rule set", USAGE)
+    return parse_rule_set(rules)

@@ -5,14 +5,12 @@ from typing import IO
 
 import click
 
+from forecast_ledger.ledger.core.values import read_duration
 from forecast_ledger.replay.cli.audit import read_checkpoint_file
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import Location, say_season, segments_options
+from forecast_ledger.replay.console.exits import DAMAGED, FINDINGS, USAGE
+from forecast_ledger.replay.console.replaying import Location, as_of_option, say_season, segments_options
 from forecast_ledger.replay.console.shell import (
-    DAMAGED,
-    FINDINGS,
-    USAGE,
-    as_of_option,
     fail,
     log_argument,
     name_option,
@@ -22,6 +20,9 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
+from forecast_ledger.replay.pages.paper_files import audit as audited
+from forecast_ledger.replay.pages.report import plot as drawn
+from forecast_ledger.replay.pages.report import report as written
 
 KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit", "score")
 
@@ -54,8 +55,6 @@ def report(log: Location, out: str, contests: tuple[str, ...], specs: str | None
     it is and by which rules it is scored; the board with intervals; how sure the ranks are; calibration, pairs,
     coverage, prizes and trading; and each participant's best and worst questions. The same log gives the same page.
     """
-    from forecast_ledger.replay.pages.report import report as written
-
     with progress("read") as watch:
         season = written(log, out, contests=contests, specs=specs, name=name, as_of=parse_cut(as_of), watch=watch)
     say(f"wrote {out}")
@@ -90,8 +89,6 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
 
     The finding, which is the title of the picture, and how to read it are written to stderr.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
-    from forecast_ledger.replay.pages.report import plot as drawn
-
     try:
         with progress("read") as watch:
             picture = drawn(log, kind, out, contest=contest, name=name, as_of=parse_cut(as_of), watch=watch)
@@ -123,9 +120,6 @@ def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | No
     and prizes, paid and owed; the trial balance; late and back-dated entries; answers that were revoked, and what they
     moved; exclusions; what was not checked; and a line to sign. The exit codes are those of `verify`.
     """
-    from forecast_ledger.ledger.core.values import read_duration
-    from forecast_ledger.replay.pages.paper_files import audit as audited
-
     try:
         limit = read_duration(late)
     except ValueError as wrong:
@@ -144,6 +138,3 @@ def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | No
         sys.exit(DAMAGED)
     if found.verification.differences or not found.verification.head.position:
         sys.exit(FINDINGS)
-
-
-COMMANDS = (report, plot, audit)

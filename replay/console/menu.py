@@ -1,24 +1,54 @@
 """The first page of help: commands in groups, each with a summary, of the same width on every terminal."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
+from forecast_ledger.replay.console.exits import SIGNALLED
 from forecast_ledger.replay.console.signals import signal_of
 
 WIDTH = 80  # characters of a line of help, on every terminal
 
 
-class Menu(click.Group):
-    """Commands that the first page of help lists by group.
+class Place(NamedTuple):
+    """Where a command is, as `module:name` of a module of this package, and the first line of its help."""
 
-    groups: title -> names of commands, in the order of the page.
+    command: str
+    summary: str
+
+
+class Menu(click.Group):
+    """Commands that the first page of help lists by group, and that are loaded when they are asked for.
+
+    places: title of a group -> names of commands, in the order of the page, each with its place.
     """
 
-    groups: dict[str, tuple[str, ...]]
+    def __init__(self, *args: Any, places: Mapping[str, Mapping[str, Place]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.groups = places
+        self._places = {name: place for group in places.values() for name, place in group.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, loaded or not."""
+        return sorted({*super().list_commands(ctx), *self._places})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, loaded now if it has not been; None if there is none of this name."""
+        if cmd_name in self._places and cmd_name not in self.commands:
+            module, _, name = self._places[cmd_name].command.partition(":")
+            self.add_command(getattr(import_module(f"{__package__.rpartition('.')[0]}.{module}"), name), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Suggest options and commands, without loading these."""
+        items = [CompletionItem(name, help=_short(self._places[name].summary)) for name in sorted(self._places)]
+        own = click.Command.shell_complete(self, ctx, incomplete)
+        return [item for item in items if item.value.startswith(incomplete)] + own
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """As in click, but with plain messages: no control characters, no secrets of locations, and signals named."""
@@ -33,10 +63,10 @@ class Menu(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group; the summaries of all sections are aligned and never cut."""
         del ctx
-        longest = max(map(len, self.commands))
-        for title, names in self.groups.items():
+        longest = max(map(len, self._places))
+        for title, group in self.groups.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:{longest}}", summary(self.commands[name])) for name in names])
+                formatter.write_dl([(f"{name:{longest}}", place.summary) for name, place in group.items()])
 
 
 @contextmanager
@@ -44,17 +74,17 @@ def _plain_ends() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        from forecast_ledger.ledger.core.redaction import redacted_text
-        from forecast_ledger.replay.reading.text_tables import escape
+        from forecast_ledger.ledger.core.redaction import redacted_text  # noqa: PLC0415 - late: only for errors
+        from forecast_ledger.replay.reading.text_tables import escape  # noqa: PLC0415
 
         vars(error)["message"] = "\n".join(map(escape, redacted_text(error.message).split("\n")))
         raise
     except KeyboardInterrupt as stopped:  # before or after the work of a command, which reports its own
         number = signal_of(stopped)
         click.echo(f"forecast-ledger: stopped by {number.name}", err=True)
-        sys.exit(128 + number)
+        sys.exit(SIGNALLED + number)
 
 
-def summary(command: click.Command) -> str:
-    """Return the first line of a command's help without its full stop."""
-    return (command.help or "").partition("\n")[0].removesuffix(".")
+def _short(summary: str) -> str:
+    """Return a summary as click shortens that of a command for shells."""
+    return click.Command(None, help=f"{summary}.").get_short_help_str()

@@ -1,21 +1,94 @@
-"""Replaying a log for a command, with or without the segments of its beginning."""
+"""Replaying a log for a command, up to a cut, with or without the segments of its beginning."""
 
 import re
 from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import numpy as np
 
-from forecast_ledger.replay.console.shell import USAGE, fail, parse_cut, progress, report_errors, say, say_as_of
-
-if TYPE_CHECKING:
-    from forecast_ledger.replay.engines.engines import Choice
-    from forecast_ledger.replay.reading.log import Trust
-    from forecast_ledger.replay.reading.replay import Replay
+from forecast_ledger.ledger.core.values import format_instant, read_instant
+from forecast_ledger.ledger.storing.store import has_segments_beside, is_folder
+from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
+from forecast_ledger.replay.console.exits import USAGE
+from forecast_ledger.replay.console.shell import (
+    emit,
+    fail,
+    parse_cut,
+    progress,
+    report_errors,
+    require_columns,
+    require_name,
+    say,
+    say_as_of,
+)
+from forecast_ledger.replay.console.view import Look, View
+from forecast_ledger.replay.engines.engines import Choice
+from forecast_ledger.replay.reading.board_notes import every_seal_note
+from forecast_ledger.replay.reading.log import Log, Trust, WithSegments, cut_as_claimed, end_of_date, first_event
+from forecast_ledger.replay.reading.replay import Replay, replay
 
 Location = str | PathLike[str]  # of a log; a `WithSegments` if its beginning is read from segments
+
+
+def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that cut a log; the command gets them as its argument `as_of`."""
+
+    @wraps(command)
+    def run(*args: Any, as_of: str | None, as_of_claimed: str | None, **kwargs: Any) -> None:
+        cuts = [as_of]
+
+        def resolve(**_: Any) -> None:
+            if as_of is not None and as_of_claimed is not None:
+                fail("give --as-of or --as-of-claimed, not both", USAGE)
+            cuts[:] = [_resolved(as_of, as_of_claimed, kwargs["log"], kwargs["name"])]
+
+        report_errors(resolve)(errors=kwargs.get("errors"))
+        command(*args, as_of=cuts[0], **kwargs)
+
+    claimed = click.option(
+        "--as-of-claimed",
+        metavar="INSTANT",
+        help="Read only up to the first event that claims a later instant. A date means the end of that day, UTC.",
+    )
+    own = click.option(
+        "--as-of",
+        metavar="POSITION|INSTANT",
+        help="Read only up to this log position, or to this instant or day (UTC) by the ledger's own clock.",
+    )
+    return own(claimed(run))
+
+
+def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str) -> str | None:
+    """Return the cut as a log position or an instant of the ledger's clock; say what is not plain from the options."""
+    if as_of_claimed is not None:
+        instant = end_of_date(as_of_claimed)
+        cut = cut_as_claimed(Log(log, name), instant)
+        left_out = f"; later events left out that claim an earlier instant: {cut.earlier:,}" * bool(cut.earlier)
+        say(f"cut by the claimed clock at {instant}{left_out}")
+        nothing, instants = cut.position == 0, str(cut.position)
+    elif as_of is not None and isinstance(parse_cut(as_of), str):
+        instants = end_of_date(as_of)
+        if instants != as_of:
+            say(f"cut by the ledger's clock at {instants}")
+        first, micros = first_event(Log(log, name)), read_instant(instants, "as_of")
+        nothing = first is not None and first.recorded_at > micros
+    else:
+        return as_of
+    if nothing and (first := first_event(Log(log, name))):
+        recorded, claimed = format_instant(first.recorded_at), format_instant(first.event.at)
+        say(f"nothing is left: the log begins with an event recorded at {recorded}, claimed for {claimed}")
+    return instants
+
+
+def require_projection(projection: str) -> str:
+    """Return the name if a projection has it; any other name is wrong usage."""
+    return require_name("projection", projection, list(CATALOGUE))
+
+
 _segments_option = click.option(
     "--segments", metavar="FOLDER", help="Read the beginning of LOG from this folder, which `seal` made of it."
 )
@@ -36,7 +109,7 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def run(*args: Any, log: str, segments: str | None, trust: "Trust | None", **kwargs: Any) -> None:
+        def run(*args: Any, log: str, segments: str | None, trust: Trust | None, **kwargs: Any) -> None:
             located: list[Location] = []
 
             def locate(**_: Any) -> None:
@@ -50,13 +123,10 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
     return decorate
 
 
-def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bool) -> Location:
+def _located(log: str, segments: str | None, trust: Trust | None, *, found: bool) -> Location:
     """Return the location of a log, with its segments if they are to be read."""
-    from forecast_ledger.ledger.storing.store import has_segments_beside, is_folder
-
     if segments is None and (trust == "rows" or (trust is None and (not found or is_folder(log)))):
         return log
-    from forecast_ledger.replay.reading.log import WithSegments
 
     if segments is not None:
         return WithSegments(log, segments, trust or "files")
@@ -95,24 +165,32 @@ def replay_log(
     log: Location,
     name: str,
     as_of: str | None,
-    engine: "Choice | None" = None,
+    engine: Choice | None = None,
     tables: Collection[str] = (),
     memory: int | None = None,
-) -> "Replay":
+) -> Replay:
     """Replay a log as of a cut, showing progress. engine, tables, memory: see `reading.replay.replay`."""
-    from forecast_ledger.replay.reading.replay import replay
-
     with progress("read") as watch:
         return replay(log, name, parse_cut(as_of), watch, engine=engine, tables=tables, memory=memory)
 
 
-def say_season(season: "Replay", contests: Collection[str] | None = None) -> None:
+def say_season(season: Replay, contests: Collection[str] | None = None) -> None:
     """Say on stderr which answers changed after a board was sealed, and up to which row of the log the season goes.
 
     contests: those that were printed; by default all.
     """
-    from forecast_ledger.replay.reading.board_notes import every_seal_note
-
     for note in every_seal_note(season.projections, contests):
         say(note)
     say_as_of(season.checkpoint)
+
+
+def emit_table(table: Table, view: View, look: Look = Look()) -> None:  # noqa: B008
+    """Print a table."""
+    names = [column.name for column in table.columns]
+    require_columns(view, names)
+    look = look._replace(kinds={column.name: column.kind for column in table.columns})
+    if view.limit is None or view.where or len(table) <= view.limit:
+        emit(names, table.rows(), view, look)
+        return
+    emit(names, table.rows_at(np.arange(view.limit)).rows(), view._replace(limit=None), look)
+    say(f"{view.limit:,} of {len(table):,} rows are shown")

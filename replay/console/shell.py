@@ -1,39 +1,31 @@
 """The parts that all commands of the command line share: options, exit codes, printing, errors on one line."""
 
-import os
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from io import TextIOWrapper
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
 
-from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.colour import RED, colour_text, has_colour
+from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
+from forecast_ledger.ledger.core.hints import nearest
+from forecast_ledger.ledger.core.redaction import redacted_text
+from forecast_ledger.ledger.core.remote_files import path_in
+from forecast_ledger.replay.console import completion, terminal
+from forecast_ledger.replay.console.exits import DAMAGED, FINE, SIGNALLED, UNCERTAIN, UNREADABLE, USAGE, write_last
 from forecast_ledger.replay.console.signals import signal_of, terminable
+from forecast_ledger.replay.console.terminal import RED, colour_text, has_colour
 from forecast_ledger.replay.console.view import Look, Selected, View
+from forecast_ledger.replay.reading.text_tables import TEXT_FORMATS, as_table, escape
 
 if TYPE_CHECKING:
-    from forecast_ledger.ledger.core.errors import Refused
     from forecast_ledger.ledger.model.log import Checkpoint
-    from forecast_ledger.projections.core.table import Table
     from forecast_ledger.replay.writing.command_lines import InputPlace
 
-FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
-EXITS = {
-    FINE: "fine",
-    FINDINGS: "findings: a command was refused, or a figure, a prize, a checkpoint, a log or a read model differs",
-    USAGE: "wrong usage, or a request that was refused",
-    UNREADABLE: "the store cannot be opened, read, locked or written, or the input or output failed",
-    DAMAGED: "the log is damaged, or a newer version wrote it; the message names the log position",
-    UNCERTAIN: "the store failed while recording: perhaps the commands are recorded; it is safe to send them again",
-}
-SIGNALLED = 128  # plus the number of the signal, as in shells
-REMEDY = "; --wide shows everything, --columns A,B,C only those columns"
 _DIGITS = 1_000  # digits of a log position that are read
+REMEDY = "; --wide shows everything, --columns A,B,C only those columns"
 
 _P = ParamSpec("_P")
 
@@ -46,8 +38,6 @@ def require_path(_: click.Context, __: click.Parameter, where: str | None) -> st
     if where is not None and where.removeprefix("sqlite:///") in {"", ":memory:", "sqlite://"}:
         raise click.BadParameter(f"{where!r} would not be kept; give the path of a file")
     if where is not None and "://" in where:
-        from forecast_ledger.ledger.core.remote_files import path_in
-
         return path_in(where)
     return where
 
@@ -70,7 +60,6 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
 
     @wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
 
         def report(error: LedgerError, text: str, code: int) -> NoReturn:
             if kwargs.get("errors") != "json":
@@ -104,99 +93,13 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
             number = signal_of(stopped)
             fail(f"stopped by {number.name}", SIGNALLED + number)
         finally:
-            _last_written(sys.stdout)
+            write_last(sys.stdout)
 
     return run
 
 
-def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that cut a log; the command gets them as its argument `as_of`."""
-
-    @wraps(command)
-    def run(*args: Any, as_of: str | None, as_of_claimed: str | None, **kwargs: Any) -> None:
-        cuts = [as_of]
-
-        def resolve(**_: Any) -> None:
-            if as_of is not None and as_of_claimed is not None:
-                fail("give --as-of or --as-of-claimed, not both", USAGE)
-            cuts[:] = [_resolved(as_of, as_of_claimed, kwargs["log"], kwargs["name"])]
-
-        report_errors(resolve)(errors=kwargs.get("errors"))
-        command(*args, as_of=cuts[0], **kwargs)
-
-    claimed = click.option(
-        "--as-of-claimed",
-        metavar="INSTANT",
-        help="Read only up to the first event that claims a later instant. A date means the end of that day, UTC.",
-    )
-    own = click.option(
-        "--as-of",
-        metavar="POSITION|INSTANT",
-        help="Read only up to this log position, or to this instant or day (UTC) by the ledger's own clock.",
-    )
-    return own(claimed(run))
-
-
-def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str) -> str | None:
-    """Return the cut as a log position or an instant of the ledger's clock; say what is not plain from the options."""
-    from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
-
-    if as_of_claimed is not None:
-        instant = end_of_date(as_of_claimed)
-        cut = cut_as_claimed(Log(log, name), instant)
-        left_out = f"; later events left out that claim an earlier instant: {cut.earlier:,}" * bool(cut.earlier)
-        say(f"cut by the claimed clock at {instant}{left_out}")
-        nothing, instants = cut.position == 0, str(cut.position)
-    elif as_of is not None and isinstance(parse_cut(as_of), str):
-        from forecast_ledger.ledger.core.values import read_instant
-
-        instants = end_of_date(as_of)
-        if instants != as_of:
-            say(f"cut by the ledger's clock at {instants}")
-        first, micros = first_event(Log(log, name)), read_instant(instants, "as_of")
-        nothing = first is not None and first.recorded_at > micros
-    else:
-        return as_of
-    if nothing and (first := first_event(Log(log, name))):
-        from forecast_ledger.ledger.core.values import format_instant
-
-        recorded, claimed = format_instant(first.recorded_at), format_instant(first.event.at)
-        say(f"nothing is left: the log begins with an event recorded at {recorded}, claimed for {claimed}")
-    return instants
-
-
-def prepare_streams() -> None:
-    """Replace closed standard streams by the null device, and let stdout accept every character.
-
-    Unless stdout is a terminal, which has an encoding of its own, the encoding is UTF-8.
-    """
-    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - stays open until the process ends
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    if isinstance(sys.stdout, TextIOWrapper):
-        encoding = None if sys.stdout.isatty() else "utf-8"
-        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
-
-
-def _last_written(stream: IO[str]) -> None:
-    """Flush a stream. If that fails, send the rest to the null device, because Python flushes again when it ends."""
-    try:
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def require_projection(projection: str) -> str:
-    """Return the name if a projection has it; any other name is wrong usage."""
-    from forecast_ledger.projections.tables.catalogue import CATALOGUE
-
-    return require_name("projection", projection, list(CATALOGUE))
-
-
 def require_name(kind: str, name: str, names: Sequence[str]) -> str:
     """Return the name if it is one of these; any other is wrong usage, and the message has the nearest and all."""
-    from forecast_ledger.ledger.core.hints import nearest
-
     if name not in names:
         near = nearest(name, names)
         fail(f"no {kind} named {name!r}{f'; the nearest is {near}' * bool(near)}; there are: {', '.join(names)}", USAGE)
@@ -213,37 +116,12 @@ def require_columns(view: View, names: Sequence[str]) -> View:
     return view
 
 
-def parse_cut(as_of: str | None) -> int | str | None:
-    """Return a log position if the text has digits only, else the text, which is an instant."""
-    digits = "" if as_of is None else as_of.removeprefix("-")
-    if not (digits.isdecimal() and digits.isascii()):
-        return as_of
-    position = int(digits.lstrip("0")[:_DIGITS] or 0)  # a longer number is beyond every log
-    return -position if as_of != digits else position
-
-
-def emit_table(table: "Table", view: View, look: Look = Look()) -> None:  # noqa: B008
-    """Print a table."""
-    import numpy as np
-
-    names = [column.name for column in table.columns]
-    require_columns(view, names)
-    look = look._replace(kinds={column.name: column.kind for column in table.columns})
-    if view.limit is None or view.where or len(table) <= view.limit:
-        emit(names, table.rows(), view, look)
-        return
-    emit(names, table.rows_at(np.arange(view.limit)).rows(), view._replace(limit=None), look)
-    say(f"{view.limit:,} of {len(table):,} rows are shown")
-
-
 def emit(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look: Look = Look()) -> None:  # noqa: B008
     """Print rows of these columns to stdout, and notes on the rows and columns left out to stderr."""
     selected, note = Selected(require_columns(view, names), rows), ""
     if view.form == "table":
         note = print_table(view.columns or names, selected, view, look)
     else:
-        from forecast_ledger.replay.reading.text_tables import TEXT_FORMATS
-
         for line in TEXT_FORMATS[view.form](view.columns or names, selected):
             print(line)
     sys.stdout.flush()
@@ -257,8 +135,6 @@ def emit_list(
 
     plain: yields the lines of rows, for output that need not fit. some: the columns of an aligned table.
     """
-    from forecast_ledger.replay.console import terminal
-
     fits = view.form == "table" and sys.stdout.isatty() and not view.wide
     if not fits and (view.form != "table" or view.columns):
         emit(names, rows, view)
@@ -277,9 +153,6 @@ def emit_list(
 
 def print_table(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look: Look) -> str:
     """Print a table, on a terminal no wider than it. Returns a note on what is not shown, "" if nothing."""
-    from forecast_ledger.replay.console import terminal
-    from forecast_ledger.replay.reading.text_tables import as_table
-
     lines, note = as_table(names, rows), ""
     if sys.stdout.isatty() and not view.wide:
         screen = terminal.screen_of(sys.stdout, wide=False)
@@ -293,8 +166,6 @@ def print_table(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View
 
 def print_pairs(pairs: Mapping[str, Any], view: View) -> None:
     """Print a line for each name and value; on a terminal, long values are wrapped between words."""
-    from forecast_ledger.replay.console import terminal
-
     for line in terminal.vertical_table(pairs, terminal.screen_of(sys.stdout, wide=view.wide)):
         print(line)
 
@@ -305,35 +176,25 @@ def _say_all(*notes: str | None) -> None:
             say(note)
 
 
-def say_as_of(checkpoint: "Checkpoint") -> None:
-    """Say on stderr up to which row of the log an answer goes."""
-    say(f"as of log position {checkpoint.position}, digest {checkpoint.digest}")
-
-
 def refusal_printer(errors: str) -> "Callable[[InputPlace, Refused], None]":
     """Return a function that prints a refusal with its place to stderr, in words or as one JSON object."""
     if errors != "json":
         return lambda place, refused: say(place.describe(refused))
-    import json
-
     return lambda place, refused: say(json.dumps(place.to_dict(refused)))
 
 
-@contextmanager
-def summed_refusals(errors: str) -> "Iterator[Callable[[InputPlace, Refused], None]]":
-    """Yield a function that prints the first refusals of each code; at the end, print how many there are of each.
+def parse_cut(as_of: str | None) -> int | str | None:
+    """Return a log position if the text has digits only, else the text, which is an instant."""
+    digits = "" if as_of is None else as_of.removeprefix("-")
+    if not (digits.isdecimal() and digits.isascii()):
+        return as_of
+    position = int(digits.lstrip("0")[:_DIGITS] or 0)  # a longer number is beyond every log
+    return -position if as_of != digits else position
 
-    As JSON every refusal is printed, one object a line, and no text.
-    """
-    from forecast_ledger.replay.writing.append import RefusalSummary
 
-    if errors == "json":
-        yield refusal_printer(errors)
-        return
-    summary = RefusalSummary(refusal_printer(errors))
-    yield summary
-    for line in summary.lines():
-        say(line)
+def say_as_of(checkpoint: "Checkpoint") -> None:
+    """Say on stderr up to which row of the log an answer goes."""
+    say(f"as of log position {checkpoint.position}, digest {checkpoint.digest}")
 
 
 def say(text: str, start: str = "", colour: str = "") -> None:
@@ -343,14 +204,11 @@ def say(text: str, start: str = "", colour: str = "") -> None:
 
     start: a text to print before it, in this colour if stderr has colour.
     """
-    from forecast_ledger.ledger.core.redaction import redacted_text
-    from forecast_ledger.replay.reading.text_tables import escape
-
     try:
         shown = start and colour_text(start, colour) if has_colour(sys.stderr) else start
         print(shown + escape(redacted_text(text)), file=sys.stderr)
     except OSError:
-        _last_written(sys.stderr)
+        write_last(sys.stderr)
 
 
 def fail(text: str, code: int) -> NoReturn:
@@ -375,8 +233,9 @@ def progress(
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    from rich.console import Console  # noqa: PLC0415 - late: only for a terminal
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
     counted = TextColumn("{task.fields[count]:,} " + done)
     columns = (BarColumn(), *[TaskProgressColumn()] * (total is not None), counted, TimeElapsedColumn())

@@ -1,5 +1,6 @@
 """Tables on a terminal: no wider than the terminal, and in colour if it has colour."""
 
+import os
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,7 +8,6 @@ from itertools import chain, islice
 from shutil import get_terminal_size
 from typing import IO, Any, NamedTuple
 
-from forecast_ledger.replay.console.colour import BOLD, GREEN, RED, YELLOW, colour_text, has_colour
 from forecast_ledger.replay.console.view import Look, without_zeros
 from forecast_ledger.replay.reading.text_tables import (
     PrintedRow,
@@ -18,6 +18,31 @@ from forecast_ledger.replay.reading.text_tables import (
     is_number,
     text_width,
 )
+
+BOLD, RED, GREEN, YELLOW = "1", "31", "32", "33"
+
+
+def has_colour(stream: IO[str]) -> bool:
+    """Report whether text for a stream may be in colour.
+
+    If NO_COLOR is set, it may not; else, if FORCE_COLOR is set, it may. Without either, a terminal has colour unless
+    TERM is "dumb" or not set. An empty variable counts as not set (no-color.org, force-color.org).
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") not in {None, "", "dumb"}
+
+
+def colour_text(text: str, code: str) -> str:
+    r"""Return a text in a colour, with the code that resets the colour after it.
+
+    >>> colour_text("ok", GREEN)
+    '\x1b[32mok\x1b[0m'
+    """
+    return f"\x1b[{code}m{text}\x1b[0m"
+
 
 _TRIMMED = {"points", "share", "take", "term", "probability", "seconds"}  # kinds; money keeps its cents
 _STATES = {"ok": GREEN, "accepted": GREEN, "refused": RED, "damaged": RED, "differs": RED, "not checked": YELLOW}

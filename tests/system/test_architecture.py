@@ -64,7 +64,7 @@ WRITERS = {
     "replay.writing.provisional_stores",
     "replay.cli.append",
     "replay.cli.demo",
-    "replay.cli.importing",
+    "replay.cli.record",
     "replay.cli.main",
 }
 VOCABULARIES = {"ledger.model.commands", "ledger.model.events", "ledger.model.rules"}

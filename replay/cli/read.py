@@ -1,0 +1,231 @@
+"""The commands that read a log: leaderboard, table, columns, replay."""
+
+import click
+
+from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.question_parts import SUMS, needed
+from forecast_ledger.projections.tables.scores import names_in_parts
+from forecast_ledger.projections.trading.account_histories import Selection
+from forecast_ledger.replay.cli import audit
+from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.exits import USAGE
+from forecast_ledger.replay.console.replaying import (
+    Location,
+    as_of_option,
+    emit_table,
+    memory_option,
+    replay_log,
+    require_projection,
+    say_season,
+    segments_options,
+)
+from forecast_ledger.replay.console.shell import (
+    emit,
+    fail,
+    log_argument,
+    name_option,
+    report_errors,
+    require_columns,
+    require_name,
+    say,
+    say_as_of,
+)
+from forecast_ledger.replay.console.view import Look, View, table_options
+from forecast_ledger.replay.engines.engines import Choice
+from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.board_notes import left_out
+from forecast_ledger.replay.reading.log import read_span
+from forecast_ledger.replay.reading.replay import Replay, summarize_parts, summarize_tables
+
+
+@click.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")
+@log_argument
+@click.argument("contest", shell_complete=completion.ids("contest"))
+@as_of_option
+@segments_options(found=True)
+@name_option
+@table_options
+@report_errors
+def leaderboard(log: Location, contest: str, as_of: str | None, name: str, view: View) -> None:
+    """Print the leaderboard of a CONTEST, best first.
+
+    For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
+    are in the table `leaderboard`.
+    """
+    season = require_contest(contest, replay_log(log, name, as_of))
+    trading = contest in season.projections.traded
+    board = season.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
+    emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))
+    if trading:
+        say("this is the trading board; the scores of forecasts are in the table leaderboard")
+    for note in left_out(season.projections, contest):
+        say(note)
+    say_season(season, [contest])
+
+
+@click.command(epilog="Example: forecast-ledger table season.db scores --format csv")
+@log_argument
+@click.argument("projection", shell_complete=completion.tables)
+@click.option(
+    "--from", "since", metavar="INSTANT", help="Only rows `at` this instant or later, or from this day on (UTC)."
+)
+@click.option(
+    "--until", metavar="INSTANT", help="Only rows `at` an instant before this, or up to the end of this day (UTC)."
+)
+@as_of_option
+@segments_options(found=True)
+@name_option
+@table_options
+@report_errors
+def table(
+    log: Location,
+    projection: str,
+    since: str | None,
+    until: str | None,
+    as_of: str | None,
+    name: str,
+    view: View,
+) -> None:
+    """Print the table of a PROJECTION.
+
+    `forecast-ledger columns` lists the projections, and explains their columns. --from and --until select rows by their
+    column `at`. For portfolio_snapshots, --from, --until, --where contest=… and --where participant=… select which
+    portfolios are computed; for score_parts, --where contest=…, --where question=… and --where participant=… select
+    which parts.
+    """
+    names = [column.name for column in CATALOGUE[require_projection(projection)].columns]
+    require_columns(view, names)
+    first, end = read_span(since, until)
+    if "at" not in names and (since is not None or until is not None):
+        fail(f"{projection} has no column `at`: leave out --from and --until", USAGE)
+    season = replay_log(log, name, as_of)
+    if projection == "portfolio_snapshots":
+        built, view = _portfolios(season.projections, view, first, end)
+    elif projection == "score_parts":
+        built, view = _score_parts(season.projections, view)
+    else:
+        built = season.projections.table(projection)
+        if since is not None or until is not None:
+            built = built.between("at", first, end)
+    emit_table(built, view)
+    say_season(season, None if "contest" in names else ())
+
+
+def _portfolios(projections: Projections, view: View, since: int | None, until: int | None) -> tuple[Table, View]:
+    """Return the portfolios that a view and a span select, and the view with the conditions that are left to test."""
+    chosen, view = _chosen(view, {"contest", "participant"})
+    names = {"contest": projections.traded, "participant": projections.traders}
+    for column, label in chosen.items():
+        require_name(f"{column} with accounts", label, names[column])
+    selection = Selection(chosen.get("contest"), chosen.get("participant"), since, until)
+    return projections.selected_portfolios(selection), view
+
+
+def _score_parts(projections: Projections, view: View) -> tuple[Table, View]:
+    """Return the parts of scores that a view selects, and the view with the conditions that are left to test."""
+    names = names_in_parts(projections.facts)
+    chosen, view = _chosen(view, {*names})
+    for column, label in chosen.items():
+        require_name(column, label, names[column])
+    return projections.score_parts(**chosen), view
+
+
+def _chosen(view: View, columns: set[str]) -> tuple[dict[str, str], View]:
+    """Return the one value that a view asks for in each of some columns, and the view with its other conditions."""
+    chosen: dict[str, str] = {}
+    left = []
+    for condition in view.where:
+        if condition.column in columns and not (condition.negated or condition.column in chosen):
+            chosen[condition.column] = condition.value
+        else:
+            left.append(condition)
+    return chosen, view._replace(where=tuple(left))
+
+
+@click.command(epilog="Example: forecast-ledger columns leaderboard")
+@click.argument("projection", required=False, shell_complete=completion.tables)
+@table_options
+@report_errors
+def columns(projection: str | None, view: View) -> None:
+    """Explain the columns of every projection, or of one PROJECTION."""
+    names = CATALOGUE if projection is None else [require_projection(projection)]
+    rows = (
+        {"projection": name, "column": column.name, "kind": column.kind, "meaning": column.meaning}
+        for name in names
+        for column in CATALOGUE[name].columns
+    )
+    emit(["projection", "column", "kind", "meaning"], rows, view)
+
+
+@click.command(epilog="Example: forecast-ledger replay season.db --as-of 1200")
+@log_argument
+@click.option(
+    "--compare",
+    metavar="LOG",
+    help="Find where LOG differs from another log: a LOG, LOG@POSITION, an export, or a file of rows as JSON lines.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "processes", "spark"]),
+    help="Score some questions at a time: in this process, in one for each processor, or with Apache Spark. Default: "
+    "all at once; if --only names boards alone, processes from 4,194,304 forecasts on, and local below. The digests "
+    "are the same.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="PROJECTION",
+    shell_complete=completion.tables,
+    help="Rebuild only this projection; repeatable. What no other needs is not computed.",
+)
+@memory_option
+@as_of_option
+@segments_options(found=False)
+@name_option
+@table_options
+@report_errors
+def replay(
+    log: Location,
+    compare: str | None,
+    engine: Choice | None,
+    only: tuple[str, ...],
+    memory: int | None,
+    as_of: str | None,
+    name: str,
+    view: View,
+) -> None:
+    """Rebuild every projection and print its digest.
+
+    The same log gives the same digests on every machine. The projections forecasts, quotes, score_parts
+    and portfolio_snapshots are left out, because they can have more rows than the log; `table` prints them. --compare
+    prints the first log position at which the logs differ, the event that each has there, and which projections
+    differ; if the logs differ, the exit code is 1.
+    """
+    if compare is not None:
+        if not isinstance(log, str):
+            fail("--compare reads every row of both logs: leave --segments and --trust out", USAGE)
+        if engine is not None or only or memory is not None:
+            fail("--compare builds all projections at once: leave --engine, --only and --memory out", USAGE)
+        audit.compare(log, compare, as_of, name, view)
+        return
+
+    chosen = {require_projection(each) for each in only} or BUILT
+    names = [each for each in CATALOGUE if each in chosen]
+    if engine is None and needed(chosen) == {SUMS}:
+        engine = "auto"
+    projections = (season := replay_log(log, name, as_of, engine, names, memory)).projections
+    if memory is None:
+        tables = summarize_tables(projections.facts, projections.cached, names)
+    else:
+        tables = summarize_parts(projections, names)
+    rows = ({"projection": table, "rows": size.rows, "digest": size.digest} for table, size in tables.items())
+    emit(["projection", "rows", "digest"], rows, view)
+    say_as_of(season.checkpoint)
+
+
+def require_contest(contest: str, season: Replay) -> Replay:
+    """Return the replay. Raises Refused if it has no such contest; the message names the contests that it has."""
+    lookup.find_contest(season.projections.facts, contest)
+    return season
