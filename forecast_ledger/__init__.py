@@ -127,7 +127,7 @@ else:  # so that a type checker reports a name that is not offered
         "facts": ("projections.facts.from_log", "facts"),
         "open": ("replay.writing.pay", "open_ledger"),
         "plot": ("replay.pages.report", "plot"),
-        "replay": ("replay", ""),  # the package, which can be called as the function: both have this name
+        "replay": ("replay.reading.replay", "replay"),
         "report": ("replay.pages.report", "report"),
         "restore": ("replay.files.restore", "restore"),
         "rules": ("ledger.model.rules", ""),
@@ -135,6 +135,11 @@ else:  # so that a type checker reports a name that is not offered
         "under_rules": ("replay.explain.what_if", "under_rules"),
         "verify": ("replay.audit.verify", "verify"),
     }
+
+    # A folder and a function are called replay. Whoever imports a folder first gives it its name here, so this is done
+    # before anything else, and the name is then free for the function.
+    import_module(f"{__name__}.replay")
+    globals().pop("replay")
 
     def __getattr__(name):
         """Import the object that is offered under a name, and store it in this module."""

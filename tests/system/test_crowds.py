@@ -284,7 +284,7 @@ def test_a_transaction_of_an_append_is_as_large_as_others_can_wait_for(
 ) -> None:
     """A twentieth of a second's work, which is measured: commands that take long come few at a time, but all come."""
     now = itertools.count()
-    monkeypatch.setattr("forecast_ledger.replay.writing.append.time.thread_time", lambda: next(now) * seconds)
+    monkeypatch.setattr(time, "thread_time", lambda: next(now) * seconds)
     taken: list[int] = []
     handle = Ledger.handle_many
 

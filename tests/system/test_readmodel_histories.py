@@ -15,13 +15,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrices, read
 from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.incremental import incremental_scores
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
+from forecast_ledger.replay.readmodel import part_store
 from forecast_ledger.replay.readmodel.runner import Runner
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.readmodel.test_runner import PER_FORECAST, kept, rebuilt, stored
@@ -156,7 +157,7 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """Sizes at which most of a contest's questions are scored together, and rows are written together."""
     most, at_once = request.param
     monkeypatch.setattr(incremental_scores, "_MOST", most)
-    monkeypatch.setattr("forecast_ledger.replay.readmodel.part_store._BATCH_ROWS", at_once)
+    monkeypatch.setattr(part_store, "_BATCH_ROWS", at_once)
 
 
 @pytest.mark.usefixtures("steps")

@@ -453,9 +453,8 @@ def test_the_example_of_every_help_runs(season: None, command: str) -> None:
     """The command runs as it is printed, and prints something; a `>` is left out, so that the text is on stdout."""
     if command == "import":
         Path("exported").rename("season-csv")
-    example = (vars(main.get_command(click.Context(main), command))["epilog"] or "").partition(
-        "Example: forecast-ledger "
-    )[2]
+    epilog: str = vars(main.get_command(click.Context(main), command))["epilog"] or ""
+    example = epilog.partition("Example: forecast-ledger ")[2]
     result = run(*shlex.split(example.partition(" > ")[0]))
     assert (result.exit_code, result.output != "", shlex.split(example)[0]) == (FINE, True, command), result.stderr
 

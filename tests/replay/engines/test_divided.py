@@ -17,6 +17,7 @@ from forecast_ledger.projections.boards import added_scores, score_sums
 from forecast_ledger.projections.boards.added_scores import MOST_KEPT
 from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.projections.tables.question_parts import QuestionPart, needed
+from forecast_ledger.replay.engines import divided as divided_module
 from forecast_ledger.replay.engines import engines
 from forecast_ledger.replay.engines.divided import MANY, divided, engine_for
 from forecast_ledger.replay.engines.engines import ENGINES, processes
@@ -116,7 +117,7 @@ def test_processes_are_started_for_many_forecasts_only(season: Path, monkeypatch
     """From 2^22 on, and not on one processor."""
     frame = Log(season).frame(Cut(None))
     for forecasts, count, engine in ((MANY, 2, "processes"), (MANY - 1, 2, "local"), (MANY, 1, "local")):
-        monkeypatch.setattr("forecast_ledger.replay.engines.divided.processors", lambda count=count: count)
+        monkeypatch.setattr(divided_module, "processors", lambda count=count: count)
         counts = np.array([forecasts - 1, 1])
         assert engine_for(frame._replace(frame=frame.frame._replace(counts=counts))) == engine
     assert replay(season, engine="auto").table("scores").digest() == replay(season).table("scores").digest()

@@ -6,12 +6,14 @@ from random import Random
 
 import pytest
 
+from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import BUILT
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.replay.engines import divided
 from forecast_ledger.replay.engines.divided import InParts, forecasts_within
 from forecast_ledger.replay.engines.engines import ENGINES, Engine
 from forecast_ledger.replay.engines.log_frame import LogFrame
@@ -121,7 +123,7 @@ def test_parts_of_scores_are_computed_for_so_many_questions_as_have_few_enough_r
     whole = replay(log).table("score_parts")
     assert len(whole) > 8 * 6
     monkeypatch.setattr(time_weighted, "MOST_PARTS", 50)
-    monkeypatch.setattr("forecast_ledger.replay.engines.divided.MOST_PARTS", 50)
+    monkeypatch.setattr(divided, "MOST_PARTS", 50)
     with pytest.raises(Refused, match="the limit is 50"):
         replay(log).table("score_parts")
     parts = InParts(Log(log).frame(Cut(None)), "local", BUILT, 10**6).parts("score_parts")
@@ -149,7 +151,7 @@ def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out
 
 def test_the_memory_is_divided_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has 150 MiB for itself and 2,000 bytes a forecast; one of them has 4,000 bytes a question."""
-    monkeypatch.setattr("forecast_ledger.replay.engines.divided.processors", lambda: 3)
+    monkeypatch.setattr(divided, "processors", lambda: 3)
     each, questions = 150 * 2**20 + 2_000 * 5_000, 4_000 * 70
     assert forecasts_within(each + questions, "local", 70) == 5_000
     assert forecasts_within(4 * each + questions, "processes", 70) == 5_000

@@ -20,6 +20,7 @@ from forecast_ledger.replay.importing.follow_copy import BEFORE_CHANGE, OTHER_OP
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
+from forecast_ledger.replay.writing import append
 from forecast_ledger.replay.writing.append import append_batches
 from tests.support.effort import times
 from tests.support.sources import import_into, table, ticking
@@ -636,8 +637,8 @@ def test_an_import_of_a_newer_copy_that_is_interrupted_anywhere_goes_on_where_it
     source: Callable[[Random], Any], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each command is recorded in a transaction of its own, and the process ends after so many of them."""
-    monkeypatch.setattr("forecast_ledger.replay.writing.append.FIRST_BATCH", 1)
-    monkeypatch.setattr("forecast_ledger.replay.writing.append.LARGEST_BATCH", 1)
+    monkeypatch.setattr(append, "FIRST_BATCH", 1)
+    monkeypatch.setattr(append, "LARGEST_BATCH", 1)
     drawn = source(Random(seed))
     older = drawn.write(tmp_path / "older")
     for _ in range(6):

@@ -17,6 +17,7 @@ from forecast_ledger.replay.importing.follow_copy import BEFORE_CHANGE
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
+from forecast_ledger.replay.writing import append
 from forecast_ledger.replay.writing.append import append_batches
 from forecast_ledger.replay.writing.command_lines import ReadCommand
 from tests.support.effort import times
@@ -68,8 +69,8 @@ def test_an_import_that_is_interrupted_anywhere_goes_on_where_it_ended(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each command is recorded in a transaction of its own, and the process ends after so many of them."""
-    monkeypatch.setattr("forecast_ledger.replay.writing.append.FIRST_BATCH", 1)
-    monkeypatch.setattr("forecast_ledger.replay.writing.append.LARGEST_BATCH", 1)
+    monkeypatch.setattr(append, "FIRST_BATCH", 1)
+    monkeypatch.setattr(append, "LARGEST_BATCH", 1)
     files = SourceFiles(DATA / SOURCES[kind])
 
     def read() -> Iterator[ReadCommand]:

@@ -26,6 +26,7 @@ from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.readmodel import read_model
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.part_store import OPTIONAL, VERSIONS
 from forecast_ledger.replay.readmodel.read_model import ReadModel
@@ -350,7 +351,7 @@ def test_a_locked_read_model_is_told_and_can_be_tried_again(
 ) -> None:
     """The failure loses nothing, and nothing is done twice."""
     path, tables = followed
-    monkeypatch.setattr("forecast_ledger.replay.readmodel.read_model._LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr(read_model, "_LOCK_TIMEOUT", 0.05)
     with Runner(path, tables) as runner, closing(sqlite3.connect(tables, isolation_level=None)) as other:
         with Ledger.open(path) as ledger:
             ledger.handle(forecast(participant="eve"), "eve")
