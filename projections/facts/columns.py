@@ -1,5 +1,6 @@
 """The facts of a log as columns: one table for each kind of fact, ids as integer codes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -347,13 +348,31 @@ def joined(first: Forecasts, second: Forecasts) -> Forecasts:
     return Forecasts(**(columns | {"start": start}), renames=first.renames)
 
 
-def join_pages(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
-    """Return pages of columns joined as one table in log order, and how many numbers each row has."""
+class ForecastPage(NamedTuple):
+    """The forecasts and withdrawals of a page, in log order; see `Forecasts`. made: 1, or 0 for a withdrawal.
+
+    lengths: how many of `numbers` each has, one after another.
+    """
+
+    position: Int64Array
+    at: Int64Array
+    recorded_at: Int64Array
+    question: Int64Array
+    participant: Int64Array
+    made: Int64Array
+    until: Int64Array
+    lengths: Int64Array
+    numbers: Int64Array
+
+
+def join_pages(pages: Sequence[ForecastPage]) -> tuple[Forecasts, Int64Array]:
+    """Return pages joined as one table in log order, and how many numbers each row has."""
     if len(pages) == 1:  # nothing is copied
-        columns = [*pages[0]]
+        page = pages[0]
     else:
         columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 9
-    position, at, recorded_at, question, participant, made, until, lengths, chances = columns
+        page = ForecastPage(*columns)
+    position, at, recorded_at, question, participant, made, until, lengths, chances = page
     start = np.cumsum(lengths)
     start -= lengths
     kept = np.broadcast_to(np.int64(NEVER), len(position))

@@ -22,6 +22,7 @@ from forecast_ledger.projections.facts.columns import (
     Contest,
     Entry,
     Facts,
+    ForecastPage,
     Forecasts,
     Payment,
     Settlement,
@@ -42,7 +43,6 @@ from forecast_ledger.projections.facts.schedules import amended, rescheduled
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _LONG = 64  # rows of a run of one question, from which on runs are moved whole
 _WITHIN_64_BITS = "numbers of at most 64 bits"
-ForecastColumns = tuple[Int64Array, ...]  # of the forecasts of a page, as `join_pages` takes them
 
 
 @checked()
@@ -62,7 +62,7 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     return facts
 
 
-def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastColumns | None:
+def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastPage | None:
     """File the next page of a log; return the columns of its forecasts, None if it has none.
 
     Raises Corrupt at an event that does not fit those before it.
@@ -254,10 +254,8 @@ def _file_change(
         facts.closings.append((position, code, end))
 
 
-def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastColumns:
-    """Return position, at, recorded_at, question, participant, made, until, length of the distribution; all
-    distributions.
-    """
+def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastPage:
+    """Return the forecasts among the events of a page as columns; new participants get codes."""
     questions, participants = facts.question_codes.codes, facts.participant_codes.codes
     rows: list[Any] = [recorded.event for recorded in forecasts]
     try:
@@ -281,7 +279,7 @@ def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastCo
         until[stands > 0] = [NEVER if end is None else end for end in ends]
     if any(map(attrgetter("attestation"), stated)):
         _file_attestations(facts, compress(forecasts, made))
-    return (
+    return ForecastPage(
         int64_array([recorded.position for recorded in forecasts]),
         int64_array([event.at for event in rows]),
         int64_array([recorded.recorded_at for recorded in forecasts]),
@@ -325,7 +323,7 @@ def _required_numbers(question: events.QuestionOpened) -> RequiredNumbers:
     return RequiredNumbers(width(question), CUMULATIVE, CUMULATIVE)
 
 
-def gather_forecasts(facts: Facts, pages: list[ForecastColumns]) -> Forecasts:
+def gather_forecasts(facts: Facts, pages: list[ForecastPage]) -> Forecasts:
     """Return the checked forecasts of pages of a log, question after question.
 
     Raises Corrupt at a forecast that does not fit its question. They are not laid out; see `outcomes.laid_out`.
@@ -361,7 +359,7 @@ def _by_question(forecasts: Forecasts) -> Forecasts:
     return found
 
 
-def select_columns(columns: ForecastColumns, rows: BoolArray) -> ForecastColumns:
+def select_columns(columns: ForecastPage, rows: BoolArray) -> ForecastPage:
     """Return some rows of the columns of forecasts."""
-    *each, lengths, numbers = columns
-    return (*(column[rows] for column in (*each, lengths)), numbers[np.repeat(rows, lengths)])
+    *each, numbers = columns
+    return ForecastPage._make([*(column[rows] for column in each), numbers[np.repeat(rows, columns.lengths)]])

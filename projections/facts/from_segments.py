@@ -16,9 +16,9 @@ from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
 from forecast_ledger.ledger.segments.rebuilt_rows import other_events
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, pyarrow
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.facts.columns import Facts, Forecasts
+from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
 from forecast_ledger.projections.facts.forecast_checks import check_attestation
-from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts, select_columns
+from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, select_columns
 from forecast_ledger.projections.facts.outcomes import laid_out
 
 FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
@@ -36,7 +36,7 @@ def facts_of_segments(
     segments: the columns of each segment, with the checkpoint of its last row; ids and digests of commands are not
     needed. tail: the events after the last segment. Raises Corrupt at an event that does not fit those before it.
     """
-    facts, columns = Facts(), list[ForecastColumns]()
+    facts, columns = Facts(), list[ForecastPage]()
     for segment, end in segments:
         columns += file_segment(facts, segment, end)
     columns += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
@@ -44,7 +44,7 @@ def facts_of_segments(
     return facts
 
 
-def file_segment(facts: Facts, columns: SegmentColumns, end: Checkpoint) -> list[ForecastColumns]:
+def file_segment(facts: Facts, columns: SegmentColumns, end: Checkpoint) -> list[ForecastPage]:
     """File the next segment of a log, which ends at a checkpoint; return the columns of its forecasts.
 
     Raises Corrupt at an event that does not fit those before it.
@@ -57,7 +57,7 @@ def file_segment(facts: Facts, columns: SegmentColumns, end: Checkpoint) -> list
     return filed
 
 
-def _file_others(facts: Facts, columns: SegmentColumns) -> Iterator[ForecastColumns]:
+def _file_others(facts: Facts, columns: SegmentColumns) -> Iterator[ForecastPage]:
     """File the events other than forecasts; yield the columns of forecasts that are among them. Raises Corrupt."""
     others = other_events(columns)
     while page := [*islice(others, _PAGE)]:
@@ -74,12 +74,12 @@ class FactsFrame(NamedTuple):
 
     facts: Facts
     counts: Int64Array
-    rest: list[ForecastColumns]
+    rest: list[ForecastPage]
 
-    def rest_on(self, questions: Int64Array) -> list[ForecastColumns]:
+    def rest_on(self, questions: Int64Array) -> list[ForecastPage]:
         """Return the forecasts of `rest` on these questions."""
-        found = (select_columns(columns, np.isin(columns[3], questions)) for columns in self.rest)
-        return [columns for columns in found if len(columns[0])]
+        found = (select_columns(columns, np.isin(columns.question, questions)) for columns in self.rest)
+        return [columns for columns in found if len(columns.position)]
 
 
 def frame_of_segments(
@@ -91,7 +91,7 @@ def frame_of_segments(
     are not checked here: `forecasts_on` checks those that it returns. Raises Corrupt at an event that does not fit
     those before it.
     """
-    facts, rest, counts = Facts(), list[ForecastColumns](), np.zeros(0, np.int64)
+    facts, rest, counts = Facts(), list[ForecastPage](), np.zeros(0, np.int64)
     for columns, end in segments:
         forecasts = columns.forecasts
         rest += _file_others(facts, columns)
@@ -102,7 +102,7 @@ def frame_of_segments(
             counts = _with(counts, _codes(forecasts["question"], facts.question_codes.codes, position, _QUESTION))
     rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
     for unsealed in rest:
-        counts = _with(counts, unsealed[3])
+        counts = _with(counts, unsealed.question)
     return FactsFrame(facts, np.pad(counts, (0, len(facts.questions) - len(counts))), rest)
 
 
@@ -113,7 +113,7 @@ def _with(counts: Int64Array, codes: Int64Array) -> Int64Array:
     return more
 
 
-def forecasts_on(facts: Facts, segments: Iterable[Any], rest: Iterable[ForecastColumns]) -> Forecasts:
+def forecasts_on(facts: Facts, segments: Iterable[Any], rest: Iterable[ForecastPage]) -> Forecasts:
     """Return the checked forecasts on some questions.
 
     facts: of a `FactsFrame`. segments: all forecasts on these questions in each segment, as a pyarrow.Table, in log
@@ -173,14 +173,14 @@ def _file_forecasts(facts: Facts, table: Any) -> None:
         facts.participant_codes.add(label)
 
 
-def _forecast_columns(facts: Facts, table: Any) -> ForecastColumns:
-    """Return the columns of the forecasts, as `join_pages` takes them; their participants are known."""
+def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
+    """Return the columns of the forecasts; their participants are known."""
     made = table["made"].combine_chunks().to_numpy(zero_copy_only=False)
     numbers = table["numbers"].combine_chunks()
     lengths = numbers.value_lengths().fill_null(0).to_numpy().astype(np.int64)
     ends = table["until"].null_count < len(table)
     position = integers(table["position"])
-    return (
+    return ForecastPage(
         position,
         integers(table["claimed_at"]),
         integers(table["recorded_at"]),

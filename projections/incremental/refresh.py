@@ -19,8 +19,8 @@ from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import plain_values
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.accounts import Books
-from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, join_pages
-from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts, width
+from forecast_ledger.projections.facts.columns import Contest, Facts, ForecastPage, Forecasts, join_pages
+from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, width
 from forecast_ledger.projections.facts.from_segments import file_segment
 from forecast_ledger.projections.facts.outcomes import laid_out, widths
 from forecast_ledger.projections.facts.renames import codes_of
@@ -32,7 +32,6 @@ from forecast_ledger.projections.tables.inputs import ALWAYS, kinds_of
 from forecast_ledger.projections.tables.projection import Projections
 
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
-_QUESTION, _PARTICIPANT = 3, 4  # the index of these columns of forecasts
 _SETTLE = (
     events.QuestionClosed,
     events.QuestionRescheduled,
@@ -91,7 +90,7 @@ class IncrementalTables:
     def __init__(self, tables: Collection[str] = BUILT) -> None:
         """tables: those that `updates` yields; the work for others is left out."""
         self.facts, self._tables = Facts(), tables
-        self._new: list[ForecastColumns] = []
+        self._new: list[ForecastPage] = []
         self._forecast_on: list[Int64Array] = []  # the questions of forecasts that are not in `touched` yet
         self._runs: list[Forecasts] = []  # in log order, each at least four times as long as the next
         self._holding: dict[int, set[str]] = {}  # question -> contests that have it
@@ -103,7 +102,7 @@ class IncrementalTables:
         self._reported = True  # whether `updates` was called since the last `add`
         self.touched = Touched()
 
-    def add(self, page: Sequence[Recorded]) -> list[ForecastColumns]:
+    def add(self, page: Sequence[Recorded]) -> list[ForecastPage]:
         """Add the next page of the log; return the columns of the forecasts in it.
 
         Raises Corrupt at an event that does not follow from those before it.
@@ -114,7 +113,7 @@ class IncrementalTables:
         facts.statuses.clear()
         self.touched.kinds |= kinds_of({type(recorded.event) for recorded in page})
         self._new += forecasts
-        self._forecast_on += [columns[_QUESTION] for columns in forecasts]
+        self._forecast_on += [columns.question for columns in forecasts]
         for event in (recorded.event for recorded in page):
             if isinstance(event, events.ForecastsRetracted):
                 self._forecast_on.append(int64_array([facts.question_codes.codes[event.question]]))
@@ -127,7 +126,7 @@ class IncrementalTables:
             self.touched.scores.renamed = True
         return forecasts
 
-    def add_segment(self, columns: SegmentColumns, end: Checkpoint) -> list[ForecastColumns]:
+    def add_segment(self, columns: SegmentColumns, end: Checkpoint) -> list[ForecastPage]:
         """Add the next rows of the log, up to a checkpoint, as columns; call `forget` before anything else.
 
         Return the columns of the forecasts in it. Raises Corrupt at an event that does not follow from those before it.
@@ -228,7 +227,7 @@ class IncrementalTables:
         """Add what another id can have changed: all that the participant forecast, and boards that are not sealed."""
         facts = self.facts
         codes = codes_of(facts.renames, facts.participant_codes.codes[event.to])
-        columns = [(columns[_QUESTION], columns[_PARTICIPANT]) for columns in self._new]
+        columns = [(columns.question, columns.participant) for columns in self._new]
         columns += [(run.question, run.participant) for run in self._runs]
         self._forecast_on += [questions[np.isin(participants, codes)] for questions, participants in columns]
         self.touched.scores.boards |= {name for name, contest in facts.contests.items() if contest.sealed is None}
@@ -266,7 +265,7 @@ class IncrementalTables:
         rows = [self._columns(run, _rows_of_questions(run, codes)) for run in self._runs]
         return laid_out(self.facts, _by_question(rows))
 
-    def _columns(self, run: Forecasts, index: Int64Array) -> ForecastColumns:
+    def _columns(self, run: Forecasts, index: Int64Array) -> ForecastPage:
         rows = run.rows(index)
         base = np.zeros(len(self.facts.questions), np.int64)
         for code in np.unique(rows.question).tolist():
@@ -274,7 +273,8 @@ class IncrementalTables:
         lengths = widths(self.facts, base, rows.question, rows.position) * rows.made
         numbers = np.arange(int(lengths.sum())) + np.repeat(rows.start - np.cumsum(lengths) + lengths, lengths)
         made = rows.made.astype(np.int64)
-        return (*_copied_columns(rows), made, rows.until, lengths, run.chances[numbers])
+        same = rows.position, rows.at, rows.recorded_at, rows.question, rows.participant
+        return ForecastPage(*same, made, rows.until, lengths, run.chances[numbers])
 
     # --- updates
 
@@ -347,18 +347,13 @@ class IncrementalTables:
             yield from table_updates(projections, "quotes", [()], self._tables)
 
 
-def _copied_columns(rows: Forecasts) -> ForecastColumns:
-    """Return the columns of forecasts that are copied unchanged."""
-    return rows.position, rows.at, rows.recorded_at, rows.question, rows.participant
-
-
 def _rows_of_questions(run: Forecasts, codes: Int64Array) -> Int64Array:
     begins, counts = np.searchsorted(run.question, codes), run.counts(codes)
     rows: Int64Array = np.arange(int(counts.sum())) + np.repeat(begins - np.cumsum(counts) + counts, counts)
     return rows
 
 
-def _by_question(pages: list[ForecastColumns]) -> Forecasts:
+def _by_question(pages: list[ForecastPage]) -> Forecasts:
     """Join pages into forecasts in log order within each question, question after question."""
     forecasts, _ = join_pages(pages)
     return forecasts.rows(stable_order(forecasts.question))

@@ -22,7 +22,15 @@ from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet, shown_re
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many, int64_array
 from forecast_ledger.projections.core.powers import apportion
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.facts.columns import CHANCE, DOUBLED, ChangedOutcomes, Facts, Forecasts, join_pages
+from forecast_ledger.projections.facts.columns import (
+    CHANCE,
+    DOUBLED,
+    ChangedOutcomes,
+    Facts,
+    ForecastPage,
+    Forecasts,
+    join_pages,
+)
 from forecast_ledger.projections.facts.outcomes import missing
 from forecast_ledger.projections.facts.quotes import NO_PRICE
 from forecast_ledger.projections.facts.standing import Intervals
@@ -283,7 +291,7 @@ def reference_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> F
                 numbers += statement.numbers
     columns = int64_array([value for row in rows for value in row]).reshape(len(rows), 5).T
     made, until = np.ones(len(rows), np.int64), np.full(len(rows), NEVER)
-    return join_pages([(*columns, made, until, int64_array(lengths), int64_array(numbers))])[0]
+    return join_pages([ForecastPage._make([*columns, made, until, int64_array(lengths), int64_array(numbers)])])[0]
 
 
 def _always_half(asked: _Asked) -> Iterator[_Statement]:

@@ -54,7 +54,7 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     """
     wanted = needed(tables)
     every = np.arange(len(frame.frame.facts.questions))
-    facts = replace(frame.frame.facts, forecasts=UnreadForecasts.of(partial(frame.forecasts_on, every)))
+    facts = replace(frame.frame.facts, forecasts=UnreadForecasts(partial(frame.forecasts_on, every)))
     if SUMS in wanted and has_many_sums(frame.frame.facts, frame.frame.counts):
         wanted |= {BOUNDS}
     division = divide(frame, forecasts or task_size(frame)) if wanted else []

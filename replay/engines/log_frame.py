@@ -3,15 +3,14 @@
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
 from forecast_ledger.ledger.segments.segment_files import read_forecasts
 from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.facts.columns import Facts, Forecasts
-from forecast_ledger.projections.facts.from_log import ForecastColumns
+from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
 from forecast_ledger.projections.facts.from_segments import FactsFrame, forecasts_on
 
 _UNREAD = UNREAD | {"form", "attestation"}
@@ -46,7 +45,7 @@ class LogFrame(NamedTuple):
 
 
 def read_forecasts_on(
-    facts: Facts, sealed: SealedForecasts, questions: Int64Array, rest: list[ForecastColumns]
+    facts: Facts, sealed: SealedForecasts, questions: Int64Array, rest: list[ForecastPage]
 ) -> Forecasts:
     """Return the checked forecasts on some questions, by code: those in segments, and the rest.
 
@@ -66,15 +65,12 @@ class UnreadForecasts(Forecasts):
     __slots__ = ("_read",)
     _read: Callable[[], Forecasts]
 
-    @classmethod
-    def of(cls, read: Callable[[], Forecasts]) -> Self:
-        """Return forecasts that `read` returns."""
-        self = cls.__new__(cls)
-        object.__setattr__(self, "_read", read)
-        return self
+    def __init__(self, read: Callable[[], Forecasts]) -> None:
+        """read: returns the forecasts."""
+        object.__setattr__(self, "_read", read)  # a record is frozen; its columns are not set yet
 
     def __getattr__(self, name: str) -> Any:
-        """Read the forecasts, and return a column of them: none has been set before."""
+        """Read the forecasts, and set all their columns: this is only called for what is not set."""
         if name not in _COLUMNS:
             raise AttributeError(name)
         forecasts = self._read()

@@ -9,8 +9,7 @@ import numpy as np
 
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import stable_order
-from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_log import ForecastColumns
+from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.question_facts import (
     FactsByQuestion,
     QuestionFacts,
@@ -32,7 +31,7 @@ class Task(NamedTuple):
 
     questions: Int64Array
     own: QuestionFacts
-    rest: list[ForecastColumns]
+    rest: list[ForecastPage]
 
 
 class Shared(NamedTuple):
@@ -89,23 +88,24 @@ def tasks(
         yield Task(part, facts.on(part.tolist(), contest), rest)
 
 
-def _rest_of(frame: LogFrame, parts: list[Int64Array]) -> Iterator[list[ForecastColumns]]:
+def _rest_of(frame: LogFrame, parts: list[Int64Array]) -> Iterator[list[ForecastPage]]:
     """Yield the forecasts that are not in segments on the questions of each part, which are numbered from 0."""
     rest = frame.frame.rest
     if not rest:
         yield from ([] for _ in parts)
         return
-    *columns, lengths, numbers = map(np.concatenate, zip(*rest, strict=True))
+    whole = ForecastPage(*map(np.concatenate, zip(*rest, strict=True)))
     task_of, place = np.full((2, len(frame.frame.counts)), -1)  # a question of no part
     for number, part in enumerate(parts):
         task_of[part], place[part] = number, np.arange(len(part))
-    own, columns[3] = task_of[columns[3]], place[columns[3]]
+    own, whole = task_of[whole.question], whole._replace(question=place[whole.question])
     order = stable_order(own)
     limits = np.searchsorted(own[order], np.arange(len(parts) + 1)).tolist()
-    start = np.cumsum(lengths) - lengths
+    start = np.cumsum(whole.lengths) - whole.lengths
     for first, end in itertools.pairwise(limits):
         rows = order[first:end]
-        size = lengths[rows]
+        size = whole.lengths[rows]
         inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        forecasts = (*(column[rows] for column in columns), size, numbers[np.repeat(start[rows], size) + inside])
-        yield [forecasts] if len(rows) else []
+        *each, numbers = whole
+        own_numbers = numbers[np.repeat(start[rows], size) + inside]
+        yield [ForecastPage._make([*(column[rows] for column in each), own_numbers])] if len(rows) else []

@@ -224,38 +224,47 @@ def rounded_parts(parts: Sequence[Fraction], whole: Fraction) -> list[str]:
     return [format_fixed(unit, POINTS, least=9) for unit in units]
 
 
-def _read_question(source: Log, contest: str, question: str, model: str | None) -> LogReading:
-    """Read the events about one question in one contest; in a contest with trading, or with the
-    market as a row, all events, which accounts and quotes need.
+class _OnQuestion:
+    """Selects the events about one question in one contest, until it is known that the contest needs all events.
 
-    With a read model, only the rows in its index, and those after its checkpoint.
+    needs_all: whether the contest has trading or the market as a row, for which accounts and quotes are needed.
     """
-    trades = False
 
-    def concerns(event: Any) -> bool:
+    def __init__(self, contest: str, question: str) -> None:
+        self._question, self._about = question, (("question", question), ("contest", contest))
+        self.needs_all = False
+
+    def __call__(self, event: Any) -> bool:
+        if self.needs_all or isinstance(event, events.PricesQuoted) or not self.concerns(event):
+            return False
+        if isinstance(event, events.ContestOpened):
+            self.needs_all = event.rules.trading is not None or "market" in shown_references(event.rules)
+        return not self.needs_all
+
+    def concerns(self, event: Any) -> bool:
+        """Return whether an event is about the question, the contest or the ids of participants."""
         if isinstance(event, events.AccountEvent):
             return False
         if isinstance(event, events.ParticipantRenamed):
             return True
         if isinstance(event, events.PricesQuoted):
-            return any(quote.question == question for quote in event.quotes)
-        if getattr(event, "question", question) != question or getattr(event, "contest", contest) != contest:
-            return False
-        return hasattr(event, "question") or hasattr(event, "contest")
+            return any(quote.question == self._question for quote in event.quotes)
+        about = [(name, own) for name, own in self._about if hasattr(event, name)]
+        return bool(about) and all(getattr(event, name) == own for name, own in about)
 
-    def until_it_trades(event: Any) -> bool:
-        nonlocal trades
-        selected = not trades and not isinstance(event, events.PricesQuoted) and concerns(event)
-        if selected and isinstance(event, events.ContestOpened):
-            trades = event.rules.trading is not None or "market" in shown_references(event.rules)
-        return selected and not trades
 
+def _read_question(source: Log, contest: str, question: str, model: str | None) -> LogReading:
+    """Read the events about one question in one contest; all events, if the contest needs them.
+
+    With a read model, only the rows in its index, and those after its checkpoint.
+    """
+    select = _OnQuestion(contest, question)
     query = None if model is None else IndexQuery(model, question, contest)
-    reading = read_log(source, until_it_trades, question, only=True, query=query)
+    reading = read_log(source, select, question, only=True, query=query)
     exists = contest in reading.facts.contests
-    return (
-        reading if exists and not trades else read_log(source, concerns, question)
-    )  # the refusal lists the contests there are
+    if exists and not select.needs_all:
+        return reading
+    return read_log(source, select.concerns, question)  # the refusal lists the contests there are
 
 
 def _narrowed(facts: Facts, contest: str, question: str) -> tuple[Contest, Questions]:

@@ -12,12 +12,11 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import PAGE, Store
 from forecast_ledger.projections.core.sorting import run_starts
-from forecast_ledger.projections.facts.from_log import ForecastColumns
+from forecast_ledger.projections.facts.columns import ForecastPage
 from forecast_ledger.replay.reading.log import Cut
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel
 
 _LEFT_OUT = (events.AccountEvent, events.ForecastMade, events.ForecastWithdrawn)
-_QUESTION = 3  # the index of the question column of forecasts
 
 
 class IndexQuery(NamedTuple):
@@ -37,9 +36,9 @@ class NewPlaces:
 
     def __init__(self) -> None:
         self._others: Places = {}
-        self._forecasts: list[ForecastColumns] = []
+        self._forecasts: list[ForecastPage] = []
 
-    def add(self, rows: Iterable[Recorded], forecasts: Iterable[ForecastColumns]) -> None:
+    def add(self, rows: Iterable[Recorded], forecasts: Iterable[ForecastPage]) -> None:
         """Add rows in log order; forecasts among them are taken from the columns. forecasts: the columns of all."""
         self._forecasts += forecasts
         for recorded in rows:
@@ -51,7 +50,7 @@ class NewPlaces:
 
     def by_key(self, questions: Sequence[str]) -> Places:
         """Return the log positions, rising. questions: ids by code, as in the columns."""
-        places, columns = dict(self._others), [(each[_QUESTION], each[0]) for each in self._forecasts]
+        places, columns = dict(self._others), [(each.question, each.position) for each in self._forecasts]
         if columns:
             codes, positions = map(np.concatenate, zip(*columns, strict=True))
             order = np.lexsort((positions, codes))

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrices, read
 from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.incremental import incremental_scores
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.readmodel import part_store
 from forecast_ledger.replay.readmodel.runner import Runner
 from forecast_ledger.replay.writing.pay import prizes_from_log
