@@ -1,6 +1,7 @@
 """Imports go one way, and pure modules name nothing that could make two runs differ."""
 
 import ast
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -211,3 +212,26 @@ def test_files_and_functions_stay_small() -> None:
 def _nodes(path: Path) -> tuple[ast.AST, ...]:
     """What the source of a module is made of."""
     return (*ast.walk(ast.parse(path.read_text(encoding="utf-8"))),)
+
+
+def _defined(folder: str) -> set[str]:
+    """The functions, classes, methods and constants that the modules of a room define, methods after their class."""
+    found = set[str]()
+    for path in (ROOT / folder).glob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            if isinstance(node, ast.ClassDef):
+                found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+def test_the_way_of_a_number_names_what_there_is() -> None:
+    """Every function that docs/architecture.md names is defined in the folder that the same row names."""
+    steps = re.findall(r"(?m)^\|.*\| `(\w+/\w+)` \| (`.*`) \|$", (ROOT / "docs/architecture.md").read_text("utf-8"))
+    named = [(folder, name) for folder, names in steps for name in re.findall(r"`([\w.]+)`", names)]
+    assert len(steps) > 20
+    assert [step for step in named if step[1] not in _defined(step[0])] == []
