@@ -29,8 +29,8 @@ from forecast_ledger.projections.facts.renames import put_last
 from forecast_ledger.projections.facts.schedules import rescheduled
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.manifest import MANIFEST_BYTES
-from forecast_ledger.replay.importing.hub_config import MISSING
 from forecast_ledger.replay.importing.hub_questions import OUTPUT_TYPE, OUTPUT_TYPE_ID, ROUND_ID, task_values
+from forecast_ledger.replay.importing.source_files import MISSING
 from forecast_ledger.replay.reading.log import Log
 
 PERIOD, QUESTION = "open_period", "question"  # the task ids of a question that no hub asked

@@ -35,7 +35,7 @@ from forecast_ledger.replay.pages.evidence import (
 from forecast_ledger.replay.pages.lookalikes import lookalikes, plain_id
 from forecast_ledger.replay.pages.pictures import count, rows_of
 from forecast_ledger.replay.pages.sections import contest_facts
-from forecast_ledger.replay.reading.blocks import Block, Facts, Heading, Number, Table
+from forecast_ledger.replay.reading.blocks import Block, Heading, Number, Pairs, Table
 from forecast_ledger.replay.reading.board_notes import (
     BOARDS,
     changed_answers,
@@ -73,7 +73,7 @@ class Section(NamedTuple):
 
     def blocks(self) -> list[Block]:
         """Return the section as blocks of a document."""
-        return [Heading(self.title, self.level), *self.words, *[Facts(self.facts)] * bool(self.facts), *self.sheets]
+        return [Heading(self.title, self.level), *self.words, *[Pairs(self.facts)] * bool(self.facts), *self.sheets]
 
 
 class Paper(NamedTuple):

@@ -50,7 +50,7 @@ class Table(NamedTuple):
             yield [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
 
 
-class Facts(NamedTuple):
+class Pairs(NamedTuple):
     """Names, each with its value."""
 
     pairs: Sequence[tuple[str, str]]
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
     blocks: "tuple[str | Table | Code, ...]"
 
 
-Block = str | Table | Facts | Code | Entry | Heading  # a str is a paragraph, or one item of a list
+Block = str | Table | Pairs | Code | Entry | Heading  # a str is a paragraph, or one item of a list
 
 
 def as_markdown(blocks: Iterable[Block], *, authored: bool = True) -> str:
@@ -86,7 +86,7 @@ def as_markdown(blocks: Iterable[Block], *, authored: bool = True) -> str:
 
     authored: their texts are Markdown themselves, without line breaks; else no text is markup.
 
-    >>> print(as_markdown([Heading("a_b*", 1), Facts([("at", "noon")])], authored=False))
+    >>> print(as_markdown([Heading("a_b*", 1), Pairs([("at", "noon")])], authored=False))
     # a_b\*
     <BLANKLINE>
     - at: noon
@@ -165,7 +165,7 @@ def _markdown(block: Block, style: _Style) -> str:
     match block:
         case Heading(text, level):
             return f"{'#' * level} {style.words(text)}"
-        case Facts(pairs):
+        case Pairs(pairs):
             return "\n".join(f"- {style.words(name)}: {style.words(value)}" for name, value in pairs)
         case Table(columns, rows, caption):
             marks = ["---:" if isinstance(column, Number) else "---" for column in columns]
@@ -184,7 +184,7 @@ def _text(block: Block, width: int) -> str:
     match block:
         case Heading(text):
             return text.replace("`", "")
-        case Facts(pairs):
+        case Pairs(pairs):
             return "\n".join(line for pair in pairs for line in _row(pair, width))
         case Table(columns, rows):
             return "\n".join(line for row in (columns, *rows) for line in _row(row, width))

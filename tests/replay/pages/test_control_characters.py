@@ -10,8 +10,8 @@ from msgspec import json, structs
 from forecast_ledger import audit, plot, report
 from forecast_ledger.ledger.model.commands import OpenContest, OpenQuestion
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.replay.report.charts import CHARTS
-from tests.replay.report.test_report import checked, crowd
+from forecast_ledger.replay.pages.charts import CHARTS
+from tests.replay.pages.test_report import checked, crowd
 from tests.support.exports import resealed
 from tests.support.given import exclusion, revocation
 from tests.support.logs import rows, written

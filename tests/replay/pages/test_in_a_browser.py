@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger import report
-from tests.replay.report.test_report import HOSTILE, crowd
+from tests.replay.pages.test_report import HOSTILE, crowd
 from tests.support.browser import CHROMIUM, browser
 from tests.support.logs import commands_of, light, written
 

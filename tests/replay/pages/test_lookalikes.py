@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger.replay.papers.lookalikes import lookalikes, plain_id
-from tests.replay.papers.test_working_paper import paper_of, section, sheet
+from forecast_ledger.replay.pages.lookalikes import lookalikes, plain_id
+from tests.replay.pages.test_working_paper import paper_of, section, sheet
 from tests.support.given import choices, contest, entry, forecast, opened
 from tests.support.logs import written
 

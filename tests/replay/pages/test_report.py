@@ -25,12 +25,6 @@ from forecast_ledger.replay.pages.charts import CHARTS, board_finding
 from forecast_ledger.replay.pages.pictures import to_svg
 from forecast_ledger.replay.pages.sections import _scale, account_parts, accounts
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.report import account_charts, page_parts, sections
-from forecast_ledger.replay.report.account_sections import account_parts, accounts
-from forecast_ledger.replay.report.board_sections import _scale
-from forecast_ledger.replay.report.charts import CHARTS
-from forecast_ledger.replay.report.pictures import to_svg
-from forecast_ledger.replay.report.score_charts import board_finding
 from tests.replay.cli.test_main import run
 from tests.support.given import choices, contest, entry, forecast, opened, resolution
 from tests.support.logs import commands_of, light, written

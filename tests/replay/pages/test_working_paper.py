@@ -14,11 +14,12 @@ from forecast_ledger.ledger.model.commands import AnyCommand, CloseQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, USAGE
-from forecast_ledger.replay.papers import working_paper
-from forecast_ledger.replay.papers.evidence import HOUR
-from forecast_ledger.replay.papers.working_paper import Paper, Section, Sheet
+from forecast_ledger.replay.pages import working_paper
+from forecast_ledger.replay.pages.evidence import HOUR
+from forecast_ledger.replay.pages.working_paper import Paper, Section
+from forecast_ledger.replay.reading.blocks import Table
 from tests.replay.cli.test_main import run
-from tests.replay.report.test_report import HOSTILE, checked, crowd
+from tests.replay.pages.test_report import HOSTILE, checked, crowd
 from tests.support.given import (
     NOW,
     OPENS,

@@ -9,6 +9,7 @@ from forecast_ledger import audit, export, replay
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.files.manifest import read_manifest
+from forecast_ledger.replay.reading import board_notes
 from forecast_ledger.replay.reading.board_notes import every_seal_note, seal_notes
 from tests.replay.cli.test_main import run
 from tests.support.given import (
