@@ -18,8 +18,9 @@ def test_counts_go_to_stdout_and_reasons_to_stderr(tmp_path: Path) -> None:
     found = run("import-from", "hubverse", log, str(HUB), "--format", "json")
     assert found.exit_code == FINE
     [counts] = json.loads(found.stdout)
-    assert (counts["accepted"], counts["refused"], counts["not_carried_over"]) == (57, 0, 1)
-    assert found.stderr.startswith("not carried over: 1 x a level that hub-config/tasks.json does not have")
+    assert (counts["accepted"], counts["refused"], counts["not_carried_over"]) == (57, 0, 2)
+    assert "not carried over: 1 x a level that hub-config/tasks.json does not have" in found.stderr
+    assert "not carried over: 1 x a field that is not read: 'compound_taskid_set'" in found.stderr
     assert run("verify", log).exit_code == FINE
 
 
@@ -27,7 +28,7 @@ def test_a_dry_run_counts_the_same_and_leaves_nothing(tmp_path: Path) -> None:
     """No file is created."""
     log = tmp_path / "hub.db"
     found = run("import-from", "hubverse", str(log), str(HUB), "--dry-run", "--format", "json")
-    assert json.loads(found.stdout) == [{"accepted": 57, "duplicate": 0, "refused": 0, "not_carried_over": 1}]
+    assert json.loads(found.stdout) == [{"accepted": 57, "duplicate": 0, "refused": 0, "not_carried_over": 2}]
     assert "nothing was written" in found.stderr
     assert not log.exists()
 
@@ -38,9 +39,9 @@ def test_refusals_are_summed_up_by_code(tmp_path: Path) -> None:
     edit(hub / "model-output/team1-a/2026-03-07-team1-a.csv", lambda text: text + "x\n" * 5)
     found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(hub))
     assert found.exit_code == FINDINGS
-    assert found.stderr.count("bad_csv:") == 3
-    assert "model-output/team1-a/2026-03-07-team1-a.csv, line 19: bad_csv" in found.stderr
-    assert "refused: 5 x bad_csv; the first 3 are above, and --errors json prints all" in found.stderr
+    assert found.stderr.count("bad_source:") == 3
+    assert "model-output/team1-a/2026-03-07-team1-a.csv, line 19: bad_source" in found.stderr
+    assert "refused: 5 x bad_source; the first 3 are above, and --errors json prints all" in found.stderr
     found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(hub), "--errors", "json")
     told = json.loads(found.stderr.splitlines()[0])
     assert (told["file"], told["line"]) == ("model-output/team1-a/2026-03-07-team1-a.csv", 19)
@@ -77,7 +78,9 @@ def test_prices_only_leaves_out_what_people_forecast(tmp_path: Path) -> None:
     assert who() == {"Manifold"}
     assert run("import-from", "manifold", log, markets).exit_code == FINE
     assert who() == {"Manifold", "ada", "bo"}
-    assert run("import-from", "manifold", log, markets, "--prices-only").exit_code == FINE
+    found = run("import-from", "manifold", log, markets, "--prices-only")
+    assert (found.exit_code, "--take-back" in found.stderr) == (USAGE, True)
+    assert run("import-from", "manifold", log, markets, "--prices-only", "--take-back").exit_code == FINE
     assert who() == {"Manifold"}
     found = run("import-from", "hubverse", log, str(HUB), "--prices-only")
     assert (found.exit_code, "--prices-only is for manifold" in found.stderr) == (USAGE, True)
