@@ -35,6 +35,21 @@ def forking(*modules: str) -> ForkServerContext:
     return context
 
 
+class _Passed:
+    """A file that a new process has from its first moment on, so that nobody else keeps it open if that is killed."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _taken, (DupFd(self.number),)  # made while the process is started, it goes along with it
+
+
+def _taken(passed: Any) -> int:
+    number: int = passed.detach()
+    return number
+
+
 class Command:
     """The command line in a process of its own, which starts in a tenth of the time that a new interpreter takes.
 
@@ -44,7 +59,7 @@ class Command:
 
     def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None, memory: int = 0) -> None:
         pipes = [os.pipe() for _ in range(2)]
-        given = (arguments, dict(environment or {}), memory, [DupFd(writing) for _, writing in pipes])
+        given = (arguments, dict(environment or {}), memory, [_Passed(writing) for _, writing in pipes])
         self._process = forking().Process(target=_run, args=given)
         self._process.start()
         for _, writing in pipes:
@@ -105,10 +120,9 @@ def _read(stream: IO[str], texts: dict[IO[str], str]) -> None:
         texts[stream] = stream.read()
 
 
-def _run(arguments: list[str], environment: dict[str, str], memory: int, pipes: list[Any]) -> None:
+def _run(arguments: list[str], environment: dict[str, str], memory: int, pipes: list[int]) -> None:
     """Run the command line in this process as a new interpreter does."""
-    for number, pipe in enumerate(pipes, 1):
-        writing = pipe.detach()
+    for number, writing in enumerate(pipes, 1):
         os.dup2(writing, number)
         os.close(writing)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
