@@ -28,13 +28,14 @@ from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.sqlite import PAGE_SIZE
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
-from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run as invoked
 from tests.replay.readmodel.test_runner import assert_up_to_date, history, record
 from tests.support.exports import FORMS, contents, exported, resealed
 from tests.support.given import DAY, MARCH, contest, entry, forecast, opened
 from tests.support.logs import commands_of, rows, written
+from tests.support.menu import loaded
 from tests.support.paths import DATA, ROOT
 from tests.support.processes import Command
 
@@ -620,7 +621,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["schema", "commands"],
         ["completion", "bash"],
     ]
-    assert {name for name, *_ in named} == set(main.commands)
+    assert {name for name, *_ in named} == set(loaded())
     return named
 
 

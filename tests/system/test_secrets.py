@@ -16,6 +16,7 @@ from forecast_ledger.ledger.core.errors import Corrupt, LedgerError, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted, redacted_text
 from forecast_ledger.replay.cli.main import main
 from tests.support.logs import commands_of, written
+from tests.support.menu import loaded
 
 SECRET = "hunter2"  # noqa: S105 - it is what must not be seen
 LOCATIONS = [
@@ -59,7 +60,7 @@ TEXTS = ["log", "segments", "compare", "readmodel", "exported", "rules", "as_of"
 
 def parameters() -> Iterator[tuple[str, click.Parameter]]:
     """Every parameter that takes a location or a file, and those texts that an error message repeats."""
-    for name, command in main.commands.items():
+    for name, command in loaded().items():
         for parameter in command.params:
             if isinstance(parameter.type, click.Path | click.File) or (
                 parameter.name in TEXTS and not isinstance(parameter.type, click.Choice)
@@ -96,7 +97,7 @@ def test_no_command_prints_the_secret_of_a_location(folder: Path, location: str)
     """Given as any argument or option, it is in no output, error, traceback, or file that a command writes."""
     tried = 0
     for name, parameter in parameters():
-        done = CliRunner().invoke(main, [name, *arguments(main.commands[name], parameter, location)])
+        done = CliRunner().invoke(main, [name, *arguments(loaded()[name], parameter, location)])
         assert isinstance(done.exception, SystemExit | None), (name, parameter.name, done.exception)  # no traceback
         assert SECRET not in done.stdout + done.stderr, (name, parameter.name, done.stderr)
         tried += 1

@@ -13,6 +13,7 @@ from forecast_ledger.replay import cli
 from forecast_ledger.replay.cli.main import USAGE, main
 from forecast_ledger.replay.console.menu import WIDTH
 from tests.replay.cli.test_main import run
+from tests.support.menu import loaded
 from tests.support.terminals import seen
 
 
@@ -21,7 +22,7 @@ def test_every_command_is_in_one_group() -> None:
     assert [*main.groups] == ["Record", "Read", "Audit", "Research", "Operate"]
     names = [*chain(*main.groups.values())]
     assert sorted(names) == main.list_commands(click.Context(main))
-    assert names == [loaded(name).name for name in names]
+    assert names == [loaded()[name].name for name in names]
 
 
 def test_every_command_of_a_module_is_in_the_menu() -> None:
@@ -31,17 +32,10 @@ def test_every_command_of_a_module_is_in_the_menu() -> None:
     assert made - {main.name} == {*chain(*main.groups.values())}
 
 
-def loaded(name: str) -> click.Command:
-    """Return a command."""
-    command = main.get_command(click.Context(main), name)
-    assert command is not None
-    return command
-
-
 @pytest.mark.parametrize("name", [*chain(*main.groups.values())])
 def test_a_summary_is_a_whole_sentence_on_one_line(name: str) -> None:
     """The first line of a command's help is a whole sentence, followed by an empty line."""
-    first, *rest = (loaded(name).help or "").splitlines()
+    first, *rest = (loaded()[name].help or "").splitlines()
     assert (first[-1], rest[:1] in ([], [""])) == (".", True)
     [line] = [line for line in run("--help").stdout.splitlines() if line.startswith(f"  {name} ")]
     assert line.split(maxsplit=1)[1] == first[:-1]

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from forecast_ledger.replay.cli.main import FINE, USAGE, main
+from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.console.view import Condition, Selected, View, without_zeros
 from tests.replay.cli.test_main import COMMANDS, run
+from tests.support.menu import loaded
 from tests.support.paths import ROOT
 
 STORY = ROOT / "data" / "metaculus-2022"
@@ -165,9 +166,9 @@ def test_only_decimals_lose_zeros() -> None:
 
 def test_every_command_that_prints_a_table_has_the_options() -> None:
     """One set, in one place: none has lost one; `log` has a limit of its own."""
-    own = {"explain", "log"}
-    for name, command in main.commands.items():
+    own, found = {"explain", "log"}, loaded()
+    for name, command in found.items():
         options = {option for parameter in command.params for option in parameter.opts}
         if "--columns" in options or name in own:
             assert {"--format", "--columns", "--where", "--limit", "--wide"} <= options, name
-    assert sum("--columns" in {o for p in command.params for o in p.opts} for command in main.commands.values()) == 19
+    assert sum("--columns" in {o for p in command.params for o in p.opts} for command in found.values()) == 19

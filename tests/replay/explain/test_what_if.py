@@ -14,13 +14,14 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE, main
+from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from forecast_ledger.replay.writing.provisional_stores import open_overlay
 from tests.replay.cli.test_main import COMMANDS, SEALED, run, said
 from tests.support import oracle
 from tests.support.given import contest, day, entry, forecast, numeric, opened, resolution, trading_floor, won
+from tests.support.menu import loaded
 
 LATER = {"at": "2021-07-26T00:00:00Z"}
 ANNUL = said("w1", "annul_question", at="2021-07-26T00:00:00Z", question="gdp-next-year", reason="no source")
@@ -289,7 +290,7 @@ def test_the_example_in_the_help_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     Path("commands.jsonl").write_bytes(COMMANDS.read_bytes())
     Path("resolve.jsonl").write_bytes(ANNUL)
     assert run("append", "season.db", "commands.jsonl").exit_code == FINE
-    example = (main.commands[command].epilog or "").partition("Example: forecast-ledger ")[2]
+    example = (loaded()[command].epilog or "").partition("Example: forecast-ledger ")[2]
     result = run(*shlex.split(example))
     assert (result.exit_code, result.stdout != "") == (FINE, True), result.stderr
 

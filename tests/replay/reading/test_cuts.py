@@ -8,11 +8,12 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.cli.main import FINE, USAGE, main
+from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
 from tests.replay.cli.test_main import run
 from tests.support.given import MARCH, day, forecast, opened
 from tests.support.logs import commands_of, written
+from tests.support.menu import loaded
 
 # Log positions 1 to 4 claim March 5, 11, 14 and 12; all are recorded on March 1.
 STORY: list[AnyCommand] = [
@@ -111,7 +112,7 @@ def test_a_cut_that_is_none_is_refused(log: str, options: list[str], message: st
 
 def test_every_command_that_cuts_by_one_clock_cuts_by_the_other() -> None:
     """One decorator adds both options."""
-    for name, command in main.commands.items():
+    for name, command in loaded().items():
         options = {option for parameter in command.params for option in parameter.opts}
         assert ("--as-of" in options) == ("--as-of-claimed" in options), name
 
