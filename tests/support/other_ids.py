@@ -15,7 +15,8 @@ from tests.support.given import NOW
 
 Told = dict[str, Any]  # one command, as a line of JSON holds it
 Outcome = Receipt | Refused
-_OF_ACCOUNTS = {"enrol_participant", "record_decision", "record_trade", "deposit_cash", "withdraw_cash"}
+_OF_ACCOUNTS = {"enrol_participant", "exclude_participant", "record_decision", "record_trade"}
+_OF_ACCOUNTS |= {"deposit_cash", "withdraw_cash"}
 
 
 def opened(path: str = ":memory:", segments: Path | None = None) -> Ledger:
@@ -31,10 +32,10 @@ def sent(ledger: Ledger, command: Told) -> Outcome:
 class Disguise:
     """What a ledger records if people say the commands of a history under other ids, with renames between them.
 
-    Some people begin as two participants, of whom either has the accounts of some contests; the first of the two says
-    all else. Ids that were left are taken again, or are said by mistake. lines: all commands. outcomes: of those of the
-    history. strays: the codes of what was said by mistake. sealed: by contest, the ids at its end: whose the accounts
-    are, and who said all else, by person.
+    Some people begin as two participants, of whom either has the accounts and exclusions of some contests; the first of
+    the two says all else. Before a contest ends, they are one. Ids that were left are taken again, or are said by
+    mistake. lines: all commands. outcomes: of those of the history. strays: the codes of what was said by mistake.
+    sealed: by contest, the id of each person at its end.
     """
 
     def __init__(self, ledger: Ledger, said: Sequence[Told], people: Sequence[str], random: Random) -> None:
@@ -42,7 +43,7 @@ class Disguise:
         self.outcomes: list[Outcome] = []
         self.strays: list[str] = []
         self.renames: list[Outcome] = []
-        self.sealed: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
+        self.sealed: dict[str, dict[str, str]] = {}
         self._ledger, self._random, self._at = ledger, random, ""
         self._ids = {who: [f"{who}.{number}" for number in range(random.choice([1, 2]))] for who in people}
         self._former: dict[str, list[str]] = {who: [] for who in people}
@@ -63,6 +64,10 @@ class Disguise:
 
     def _tell(self, command: Told) -> None:
         who, told = command.get("participant"), dict(command)
+        if command["type"] == "finalize_contest":
+            for person, (first, *others) in [*self._ids.items()]:
+                for other in others:
+                    self._rename(person, other, first)
         if who in self._ids:
             content = json.dumps(command | {"id": ""}, sort_keys=True)
             told["participant"] = self._decided.get(content) or self._id_of(command, who)
@@ -77,8 +82,7 @@ class Disguise:
         if command["type"] == "record_decision" and who in self._ids:
             self._decided[content] = told["participant"]
         if command["type"] == "finalize_contest" and not outcome.duplicate:
-            accounts = {who: self._id_of(command | {"type": "enrol_participant"}, who) for who in self._ids}
-            self.sealed[command["contest"]] = accounts, {who: ids[0] for who, ids in self._ids.items()}
+            self.sealed[command["contest"]] = {who: ids[0] for who, ids in self._ids.items()}
 
     def _id_of(self, command: Told, who: str) -> str:
         ids = self._ids[who]
