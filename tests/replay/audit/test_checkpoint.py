@@ -12,7 +12,9 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.core import table as table_module
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+from forecast_ledger.replay.audit import checkpoint as checkpoint_module
 from forecast_ledger.replay.audit.checkpoint import (
     LARGEST_CHECKPOINT,
     SavedCheckpoint,
@@ -155,8 +157,8 @@ def test_a_large_table_is_compared_if_its_digest_is_made_of_the_same_parts(
     """Before 0.2.0, the digest of a large table was not made of parts; a checkpoint says how many rows these have."""
     was = take_checkpoint(Log(log))
     assert "part_rows" not in checkpoint_text(was)
-    for module in ("projections.core.table", "replay.audit.checkpoint"):
-        monkeypatch.setattr(f"forecast_ledger.{module}.PART_ROWS", 1)
+    for module in (table_module, checkpoint_module):
+        monkeypatch.setattr(module, "PART_ROWS", 1)
     now = take_checkpoint(Log(log))
     large = [name for name, table in now.projections.items() if table.rows > 1]
     assert "standing" in large
