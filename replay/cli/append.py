@@ -6,15 +6,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from forecast_ledger.ledger.batching.claims import FREE, Claims
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing.store import has_segments_beside
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.console.exits import FINDINGS, USAGE
 from forecast_ledger.replay.console.shell import (
     emit,
@@ -30,23 +27,13 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
 )
 from forecast_ledger.replay.console.view import Look, View, table_options
-from forecast_ledger.replay.files.atomic_output import refused_file
-from forecast_ledger.replay.files.sheet_cells import is_workbook, read_parquet, read_sheet
-from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
-from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
-from forecast_ledger.replay.mapping.row_blocks import RowBlocks
-from forecast_ledger.replay.writing.append import (
-    LineWatch,
-    Outcome,
-    RefusalSummary,
-    append_batches,
-    append_blocks,
-    outcome_row,
-    tally,
-)
-from forecast_ledger.replay.writing.command_lines import InputPlace, LineBlocks, ReadCommand, read_lines
-from forecast_ledger.replay.writing.provisional_stores import check_not_sealed, open_lazily, open_overlay
-from forecast_ledger.replay.writing.read_ahead import SentBlocks, reading_ahead, size_of
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.batching.claims import Claims
+    from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.replay.writing.append import LineWatch, Outcome
+    from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
+    from forecast_ledger.replay.writing.read_ahead import SentBlocks
 
 LARGEST_MAP = 2**20  # bytes
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
@@ -63,7 +50,7 @@ class _Source(NamedTuple):
     file is, if its refused rows are written in another form.
     """
 
-    commands: Iterable[ReadCommand] | SentBlocks[Any]
+    commands: "Iterable[ReadCommand] | SentBlocks[Any]"
     file: IO[bytes]
     header: bytes = b""
     total: int | None = None
@@ -140,6 +127,8 @@ def append(
     With --recorded-at, a history keeps the times at which it was received, and its rows say that they are imported. The
     ledger must be empty, or have only such rows; the times must not fall.
     """
+    from forecast_ledger.replay.writing.append import outcome_row, tally
+
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     if dry_run and segments is not None:
         fail("--dry-run reads the whole log: leave --segments out", USAGE)
@@ -187,8 +176,10 @@ def _print_counts(counts: dict[str, int], head: Checkpoint, view: View, *, dry_r
     return bool(counts["refused"] or skipped)
 
 
-def _limits(claims: str | None) -> Claims:
+def _limits(claims: str | None) -> "Claims":
     """Return how far a claimed instant may lie from its recording; anything else is wrong usage."""
+    from forecast_ledger.ledger.batching.claims import FREE, Claims
+
     try:
         return FREE if claims is None else Claims.read(claims)
     except ValueError as wrong:
@@ -196,12 +187,15 @@ def _limits(claims: str | None) -> Claims:
 
 
 def _handled(
-    ledger: Ledger, source: _Source, watch: LineWatch, counts: dict[str, int], *, atomic: bool
-) -> Iterator[Outcome]:
+    ledger: "Ledger", source: _Source, watch: "LineWatch", counts: dict[str, int], *, atomic: bool
+) -> "Iterator[Outcome]":
     """Append commands; of those read by blocks, count the recorded ones, and yield the outcomes of the others.
 
     Only a file is read ahead: what comes slowly through a pipe would have to wait for the block after it.
     """
+    from forecast_ledger.replay.writing.append import append_batches, append_blocks
+    from forecast_ledger.replay.writing.read_ahead import reading_ahead
+
     if isinstance(source.commands, Iterable):
         yield from append_batches(ledger, source.commands, watch, atomic=atomic)
     elif source.size is None:
@@ -214,16 +208,19 @@ def _handled(
 @contextmanager
 def opened(
     log: str, name: str, *, dry_run: bool, segments: str | None = None
-) -> Iterator[tuple[Ledger, Checkpoint | None]]:
+) -> "Iterator[tuple[Ledger, Checkpoint | None]]":
     """Open a ledger to append to; for a dry run a branch of it in memory, with the checkpoint that it begins at.
 
     log: also a folder of segments, or an empty one; what is recorded is durable after the block.
 
     segments: a folder that has the beginning of the log; not for a dry run.
     """
+    from forecast_ledger.ledger.storing.store import has_segments_beside
+    from forecast_ledger.replay.writing.provisional_stores import check_not_sealed, open_lazily, open_overlay
+
     check_not_sealed(log if "://" in log else log.rstrip("/"), segments)
     if dry_run:
-        from forecast_ledger.ledger.segments.sealing import check_listed  # noqa: PLC0415 - late: few logs are sealed
+        from forecast_ledger.ledger.segments.sealing import check_listed
 
         if os.path.isdir(log):  # noqa: PTH112 - as below
             check_listed(Path(log))
@@ -231,7 +228,7 @@ def opened(
             yield branch
         return
     if os.path.isdir(log) or (log.endswith("/") and "://" not in log):  # noqa: PTH112 - any text may be given
-        from forecast_ledger.ledger.storing.segment_appender import appended  # noqa: PLC0415 - late: as above
+        from forecast_ledger.ledger.storing.segment_appender import appended
 
         if segments is not None:
             fail("LOG is a folder of segments itself: leave --segments out", USAGE)
@@ -247,7 +244,7 @@ def opened(
 
 def board_prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
     """Compute the prizes of a sealed board; the module that does is imported only when prizes are paid."""
-    from forecast_ledger.replay.writing.pay import prizes_from_log  # noqa: PLC0415 - late: it imports all tables
+    from forecast_ledger.replay.writing.pay import prizes_from_log
 
     return prizes_from_log(pages, contest)
 
@@ -255,8 +252,10 @@ def board_prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str,
 @contextmanager
 def _refused_kept(
     path: Path | None, source: _Source, log: str
-) -> Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]:
+) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
     """Yield a function that passes outcomes on; with a path, the records that are refused are written to it."""
+    from forecast_ledger.replay.files.atomic_output import refused_file
+
     if path is None:
         yield iter
         return
@@ -277,6 +276,13 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     received: the column or field that says when a command was received. by_block: read blocks of commands, if possible.
     strict: refuse rows of which the map makes no command.
     """
+    from forecast_ledger.replay.files.sheet_cells import read_parquet, read_sheet
+    from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
+    from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
+    from forecast_ledger.replay.mapping.row_blocks import RowBlocks
+    from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
+    from forecast_ledger.replay.writing.read_ahead import size_of
+
     form, size = _form(file), size_of(file)
     if map_ is None and form:
         fail(f"FILE is {form}: name with --map the map that says which columns make the fields of a command", USAGE)
@@ -321,6 +327,8 @@ def _is_part_of(path: Path, log: str) -> bool:
 
 def _form(file: IO[bytes]) -> str:
     """Return what a file is, if it is a table of another form than CSV; "" if it cannot be looked into."""
+    from forecast_ledger.replay.files.sheet_cells import is_workbook
+
     look = getattr(file, "peek", None)
     first = b"" if look is None else look(4)[:4]
     if first == b"PAR1":
@@ -337,6 +345,8 @@ def _form(file: IO[bytes]) -> str:
 
 def _shown(source: _Source, counts: dict[str, int]) -> AbstractContextManager[Callable[[int], None]]:
     """Show how much of a file is recorded: of its bytes or, if all of it has been read, of its commands."""
+    from forecast_ledger.replay.writing.read_ahead import size_of
+
     if source.total is None:
         return progress("lines", size_of(source.file), source.file.tell)
     return progress("lines", source.total, lambda: sum(counts.values()))
@@ -344,12 +354,12 @@ def _shown(source: _Source, counts: dict[str, int]) -> AbstractContextManager[Ca
 
 def _configure_logging(*, verbose: bool) -> None:
     """Log warnings to stderr or, if verbose, everything with its fields."""
-    import logging  # noqa: PLC0415 - late: only with --verbose
+    import logging
 
     if not verbose:
         logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
         return
-    from structlog import processors, stdlib  # noqa: PLC0415
+    from structlog import processors, stdlib
 
     before: list[Any] = [stdlib.add_log_level, stdlib.ExtraAdder(), processors.TimeStamper("iso")]
     shown = processors.KeyValueRenderer(key_order=["timestamp", "event"])
@@ -360,11 +370,13 @@ def _configure_logging(*, verbose: bool) -> None:
 
 
 @contextmanager
-def summed_refusals(errors: str) -> Iterator[Callable[[InputPlace, Refused], None]]:
+def summed_refusals(errors: str) -> "Iterator[Callable[[InputPlace, Refused], None]]":
     """Yield a function that prints the first refusals of each code; at the end, print how many there are of each.
 
     As JSON every refusal is printed, one object a line, and no text.
     """
+    from forecast_ledger.replay.writing.append import RefusalSummary
+
     if errors == "json":
         yield refusal_printer(errors)
         return

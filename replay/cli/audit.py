@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from shlex import join
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -12,34 +12,6 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
-from forecast_ledger.replay.audit.browse import (
-    EVENT_LIST_COLUMNS,
-    SENTENCE_COLUMNS,
-    EventFilter,
-    EventList,
-    event_fields,
-    event_row,
-    event_types,
-    format_rows,
-    row_bytes,
-    unchecked_checkpoint,
-)
-from forecast_ledger.replay.audit.checkpoint import (
-    LARGEST_CHECKPOINT,
-    SavedCheckpoint,
-    checkpoint_text,
-    compare_with_checkpoint,
-    read_checkpoint,
-    take_checkpoint,
-)
-from forecast_ledger.replay.audit.compare import (
-    COMPARISON_COLUMNS,
-    ComparedLog,
-    FirstDifference,
-    compare_logs,
-    parse_log,
-)
-from forecast_ledger.replay.audit.verify import CHECKS, CheckResult, run_checks
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.exits import DAMAGED, FINDINGS, USAGE
 from forecast_ledger.replay.console.replaying import Location, as_of_option, emit_table, replay_log, segments_options
@@ -60,8 +32,12 @@ from forecast_ledger.replay.console.shell import (
 )
 from forecast_ledger.replay.console.terminal import GREEN, RED
 from forecast_ledger.replay.console.view import Look, View, listing_options, table_options
-from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
-from forecast_ledger.replay.reading.log import Log, read_span
+
+if TYPE_CHECKING:
+    from forecast_ledger.replay.audit.checkpoint import SavedCheckpoint
+    from forecast_ledger.replay.audit.compare import FirstDifference
+    from forecast_ledger.replay.audit.verify import CheckResult
+    from forecast_ledger.replay.reading.log import Log
 
 _LAST = 2**63 - 1  # no log position is greater
 RESULT = ["check", "found", "log_position", "says"]
@@ -110,6 +86,9 @@ def verify(
     No log can show by itself that it was written anew as a whole, with every digest, or that its newest rows were
     removed. With --strict, a log that is not compared with a checkpoint is a finding, and the exit code is 1.
     """
+    from forecast_ledger.replay.audit.verify import CHECKS, run_checks
+    from forecast_ledger.replay.reading.log import Log
+
     require_columns(view, RESULT)
     for check in only:
         require_name("check", check, list(CHECKS))
@@ -164,16 +143,21 @@ def _checkpoint_advice(log: str, name: str) -> tuple[str, ...]:
     )
 
 
-def read_checkpoint_file(file: IO[bytes]) -> SavedCheckpoint:
+def read_checkpoint_file(file: IO[bytes]) -> "SavedCheckpoint":
     """Read a checkpoint; any other file is wrong usage."""
+    from forecast_ledger.replay.audit.checkpoint import LARGEST_CHECKPOINT, read_checkpoint
+
     try:
         return read_checkpoint(file.read(LARGEST_CHECKPOINT + 1))
     except ValueError as error:
         fail(f"{file.name}: not a checkpoint: {error}", USAGE)
 
 
-def _compare_checkpoint(earlier: SavedCheckpoint, log: Log) -> tuple[CheckResult, list[str]]:
+def _compare_checkpoint(earlier: "SavedCheckpoint", log: "Log") -> "tuple[CheckResult, list[str]]":
     """Compare a log with a checkpoint. Returns a row of the report, and every difference."""
+    from forecast_ledger.replay.audit.checkpoint import compare_with_checkpoint
+    from forecast_ledger.replay.audit.verify import CheckResult
+
     at = earlier.log_position
     try:
         comparison = compare_with_checkpoint(earlier, log)
@@ -210,6 +194,9 @@ def checkpoint(log: Location, as_of: str | None, name: str) -> None:
     position, the digest and instant of the row there, the version of this code, and the version, number of rows and
     digest of every projection that `replay` prints.
     """
+    from forecast_ledger.replay.audit.checkpoint import checkpoint_text, take_checkpoint
+    from forecast_ledger.replay.reading.log import Log
+
     with progress("read") as watch:
         made = take_checkpoint(Log(log, name, parse_cut(as_of), watch))
     print(checkpoint_text(made), end="", flush=True)
@@ -266,6 +253,18 @@ def log_(
     joins; --columns prints them in a table. They are empty where an event has none, or can have several (quotes,
     decisions).
     """
+    from forecast_ledger.replay.audit.browse import (
+        EVENT_LIST_COLUMNS,
+        SENTENCE_COLUMNS,
+        EventFilter,
+        EventList,
+        event_types,
+        format_rows,
+        unchecked_checkpoint,
+    )
+    from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
+    from forecast_ledger.replay.reading.log import Log, read_span
+
     require_columns(view, EVENT_LIST_COLUMNS)
     try:
         selected = event_types(types)
@@ -297,6 +296,10 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
     that led to the event, `previous` the digest of the row before. Names of outcomes are those of the event that opened
     the question. --raw shows a damaged row too.
     """
+    from forecast_ledger.replay.audit.browse import event_fields, row_bytes, unchecked_checkpoint
+    from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
+    from forecast_ledger.replay.reading.log import Log
+
     require_columns(view, ["field", "value"])
 
     with Log(log, name).opened() as store:
@@ -315,6 +318,8 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
 
 def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> None:
     """Print the projections of two logs side by side, and where the logs differ; if they do, exit with 1."""
+    from forecast_ledger.replay.audit.compare import COMPARISON_COLUMNS, ComparedLog, compare_logs, parse_log
+
     ours, theirs = ComparedLog(log, name, parse_cut(as_of)), parse_log(other, name, parse_cut(as_of))
     with progress("read") as watch:
         comparison = compare_logs(ours, theirs, watch)
@@ -334,8 +339,10 @@ def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> N
         sys.exit(FINDINGS)
 
 
-def _describe_first_difference(first_difference: FirstDifference | None, ours: str, theirs: str) -> Iterator[str]:
+def _describe_first_difference(first_difference: "FirstDifference | None", ours: str, theirs: str) -> Iterator[str]:
     """Yield lines that say at which log position two logs first differ, and which event each has there."""
+    from forecast_ledger.replay.audit.browse import event_row
+
     if first_difference is None:
         yield "the logs are the same"
         return

@@ -4,16 +4,11 @@ import sys
 from collections import Counter
 from os import fspath
 from shlex import quote
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.facts import from_log
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.replay.audit.claims import DIFFERENCE_COLUMNS, Claim, Comparison, read_claim
 from forecast_ledger.replay.cli.reference import read_rules
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.exits import FINDINGS, FINE, USAGE
@@ -39,14 +34,12 @@ from forecast_ledger.replay.console.shell import (
 )
 from forecast_ledger.replay.console.terminal import GREEN, RED
 from forecast_ledger.replay.console.view import Look, View, table_options
-from forecast_ledger.replay.explain.diff import differences
-from forecast_ledger.replay.explain.what_if import COMPARED, OWN, compare_rules, under_rules, what_is_missing
-from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.board_notes import unsealed
-from forecast_ledger.replay.reading.replay import Replay
-from forecast_ledger.replay.writing.append import append_lines
-from forecast_ledger.replay.writing.pay import prizes_from_log
-from forecast_ledger.replay.writing.provisional_stores import open_overlay
+
+if TYPE_CHECKING:
+    from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.projections.tables.projection import Projections
+    from forecast_ledger.replay.audit.claims import Claim, Comparison
+    from forecast_ledger.replay.reading.replay import Replay
 
 
 @click.command("what-if", epilog="Example: forecast-ledger what-if season.db resolve.jsonl --show leaderboard")
@@ -99,6 +92,10 @@ def what_if(
     With several --rules, the board of the contest is printed instead: rank and score of each participant under its own
     rules and under each of these, and how alike the ranks are. @FILE is a JSON file; `rules` lists the presets.
     """
+    from forecast_ledger.replay.explain.what_if import under_rules, what_is_missing
+    from forecast_ledger.replay.reading import lookup
+    from forecast_ledger.replay.reading.board_notes import unsealed
+
     several = len(rule_sets) > 1
     _check_usage(show, several=several, correlations=correlations)
     show = require_projection(show or "leaderboard")
@@ -144,14 +141,16 @@ def _check_usage(show: str | None, *, several: bool, correlations: bool) -> None
 
 
 def _compare_rules(
-    before: Projections,
-    after: Projections,
+    before: "Projections",
+    after: "Projections",
     contest: str,
     texts: tuple[str, ...],
     correlations: bool,
     view: View,
 ) -> None:
     """Print the board of a contest under each rule set, and how alike the ranks are."""
+    from forecast_ledger.replay.explain.what_if import COMPARED, OWN, compare_rules
+
     rule_sets: dict[str, RuleSet] = {}
     for rules in map(read_rules, texts):
         label, number = rules.name, 1
@@ -169,8 +168,14 @@ def _compare_rules(
         say(f"ranks by {row['one']} and {row['other']}: {likeness}; {row['ranked']:,} ranked by both")
 
 
-def _appended(log: Location, file: IO[bytes], name: str, before: Replay, errors: str) -> tuple[Projections, int]:
+def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", errors: str) -> "tuple[Projections, int]":
     """Return the projections as if the commands in a file had been appended, and the number of refusals."""
+    from forecast_ledger.projections.facts import from_log
+    from forecast_ledger.projections.tables.projection import Projections
+    from forecast_ledger.replay.writing.append import append_lines
+    from forecast_ledger.replay.writing.pay import prizes_from_log
+    from forecast_ledger.replay.writing.provisional_stores import open_overlay
+
     with open_overlay(fspath(log), name, prizes_from_log, before.checkpoint) as (ledger, _):
         counts = append_lines(ledger, file, refusal_printer(errors), lambda _: None)
         facts = from_log.facts(ledger.read())
@@ -180,16 +185,21 @@ def _appended(log: Location, file: IO[bytes], name: str, before: Replay, errors:
 
 def _has_contest_column(show: str) -> bool:
 
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+
     return "contest" in [column.name for column in CATALOGUE[show].columns]
 
 
-def _table(projections: Projections, show: str, contest: str | None) -> Table:
+def _table(projections: "Projections", show: str, contest: str | None) -> "Table":
     table = projections.table(show)
     return table if contest is None else table.only("contest", contest)
 
 
-def _show(old: Table, new: Table, view: View) -> None:
+def _show(old: "Table", new: "Table", view: View) -> None:
     """Print each value that differs, and how many rows do and do not."""
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+    from forecast_ledger.replay.explain.diff import differences
+
     key, changed_rows = CATALOGUE[old.name].key, list(differences(old, new))
     rows = (
         {**row.key, "row": row.row, "column": column, "old": before, "new": after}
@@ -242,6 +252,10 @@ def compare(
     each row that is missing from CSV, extra in it, or repeated; the exit code is then 1. A column that the table does
     not have is wrong usage. Columns without a name are not compared.
     """
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+    from forecast_ledger.replay.audit.claims import DIFFERENCE_COLUMNS, Comparison, read_claim
+    from forecast_ledger.replay.reading import lookup
+
     columns = CATALOGUE[require_projection(table)].columns
     key = CATALOGUE[table].key
     header = [*key, *DIFFERENCE_COLUMNS]
@@ -280,7 +294,7 @@ def _renamed(pairs: tuple[str, ...], columns: list[str]) -> dict[str, str]:
     return renamed
 
 
-def _say_compared(claim: Claim, comparison: Comparison) -> None:
+def _say_compared(claim: "Claim", comparison: "Comparison") -> None:
     """Say how many rows agree, to how many decimals numbers were compared, and what was not compared."""
     say(f"{comparison.agreeing:,} of {comparison.rows:,} rows of the file agree with the log")
     decimals = (

@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from forecast_ledger.ledger.core.values import DAY, format_instant
-from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.projection import Projections
 from forecast_ledger.replay.console.exits import FINDINGS
 from forecast_ledger.replay.console.shell import report_errors
-from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reading.text_tables import PrintedRow, as_table
-from forecast_ledger.replay.writing.append import append_lines
+
+if TYPE_CHECKING:
+    from forecast_ledger.projections.tables.projection import Projections
 
 STORY = "metaculus-2022"
 _TITLES = {
@@ -49,6 +48,10 @@ class Demonstration(NamedTuple):
 
 def demonstrate(folder: str) -> Demonstration:
     """Append the commands of the worked example to a new log in a folder, replay it, and compare."""
+    from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.replay.reading.replay import replay
+    from forecast_ledger.replay.writing.append import append_lines
+
     log = str(Path(folder) / "demo.db")
     with Ledger.open(log) as ledger, (story_folder() / "commands.jsonl").open("rb") as file:
         counts = append_lines(ledger, file, lambda *_: None, lambda _: None)
@@ -77,7 +80,7 @@ def published_rows(name: str, folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def boards(projections: Projections, folder: Path) -> Iterator[tuple[str, list[PrintedRow]]]:
+def boards(projections: "Projections", folder: Path) -> Iterator[tuple[str, list[PrintedRow]]]:
     """Yield each contest with the rows of its board: below each row of ours, the published figures."""
     by_key = {(row["contest"], row["participant"]): row for row in published_rows("published_leaderboard", folder)}
     for contest in dict.fromkeys(contest for contest, _ in by_key):
@@ -89,7 +92,7 @@ def boards(projections: Projections, folder: Path) -> Iterator[tuple[str, list[P
         yield contest, rows
 
 
-def compared_figures(projections: Projections, folder: Path) -> Iterator[Figure]:
+def compared_figures(projections: "Projections", folder: Path) -> Iterator[Figure]:
     """Yield every figure that the document prints, with ours."""
     yield from _daily(projections, folder)
     scores = {(row["question"], row["participant"]): row for row in _plain(projections, "scores")}
@@ -105,7 +108,7 @@ def compared_figures(projections: Projections, folder: Path) -> Iterator[Figure]
         yield _figure(f"{row['contest']} {row['participant']} percent", row["percent"], place["share"])
 
 
-def _daily(projections: Projections, folder: Path) -> Iterator[Figure]:
+def _daily(projections: "Projections", folder: Path) -> Iterator[Figure]:
     """Yield the score of each day: the term of the part that contains its first instant, or 0."""
     parts = _plain(projections, "score_parts")
     opens_at = {question.question: question.opens_at for question in projections.facts.questions}
@@ -120,7 +123,7 @@ def _daily(projections: Projections, folder: Path) -> Iterator[Figure]:
         yield _figure(f"{row['question']} {row['participant']} day {row['day']}", row["score"], [*terms, "0"][0])
 
 
-def _plain(projections: Projections, table: str) -> list[PrintedRow]:
+def _plain(projections: "Projections", table: str) -> list[PrintedRow]:
     return [row for row in projections.table(table).rows() if row["contest"] == "plain"]
 
 

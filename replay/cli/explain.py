@@ -2,12 +2,11 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import json
 
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.exits import USAGE
 from forecast_ledger.replay.console.replaying import Location, as_of_option, require_projection, segments_options
@@ -28,15 +27,13 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
 )
 from forecast_ledger.replay.console.view import Look, Selected, View, table_options
-from forecast_ledger.replay.explain.blame import LastChange
-from forecast_ledger.replay.explain.blame import blame as blamed
-from forecast_ledger.replay.explain.diff import Diff
-from forecast_ledger.replay.explain.diff import diff as compared
-from forecast_ledger.replay.explain.explain_scores import Explanation
 from forecast_ledger.replay.explain.numbers import NUMBERS
 from forecast_ledger.replay.explain.numbers import explain as explained
-from forecast_ledger.replay.reading.log import Log, end_of_date
 from forecast_ledger.replay.reading.text_tables import escape_json
+
+if TYPE_CHECKING:
+    from forecast_ledger.replay.explain.diff import Diff
+    from forecast_ledger.replay.explain.explain_scores import Explanation
 
 _SPARE = (
     "recorded_at",
@@ -135,6 +132,10 @@ def diff(log: Location, old: str, new: str, projection: str, name: str, view: Vi
     those of the contest, then forecasts and movements of cash. At most five events per row are named; `events` counts
     all of them. JSON has one object per row.
     """
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+    from forecast_ledger.replay.explain.diff import diff as compared
+    from forecast_ledger.replay.reading.log import Log
+
     require_projection(projection)
     with progress("read") as watch:
         difference = compared(Log(log, name, _at(old), watch), _at(new), projection)
@@ -179,6 +180,10 @@ def blame(
     calculated before and after each event that can have changed it, from the newest event back, so recent changes are
     found first. An event that adds the row counts as a change of every column, even of those that stay empty.
     """
+    from forecast_ledger.replay.explain.blame import LastChange
+    from forecast_ledger.replay.explain.blame import blame as blamed
+    from forecast_ledger.replay.reading.log import Log
+
     require_projection(projection)
     require_columns(view, LastChange._fields)
     with progress("events") as watch:
@@ -191,6 +196,8 @@ def blame(
 
 def _at(text: str) -> int | str | None:
     """Read a cut written as @31, 31, an instant or a date; for a date, say which instant it means."""
+    from forecast_ledger.replay.reading.log import end_of_date
+
     asked = text.removeprefix("@")
     instant = end_of_date(asked)
     if instant != asked:
@@ -198,7 +205,7 @@ def _at(text: str) -> int | str | None:
     return parse_cut(instant)
 
 
-def _changed_rows(diff: Diff) -> Iterator[dict[str, Any]]:
+def _changed_rows(diff: "Diff") -> Iterator[dict[str, Any]]:
     """Yield an object for each row that differs."""
     for change in diff.changes:
         row = change.difference
@@ -207,7 +214,7 @@ def _changed_rows(diff: Diff) -> Iterator[dict[str, Any]]:
         yield {**row.key, "change": row.row, "columns": columns, "because": because, "events": change.events}
 
 
-def _changed_values(diff: Diff, *, every: bool) -> Iterator[dict[str, Any]]:
+def _changed_values(diff: "Diff", *, every: bool) -> Iterator[dict[str, Any]]:
     """Yield a line for each value that differs, unless it is empty before and after. every: repeat events on each."""
     for change in diff.changes:
         row = change.difference
@@ -220,7 +227,7 @@ def _changed_values(diff: Diff, *, every: bool) -> Iterator[dict[str, Any]]:
             more = more if every else dict.fromkeys(more)
 
 
-def _emit(answer: Explanation, view: View) -> None:
+def _emit(answer: "Explanation", view: View) -> None:
     """Print an explanation: in words, as one JSON object, or its parts as CSV."""
     names = list(answer.parts[0]) if answer.parts else []
     if view.form == "csv":
@@ -237,7 +244,7 @@ def _emit(answer: Explanation, view: View) -> None:
         say(note)
 
 
-def _as_json(answer: Explanation) -> Iterable[str]:
+def _as_json(answer: "Explanation") -> Iterable[str]:
 
     plain = {
         **answer.number,
@@ -251,7 +258,7 @@ def _as_json(answer: Explanation) -> Iterable[str]:
     yield json.format(escape_json(json.encode(plain).decode()), indent=2)
 
 
-def _print(answer: Explanation, view: View) -> None:
+def _print(answer: "Explanation", view: View) -> None:
     """Print the number, its parts, its rule, the participants it depends on, and the events."""
     print_pairs({name: _mark_position(name, value) for name, value in answer.number.items()}, view)
     print()

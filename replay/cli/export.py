@@ -8,7 +8,6 @@ import click
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.storing.store import segments_beside
 from forecast_ledger.replay.console.exits import UNREADABLE, USAGE
 from forecast_ledger.replay.console.replaying import (
     Location,
@@ -30,13 +29,7 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
 )
 from forecast_ledger.replay.console.view import View, table_options
-from forecast_ledger.replay.files.export import default_tables
-from forecast_ledger.replay.files.export import export as exported
-from forecast_ledger.replay.files.hub_export import export_hub
 from forecast_ledger.replay.files.manifest import read_manifest
-from forecast_ledger.replay.files.restore import restore as restored
-from forecast_ledger.replay.files.seal import seal as sealed
-from forecast_ledger.replay.reading.log import Log
 
 _ALWAYS_WRITTEN = ("events", "contests", "questions", "participants", "data_dictionary")
 IMPORTED = ["appended", "log_position", "digest"]
@@ -83,6 +76,8 @@ def export(
     With --format hub, OUT is a folder in the layout of a hubverse hub instead: model output, oracle output and the
     configuration, without tables. With --format segments, it is the log alone, as `seal` writes it.
     """
+    from forecast_ledger.replay.files.export import export as exported
+
     if form in {_HUB, SEGMENTS} and memory is not None:
         fail(f"--format {form} has no large tables: leave --memory out", USAGE)
     if form in {_HUB, SEGMENTS} and not isinstance(log, str):
@@ -123,6 +118,8 @@ def restore(exported: str, log: str, name: str, view: View) -> None:
     the same. If the ledger is not empty, its log must be the beginning of the exported log; the rest is appended. All
     of EXPORT is checked before anything is written.
     """
+    from forecast_ledger.replay.files.restore import restore as restored
+
     require_columns(view, IMPORTED)
     try:
         with progress("imported") as watch:
@@ -139,6 +136,9 @@ def _export_hub(
     log: str, out: Path, tables: str | None, view: View, as_of: str | None, name: str, *, force: bool
 ) -> None:
     """Write a hub, and print what it has."""
+    from forecast_ledger.replay.files.hub_export import export_hub
+    from forecast_ledger.replay.reading.log import Log
+
     if tables is not None:
         fail("--tables does not go with --format hub: a hub has no tables", USAGE)
     try:
@@ -157,6 +157,8 @@ def _export_hub(
 
 def _table_names(tables: str) -> list[str]:
     """Read a list of projections. Tables that are always written may be in it; any other name is wrong usage."""
+    from forecast_ledger.replay.files.export import default_tables
+
     meanings: dict[str, list[str]] = {"all": default_tables(), **{name: [] for name in _ALWAYS_WRITTEN}}
     names = [name.strip() for name in tables.split(",")]
     return [table for name in names for table in (meanings[name] if name in meanings else [require_projection(name)])]
@@ -184,6 +186,9 @@ def seal(log: str, folder: str | None, rows: int, name: str, view: View) -> None
     back and compared with the log before FOLDER lists it, so that sealing can be interrupted and run again. Commands
     that read a LOG read FOLDER too; it takes about a tenth of the log's space.
     """
+    from forecast_ledger.ledger.storing.store import segments_beside
+    from forecast_ledger.replay.files.seal import seal as sealed
+
     require_columns(view, SEALED)
     if folder is None and segments_beside(log) is None:
         fail(f"{redacted(log)}: there is no place beside it; give a FOLDER", USAGE)

@@ -3,12 +3,12 @@
 import signal
 import time
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
-from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.console.exits import FINDINGS, USAGE
 from forecast_ledger.replay.console.shell import (
     fail,
@@ -21,11 +21,11 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.text_tables import escape
-from forecast_ledger.replay.readmodel.consistency import Drift, check_model
-from forecast_ledger.replay.readmodel.part_store import OPTIONAL
-from forecast_ledger.replay.readmodel.runner import Refreshed, Runner
+
+if TYPE_CHECKING:
+    from forecast_ledger.replay.readmodel.consistency import Drift
+    from forecast_ledger.replay.readmodel.runner import Refreshed
 
 _POLL = 0.2  # s between looks for a ledger that does not exist yet
 _MOST = 80  # characters of a value that are shown
@@ -74,6 +74,8 @@ def follow(
     --check rebuilds the tables as of that log position and prints the values that differ; if there are any, the exit
     code is 1.
     """
+    from forecast_ledger.replay.readmodel.part_store import OPTIONAL
+
     for table in optional:
         require_name("table for --with", table, OPTIONAL)
     if check:
@@ -94,6 +96,8 @@ def follow(
 
 def _is_there(log: str, name: str, wait: bool) -> bool:
     """Report whether a store has a ledger of this name. If not, and without --wait, that is wrong usage."""
+    from forecast_ledger.ledger.storing.store import Store
+
     try:
         store = Store.open(log, values.check_id(name, "name"), read_only=True)
     except Absent as absent:
@@ -111,9 +115,11 @@ def _is_there(log: str, name: str, wait: bool) -> bool:
 
 def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | None, optional: tuple[str, ...]) -> None:
 
+    from forecast_ledger.replay.readmodel.runner import Runner
+
     with progress("read") as watch, Runner(log, readmodel, name, watch, segments, optional=optional) as runner:
 
-        def report(done: Refreshed) -> None:
+        def report(done: "Refreshed") -> None:
             position, digest = done.reached
             lag = runner.lag()
             behind = f"lag {lag.positions:,} positions, {lag.seconds:.3f} s"
@@ -135,6 +141,9 @@ def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | Non
 
 def _check(log: str, readmodel: str, name: str) -> None:
 
+    from forecast_ledger.replay.reading.log import Log
+    from forecast_ledger.replay.readmodel.consistency import check_model
+
     with progress("read") as watch:
         result = check_model(Log(log, name, watch=watch), readmodel)
     for drift in result.drifts:
@@ -147,7 +156,7 @@ def _check(log: str, readmodel: str, name: str) -> None:
     say(f"{readmodel}: every table agrees with the log")
 
 
-def _describe(drift: Drift) -> str:
+def _describe(drift: "Drift") -> str:
 
     where = [drift.table, *([repr(drift.key)] if drift.key else []), *([drift.column] if drift.column else [])]
     values = (f"{word} {repr(value)[:_MOST]}" for word, value in (("expected", drift.expected), ("found", drift.found)))

@@ -1,13 +1,9 @@
 """The commands that read a log: leaderboard, table, columns, replay."""
 
+from typing import TYPE_CHECKING
+
 import click
 
-from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.projections.tables.question_parts import SUMS, needed
-from forecast_ledger.projections.tables.scores import names_in_parts
-from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.cli import audit
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.exits import USAGE
@@ -33,11 +29,12 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
 )
 from forecast_ledger.replay.console.view import Look, View, table_options
-from forecast_ledger.replay.engines.engines import Choice
-from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.board_notes import left_out
-from forecast_ledger.replay.reading.log import read_span
-from forecast_ledger.replay.reading.replay import Replay, summarize_parts, summarize_tables
+
+if TYPE_CHECKING:
+    from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.projections.tables.projection import Projections
+    from forecast_ledger.replay.engines.engines import Choice
+    from forecast_ledger.replay.reading.replay import Replay
 
 
 @click.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")
@@ -54,6 +51,8 @@ def leaderboard(log: Location, contest: str, as_of: str | None, name: str, view:
     For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
     are in the table `leaderboard`.
     """
+    from forecast_ledger.replay.reading.board_notes import left_out
+
     season = require_contest(contest, replay_log(log, name, as_of))
     trading = contest in season.projections.traded
     board = season.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
@@ -95,6 +94,9 @@ def table(
     portfolios are computed; for score_parts, --where contest=…, --where question=… and --where participant=… select
     which parts.
     """
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+    from forecast_ledger.replay.reading.log import read_span
+
     names = [column.name for column in CATALOGUE[require_projection(projection)].columns]
     require_columns(view, names)
     first, end = read_span(since, until)
@@ -113,8 +115,10 @@ def table(
     say_season(season, None if "contest" in names else ())
 
 
-def _portfolios(projections: Projections, view: View, since: int | None, until: int | None) -> tuple[Table, View]:
+def _portfolios(projections: "Projections", view: View, since: int | None, until: int | None) -> "tuple[Table, View]":
     """Return the portfolios that a view and a span select, and the view with the conditions that are left to test."""
+    from forecast_ledger.projections.trading.account_histories import Selection
+
     chosen, view = _chosen(view, {"contest", "participant"})
     names = {"contest": projections.traded, "participant": projections.traders}
     for column, label in chosen.items():
@@ -123,8 +127,10 @@ def _portfolios(projections: Projections, view: View, since: int | None, until: 
     return projections.selected_portfolios(selection), view
 
 
-def _score_parts(projections: Projections, view: View) -> tuple[Table, View]:
+def _score_parts(projections: "Projections", view: View) -> "tuple[Table, View]":
     """Return the parts of scores that a view selects, and the view with the conditions that are left to test."""
+    from forecast_ledger.projections.tables.scores import names_in_parts
+
     names = names_in_parts(projections.facts)
     chosen, view = _chosen(view, {*names})
     for column, label in chosen.items():
@@ -150,6 +156,8 @@ def _chosen(view: View, columns: set[str]) -> tuple[dict[str, str], View]:
 @report_errors
 def columns(projection: str | None, view: View) -> None:
     """Explain the columns of every projection, or of one PROJECTION."""
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+
     names = CATALOGUE if projection is None else [require_projection(projection)]
     rows = (
         {"projection": name, "column": column.name, "kind": column.kind, "meaning": column.meaning}
@@ -189,7 +197,7 @@ def columns(projection: str | None, view: View) -> None:
 def replay(
     log: Location,
     compare: str | None,
-    engine: Choice | None,
+    engine: "Choice | None",
     only: tuple[str, ...],
     memory: int | None,
     as_of: str | None,
@@ -203,6 +211,10 @@ def replay(
     prints the first log position at which the logs differ, the event that each has there, and which projections
     differ; if the logs differ, the exit code is 1.
     """
+    from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+    from forecast_ledger.projections.tables.question_parts import SUMS, needed
+    from forecast_ledger.replay.reading.replay import summarize_parts, summarize_tables
+
     if compare is not None:
         if not isinstance(log, str):
             fail("--compare reads every row of both logs: leave --segments and --trust out", USAGE)
@@ -225,7 +237,9 @@ def replay(
     say_as_of(season.checkpoint)
 
 
-def require_contest(contest: str, season: Replay) -> Replay:
+def require_contest(contest: str, season: "Replay") -> "Replay":
     """Return the replay. Raises Refused if it has no such contest; the message names the contests that it has."""
+    from forecast_ledger.replay.reading import lookup
+
     lookup.find_contest(season.projections.facts, contest)
     return season

@@ -4,12 +4,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.cli.append import board_prizes, opened, summed_refusals
 from forecast_ledger.replay.cli.read import require_contest
 from forecast_ledger.replay.console import completion
@@ -27,14 +26,10 @@ from forecast_ledger.replay.console.shell import (
     say,
 )
 from forecast_ledger.replay.console.view import Look, View, table_options
-from forecast_ledger.replay.importing.follow_copy import Following
-from forecast_ledger.replay.importing.kinds import KINDS
-from forecast_ledger.replay.importing.market_items import prices_alone
-from forecast_ledger.replay.importing.published_results import compare_published
-from forecast_ledger.replay.importing.record_copy import record_copy
-from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import LeftOut, Source
-from forecast_ledger.replay.writing.pay import pay as paid
+
+if TYPE_CHECKING:
+    from forecast_ledger.replay.importing.source_files import SourceFiles
+    from forecast_ledger.replay.importing.source_items import Source
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
 _KINDS = ["forecastbench", "hubverse", "kalshi", "manifold", "metaculus", "polymarket"]
@@ -81,6 +76,12 @@ def import_from(
     unless --keep-missing. Refusals and items that are not carried over are counted by reason on stderr; if a command is
     refused, the exit code is 1.
     """
+    from forecast_ledger.replay.importing.follow_copy import Following
+    from forecast_ledger.replay.importing.published_results import compare_published
+    from forecast_ledger.replay.importing.record_copy import record_copy
+    from forecast_ledger.replay.importing.source_files import SourceFiles
+    from forecast_ledger.replay.importing.source_items import LeftOut
+
     require_columns(view, COUNT_COLUMNS)
     read = _reader(kind, rules, prices_only=prices_only, trades=trades)
     files, left_out = SourceFiles(path), LeftOut()
@@ -106,8 +107,11 @@ def import_from(
         sys.exit(FINDINGS)
 
 
-def _reader(kind: str, rules: str | None, *, prices_only: bool, trades: bool) -> Callable[[SourceFiles], Source]:
+def _reader(kind: str, rules: str | None, *, prices_only: bool, trades: bool) -> "Callable[[SourceFiles], Source]":
     """Return what reads the files of a format, as the options say. Raises UsageError: they do not fit."""
+    from forecast_ledger.replay.importing.kinds import KINDS
+    from forecast_ledger.replay.importing.market_items import prices_alone
+
     of_kind = KINDS[kind]
     if rules is not None:
         require_name("preset", rules, list(PRESETS))
@@ -122,7 +126,7 @@ def _reader(kind: str, rules: str | None, *, prices_only: bool, trades: bool) ->
     if read is None:
         raise click.UsageError(f"--trades is for polymarket, manifold and kalshi; {kind} has no trades")
 
-    def source(files: SourceFiles) -> Source:
+    def source(files: "SourceFiles") -> "Source":
         found = read(files, rules)
         return found._replace(items=prices_alone(found.items, of_kind.bettors_of)) if prices_only else found
 
@@ -147,6 +151,10 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
     Each prize of the sealed board is recorded once; running the command again changes nothing. If only some prizes are
     recorded, because a log was cut short, the others are recorded.
     """
+    from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+    from forecast_ledger.replay.writing.pay import pay as paid
+
     require_columns(view, [column.name for column in CATALOGUE["prizes"].columns])
     require_contest(contest, replay_log(log, name, None))  # this does not create a log that does not exist
     with Ledger.open(log, name, prizes=board_prizes) as ledger:

@@ -9,11 +9,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.console.exits import USAGE
 from forecast_ledger.replay.console.shell import emit, fail, report_errors
 from forecast_ledger.replay.console.view import Look, View, table_options
-from forecast_ledger.replay.explain.what_if import parse_rule_set
 from forecast_ledger.replay.reading.blocks import Table, as_text
-from forecast_ledger.replay.reference import schema as schemas
-from forecast_ledger.replay.reference import topics
-from forecast_ledger.replay.reference.rule_fields import FIELD_COLUMNS, PRESET_COLUMNS, fields_of, presets
 
 LARGEST_RULES = 2**20  # bytes of a file of rules
 SCHEMAS = ("commands", "events", "rules", "errors")
@@ -29,6 +25,8 @@ def schema(topic: str, openapi: bool) -> None:
 
     The schema is generated from the types of this version, in the dialect 2020-12, with its keys sorted.
     """
+    from forecast_ledger.replay.reference import schema as schemas
+
     print(schemas.text(schemas.openapi(topic) if openapi else schemas.schema(topic)))
 
 
@@ -41,6 +39,8 @@ def help_(name: str | None, markdown: bool) -> None:
 
     Without NAME, lists the topics. The same pages are in docs/reference.
     """
+    from forecast_ledger.replay.reference import topics
+
     if markdown:
         if name is not None and name not in topics.TOPICS:
             fail(f"no topic named {name[:80]!r}; there are: {', '.join(topics.TOPICS)}", USAGE)
@@ -70,6 +70,8 @@ def rules_(rules: str | None, view: View) -> None:
     The preset, or a rule set of your own, is checked as by `open_contest`. `forecast-ledger help rules` has the values
     that each field can have.
     """
+    from forecast_ledger.replay.reference.rule_fields import FIELD_COLUMNS, PRESET_COLUMNS, fields_of, presets
+
     if rules is None:
         emit(PRESET_COLUMNS, presets(), view, Look(keep=("preset",)))
     else:
@@ -78,6 +80,8 @@ def rules_(rules: str | None, view: View) -> None:
 
 def read_rules(text: str) -> RuleSet:
     """Return the rule set that a preset's name, a JSON object, or @FILE with one gives. A bad file is wrong usage."""
+    from forecast_ledger.replay.explain.what_if import parse_rule_set
+
     if not text.startswith("@"):
         return parse_rule_set(text)
     path = text[1:]

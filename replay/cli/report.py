@@ -20,9 +20,6 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.pages.paper_files import audit as audited
-from forecast_ledger.replay.pages.report import plot as drawn
-from forecast_ledger.replay.pages.report import report as written
 
 KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit", "score")
 
@@ -55,6 +52,8 @@ def report(log: Location, out: str, contests: tuple[str, ...], specs: str | None
     it is and by which rules it is scored; the board with intervals; how sure the ranks are; calibration, pairs,
     coverage, prizes and trading; and each participant's best and worst questions. The same log gives the same page.
     """
+    from forecast_ledger.replay.pages.report import report as written
+
     with progress("read") as watch:
         season = written(log, out, contests=contests, specs=specs, name=name, as_of=parse_cut(as_of), watch=watch)
     say(f"wrote {out}")
@@ -89,6 +88,8 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
 
     The finding, which is the title of the picture, and how to read it are written to stderr.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
+    from forecast_ledger.replay.pages.report import plot as drawn
+
     try:
         with progress("read") as watch:
             picture = drawn(log, kind, out, contest=contest, name=name, as_of=parse_cut(as_of), watch=watch)
@@ -120,6 +121,8 @@ def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | No
     and prizes, paid and owed; the trial balance; late and back-dated entries; answers that were revoked, and what they
     moved; exclusions; what was not checked; and a line to sign. The exit codes are those of `verify`.
     """
+    from forecast_ledger.replay.pages.paper_files import audit as audited
+
     try:
         limit = read_duration(late)
     except ValueError as wrong:

@@ -74,8 +74,8 @@ def _plain_ends() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        from forecast_ledger.ledger.core.redaction import redacted_text  # noqa: PLC0415 - late: only for errors
-        from forecast_ledger.replay.reading.text_tables import escape  # noqa: PLC0415
+        from forecast_ledger.ledger.core.redaction import redacted_text
+        from forecast_ledger.replay.reading.text_tables import escape
 
         vars(error)["message"] = "\n".join(map(escape, redacted_text(error.message).split("\n")))
         raise

@@ -4,15 +4,11 @@ import re
 from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from forecast_ledger.ledger.core.values import format_instant, read_instant
-from forecast_ledger.ledger.storing.store import has_segments_beside, is_folder
-from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.console.exits import USAGE
 from forecast_ledger.replay.console.shell import (
     emit,
@@ -26,10 +22,12 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
 )
 from forecast_ledger.replay.console.view import Look, View
-from forecast_ledger.replay.engines.engines import Choice
-from forecast_ledger.replay.reading.board_notes import every_seal_note
-from forecast_ledger.replay.reading.log import Log, Trust, WithSegments, cut_as_claimed, end_of_date, first_event
-from forecast_ledger.replay.reading.replay import Replay, replay
+
+if TYPE_CHECKING:
+    from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.replay.engines.engines import Choice
+    from forecast_ledger.replay.reading.log import Trust
+    from forecast_ledger.replay.reading.replay import Replay
 
 Location = str | PathLike[str]  # of a log; a `WithSegments` if its beginning is read from segments
 
@@ -64,6 +62,8 @@ def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
 
 def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str) -> str | None:
     """Return the cut as a log position or an instant of the ledger's clock; say what is not plain from the options."""
+    from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
+
     if as_of_claimed is not None:
         instant = end_of_date(as_of_claimed)
         cut = cut_as_claimed(Log(log, name), instant)
@@ -86,6 +86,8 @@ def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str)
 
 def require_projection(projection: str) -> str:
     """Return the name if a projection has it; any other name is wrong usage."""
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE
+
     return require_name("projection", projection, list(CATALOGUE))
 
 
@@ -109,7 +111,7 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def run(*args: Any, log: str, segments: str | None, trust: Trust | None, **kwargs: Any) -> None:
+        def run(*args: Any, log: str, segments: str | None, trust: "Trust | None", **kwargs: Any) -> None:
             located: list[Location] = []
 
             def locate(**_: Any) -> None:
@@ -123,8 +125,11 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
     return decorate
 
 
-def _located(log: str, segments: str | None, trust: Trust | None, *, found: bool) -> Location:
+def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bool) -> Location:
     """Return the location of a log, with its segments if they are to be read."""
+    from forecast_ledger.ledger.storing.store import has_segments_beside, is_folder
+    from forecast_ledger.replay.reading.log import WithSegments
+
     if segments is None and (trust == "rows" or (trust is None and (not found or is_folder(log)))):
         return log
 
@@ -165,26 +170,30 @@ def replay_log(
     log: Location,
     name: str,
     as_of: str | None,
-    engine: Choice | None = None,
+    engine: "Choice | None" = None,
     tables: Collection[str] = (),
     memory: int | None = None,
-) -> Replay:
+) -> "Replay":
     """Replay a log as of a cut, showing progress. engine, tables, memory: see `reading.replay.replay`."""
+    from forecast_ledger.replay.reading.replay import replay
+
     with progress("read") as watch:
         return replay(log, name, parse_cut(as_of), watch, engine=engine, tables=tables, memory=memory)
 
 
-def say_season(season: Replay, contests: Collection[str] | None = None) -> None:
+def say_season(season: "Replay", contests: Collection[str] | None = None) -> None:
     """Say on stderr which answers changed after a board was sealed, and up to which row of the log the season goes.
 
     contests: those that were printed; by default all.
     """
+    from forecast_ledger.replay.reading.board_notes import every_seal_note
+
     for note in every_seal_note(season.projections, contests):
         say(note)
     say_as_of(season.checkpoint)
 
 
-def emit_table(table: Table, view: View, look: Look = Look()) -> None:  # noqa: B008
+def emit_table(table: "Table", view: View, look: Look = Look()) -> None:  # noqa: B008
     """Print a table."""
     names = [column.name for column in table.columns]
     require_columns(view, names)
@@ -192,5 +201,7 @@ def emit_table(table: Table, view: View, look: Look = Look()) -> None:  # noqa: 
     if view.limit is None or view.where or len(table) <= view.limit:
         emit(names, table.rows(), view, look)
         return
+    import numpy as np
+
     emit(names, table.rows_at(np.arange(view.limit)).rows(), view._replace(limit=None), look)
     say(f"{view.limit:,} of {len(table):,} rows are shown")

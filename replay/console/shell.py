@@ -234,8 +234,8 @@ def progress(
         yield lambda _: None
         return
 
-    from rich.console import Console  # noqa: PLC0415 - late: only for a terminal
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     counted = TextColumn("{task.fields[count]:,} " + done)
     columns = (BarColumn(), *[TaskProgressColumn()] * (total is not None), counted, TimeElapsedColumn())

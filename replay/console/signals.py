@@ -34,7 +34,7 @@ def _end_process(told: socket.socket) -> None:
     number = _received(told, None)
     _received(told, _GRACE)
     if "multiprocessing" in sys.modules:
-        from multiprocessing import active_children  # noqa: PLC0415 - late: it is loaded
+        from multiprocessing import active_children
 
         for child in active_children():
             child.kill()

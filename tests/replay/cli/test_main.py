@@ -475,6 +475,18 @@ def test_help_is_instant() -> None:
     assert done.stdout.strip() == "set()"
 
 
+def test_the_help_of_each_command_is_instant() -> None:
+    """What a command reads and computes with is imported when it runs, not when its help is printed."""
+    heavy = "{'numpy', 'eventsourcing', 'sqlite_utils', 'structlog', 'pyarrow', 'jinja2', 'rich'}"
+    script = "import sys; from forecast_ledger.__main__ import main; from click.testing import CliRunner; "
+    script += "names = main.list_commands(None); invoke = CliRunner().invoke; "
+    script += (
+        f"print(all([invoke(main, [name, '--help']).exit_code == 0 for name in names]), {heavy} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True set()"
+
+
 def test_a_closed_pipe_ends_quietly(log: str) -> None:
     """An example is `forecast-ledger table … | head -1`."""
     script = f"from forecast_ledger.__main__ import main; main(['table', {log!r}, 'score_parts', '--format', 'csv'])"
