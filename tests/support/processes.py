@@ -128,6 +128,7 @@ def _run(arguments: list[str], environment: dict[str, str], memory: int, pipes: 
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", closefd=False)  # line by line, as in a new interpreter
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked if the server was started by a pool
     os.environ |= environment
     if memory:
         setrlimit(RLIMIT_AS, (memory, memory))
