@@ -1,6 +1,6 @@
 """Sets of ranks: which ranks the data allow each participant, all at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from math import ceil, floor, isqrt
@@ -254,12 +254,18 @@ class _Critical:
         return [self._needed(first, second) for second in range(first + 1, len(self._pairs.alike))]
 
     def _needed(self, first: int, second: int) -> int:
-        for pairs, name in ((self._pairs, "_rough"), (self._pairs, "_bounds"), (self._pairs.closely, "_closest")):
-            ends = zip(getattr(self, name), pairs.deviation(first, second), strict=True)
-            low, high = (half_even(critical * deviation, 1 << 4 * pairs.places) for critical, deviation in ends)
+        for pairs, critical in self._closer_and_closer():
+            ends = zip(critical, pairs.deviation(first, second), strict=True)
+            low, high = (half_even(end * deviation, 1 << 4 * pairs.places) for end, deviation in ends)
             if low == high:
                 return low
         return self._exactly(first, second)
+
+    def _closer_and_closer(self) -> Iterator[tuple["_Pairs | _Closely", list[int]]]:
+        """Yield bounds of the critical value, in 2^-(3 places), with the pairs whose deviations have as many places."""
+        yield self._pairs, self._rough
+        yield self._pairs, self._bounds
+        yield self._pairs.closely, self._closest
 
     def _exactly(self, first: int, second: int) -> int:
         square, apart, *pair = self._exact
