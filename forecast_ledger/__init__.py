@@ -80,8 +80,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.projections.facts.from_log import facts
-    from forecast_ledger.projections.tables.catalogue import CATALOGUE
-    from forecast_ledger.projections.tables.projection import Projections
+    from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
     from forecast_ledger.replay.audit.verify import verify
     from forecast_ledger.replay.explain.numbers import explain
     from forecast_ledger.replay.explain.what_if import under_rules
@@ -107,7 +106,7 @@ else:  # so that a type checker reports a name that is not offered
         "ForecastColumns": ("ledger.batching.forecast_columns", "ForecastColumns"),
         "Ledger": ("replay.writing.pay", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
-        "Projections": ("projections.tables.projection", "Projections"),
+        "Projections": ("projections.tables.catalogue", "Projections"),
         "Receipt": ("ledger.batching.receipt", "Receipt"),
         "Recorded": ("ledger.model.log", "Recorded"),
         "Refused": ("ledger.core.errors", "Refused"),

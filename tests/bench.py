@@ -58,11 +58,11 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.range_kernels import Numbers
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.scores.time_weighted import SLICE, scores
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.mark_prices import Marks
 from forecast_ledger.projections.trading.portfolios import snapshots
 from forecast_ledger.replay.audit.verify import verify

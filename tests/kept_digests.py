@@ -22,8 +22,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, PayPriz
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading as TradingRules
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried

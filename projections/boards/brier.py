@@ -13,8 +13,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import QuestionOpened
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.core.sorting import run_starts, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Entry, Facts
 from forecast_ledger.projections.scores.score_terms import terms_in_chunks

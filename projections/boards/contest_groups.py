@@ -13,8 +13,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import brier, totals
 from forecast_ledger.projections.boards.brier import ContestSample, sample_contests
 from forecast_ledger.projections.boards.totals import NO_SCORES, Tally
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.sorting import distinct, stable_order
+from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions

@@ -15,7 +15,7 @@ from forecast_ledger.projections.core.lazy_fractions import quotient, round_to_u
 from forecast_ledger.projections.core.powers import ZERO, Magnitude, power, raised
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.kernels import AUTOCAST
-from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
 
 _DIGITS = 30  # significant digits of a take
 _LARGE = _DIGITS - 9  # power of ten from which the ninth decimal of a take is not significant

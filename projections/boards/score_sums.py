@@ -13,17 +13,24 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import (
+    BoolArray,
+    Int64Array,
+    distinct,
+    index_where,
+    int64_array,
+    run_starts,
+    stable_order,
+)
 from forecast_ledger.projections.core.lazy_fractions import BITS, FEW, sum_of_terms, sum_within
-from forecast_ledger.projections.core.quotient_sums import (
+from forecast_ledger.projections.core.wide_int import (
     PLACES,
     WORDS,
     BoundedSums,
+    WideInt,
     bounded_quotient_sums,
     wide_quotient_sums,
 )
-from forecast_ledger.projections.core.sorting import distinct, index_where, run_starts, stable_order
-from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores.reference_kinds import fine_bits
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import (

@@ -24,15 +24,13 @@ from forecast_ledger.projections.boards.score_sums import (
     sums_by_owner,
     weights_of,
 )
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array, distinct
 from forecast_ledger.projections.core.lazy_fractions import BITS, quotient, sum_of_terms, sum_within
-from forecast_ledger.projections.core.quotient_sums import PLACES
-from forecast_ledger.projections.core.sorting import distinct
+from forecast_ledger.projections.core.wide_int import PLACES
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
-from forecast_ledger.projections.scores.score_policies import kernel_of
-from forecast_ledger.projections.scores.scored_questions import Questions
+from forecast_ledger.projections.scores.scored_questions import Questions, kernel_of
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, QuestionGroups, Scores, group_questions
 
 

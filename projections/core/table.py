@@ -9,21 +9,25 @@ import msgspec
 import numpy as np
 
 from forecast_ledger.ledger.core.arguments import checked
-from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.arrow import float_columns, to_arrow
-from forecast_ledger.projections.core.column_values import (
+from forecast_ledger.projections.core.arrays import Int64Array, stable_order
+from forecast_ledger.projections.core.columns import (
+    MOST_CHARTED,
+    SHOWN_ROWS,
+    Chart,
     Column,
     Ids,
     Values,
+    chart,
+    float_columns,
+    html_table,
     join_values,
     plain_values,
     printed_values,
     row_count,
     slice_rows,
     take_rows,
+    to_arrow,
 )
-from forecast_ledger.projections.core.html import MOST_CHARTED, SHOWN_ROWS, Chart, chart, html_table
-from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 
 PART_ROWS = 1 << 18  # of a part of a large table, which has a digest of its own
@@ -242,7 +246,7 @@ class TableParts:
     and `digest` are those of the whole table, however it was divided. The digest of a table of several parts is the
     SHA-256 of its schema, its number of rows, and the digests of its parts.
 
-    >>> from forecast_ledger.projections.core.column_values import Column
+    >>> from forecast_ledger.projections.core.columns import Column
     >>> numbers = [Table("numbers", 1, (Column("n", "count", ""),), (np.arange(n, n + 3),)) for n in (0, 3)]
     >>> parts = TableParts(numbers)
     >>> [len(part) for part in parts], parts.rows, parts.digest == Table.joined(numbers).digest()

@@ -13,8 +13,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_share, exact_shares
 from forecast_ledger.ledger.model.trading_rules import bet_cap
 from forecast_ledger.projections.facts.accounts import Account, AccountKey, Attempt, Holding, Ruling, Trade
-from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.renames import moved
+from forecast_ledger.projections.facts.columns import Facts, moved
 
 _PAID, _LOST = Fraction(1), Fraction(0)
 EndingEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided

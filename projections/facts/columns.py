@@ -3,19 +3,112 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from forecast_ledger.ledger.core.values import CUMULATIVE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.model.rules import LEVELS, Level
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, stable_order
 from forecast_ledger.projections.facts.accounts import Books
-from forecast_ledger.projections.facts.renames import Rename, present, time_order
+
+# --- Other ids of participants: as whose each forecast counts, as of a log position.
+
+
+_Value = TypeVar("_Value")
+
+
+class Rename(NamedTuple):
+    """From a log position on, all of participant `old` counts as of participant `new`; codes."""
+
+    position: int
+    old: int
+    new: int
+
+
+def present(renames: Sequence[Rename], participant: Int64Array, as_of: Int64Array | int) -> Int64Array:
+    """Return as whose each row counts. participant: as recorded, shape (n,). as_of: one log position, or one a row.
+
+    >>> renames = [Rename(5, old=0, new=1), Rename(9, old=1, new=2)]
+    >>> [present(renames, np.array([0, 1, 2, 3]), as_of).tolist() for as_of in (4, 5, 9)]
+    [[0, 1, 2, 3], [1, 1, 2, 3], [2, 2, 2, 3]]
+    """
+    rows = np.flatnonzero(np.isin(participant, [rename.old for rename in renames]))
+    found, last = participant[rows], np.broadcast_to(as_of, len(participant))[rows]
+    for rename in renames:
+        found[(found == rename.old) & (rename.position <= last)] = rename.new
+    counting = participant.copy()
+    counting[rows] = found
+    return counting
+
+
+def codes_of(renames: Sequence[Rename], participant: int) -> list[int]:
+    """Return every code of a participant, that of the present id first.
+
+    >>> codes_of([Rename(5, old=0, new=1), Rename(9, old=1, new=2)], 2)
+    [2, 1, 0]
+    >>> codes_of([Rename(5, old=0, new=1), Rename(9, old=1, new=0)], 0)
+    [0, 1]
+    """
+    found = [participant]
+    for rename in reversed(renames):
+        if rename.new in found and rename.old not in found:
+            found.append(rename.old)
+    return found
+
+
+def moved(table: dict[str, _Value], old: str, new: str) -> dict[str, _Value]:
+    """Return a table by participant, in the order of recording, with one id in place of another: the later row counts.
+
+    >>> moved({"ada": 1, "bo": 2, "al": 3}, "al", "ada")
+    {'bo': 2, 'ada': 3}
+    >>> moved({"ada": 1, "bo": 2, "al": 3}, "ada", "al")
+    {'bo': 2, 'al': 3}
+    """
+    found: dict[str, _Value] = {}
+    for name, value in table.items():
+        put_last(found, new if name == old else name, value)
+    return found
+
+
+def enrolled_as(enrolments: dict[str, ParticipantEnrolled], old: str, new: str) -> dict[str, ParticipantEnrolled]:
+    """Return enrolments with one id in place of another, also where it is that of an entrant; see `moved`."""
+    renamed = {
+        who: structs.replace(enrolment, entrant=new) if enrolment.entrant == old else enrolment
+        for who, enrolment in enrolments.items()
+    }
+    return moved(renamed, old, new)
+
+
+def put_last(table: dict[str, _Value], name: str, value: _Value) -> None:
+    """Give a participant another row, which is then the last."""
+    table.pop(name, None)
+    table[name] = value
+
+
+def time_order(
+    renames: Sequence[Rename], question: Int64Array, participant: Int64Array, at: Int64Array, position: Int64Array
+) -> Int64Array:
+    """Return the order of rows in which those of a participant with several ids are in order of time on each question.
+
+    Of two rows at one instant, the one with the later log position comes later; all others stay. Shape (n,) each.
+
+    >>> forecasts = [np.array(column) for column in ([0, 0, 0], [1, 2, 1], [7, 3, 5], [1, 2, 3])]
+    >>> time_order([Rename(4, old=0, new=1)], *forecasts).tolist()
+    [2, 1, 0]
+    """
+    order = np.arange(len(at))
+    rows = np.flatnonzero(np.isin(participant, [rename.new for rename in renames]))
+    in_time = np.lexsort((position[rows], at[rows], participant[rows], question[rows]))
+    places = np.lexsort((rows, participant[rows], question[rows]))
+    order[rows[places]] = rows[in_time]
+    return order
+
 
 CHANCE = CUMULATIVE  # units in 1: every probability that is scored
 DOUBLED = 2 * CHANCE // PROBABILITY  # halves of 1e-10 in 1e-9
@@ -377,3 +470,96 @@ def join_pages(pages: Sequence[ForecastPage]) -> tuple[Forecasts, Int64Array]:
     start -= lengths
     kept = np.broadcast_to(np.int64(NEVER), len(position))
     return Forecasts(position, at, recorded_at, question, participant, made > 0, until, kept, start, chances), lengths
+
+
+# --- The half-open intervals on which forecasts stand, and what ends them.
+
+
+class Intervals(NamedTuple):
+    """Intervals [start, end), µs, on which the forecast in row `row` stands, by question, participant, start.
+
+    Shape (n,) each. No two intervals of one participant on one question overlap, and none is empty.
+    """
+
+    row: Int64Array
+    question: Int64Array
+    participant: Int64Array
+    start: Int64Array
+    end: Int64Array
+
+    def of(self, index: Int64Array) -> "Intervals":
+        """Return the intervals at these indices."""
+        return Intervals(*(column[index] for column in self))
+
+
+def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, early: bool = True) -> Intervals:
+    """Return when each forecast stands, until it is replaced or withdrawn, it ends by itself, or the question ends.
+
+    A forecast stands from when it was made; one made before the opening stands from the opening if `early`, else never.
+
+    opens, ends: µs, shape (questions,).
+    """
+    order, key = _in_log_order(forecasts)
+    question, at = forecasts.question[order], forecasts.at[order]
+    end = np.minimum(ends[question], forecasts.until[order])
+    replaced = np.flatnonzero(key[1:] == key[:-1])
+    later = _earliest_after(key, at) if (at[replaced + 1] < at[replaced]).any() else at
+    end[replaced] = np.minimum(end[replaced], later[replaced + 1])
+    opening = opens[question]
+    start = np.maximum(at, opening)
+    stands = forecasts.made[order] & (start < end) & (early | (at >= opening))
+    row = order[stands]
+    return Intervals(row, question[stands], forecasts.participant[row], start[stands], end[stands])
+
+
+# None: the close of the question. The last one is of rows that count as never made, which `spans` is not given.
+ENDINGS = (None, "expired", "outcomes_added", "withdrawn", "replaced", "closed", "retracted")
+
+
+class Spans(NamedTuple):
+    """Whether and when each forecast stood, µs, and what ended it, by its place in ENDINGS; shape (n,) each."""
+
+    stood: BoolArray
+    start: Int64Array
+    end: Int64Array
+    ending: Int64Array
+
+
+def spans(forecasts: Forecasts, grace: Int64Array, opens: Int64Array, ends: Int64Array) -> Spans:
+    """Return, for each row, from when to when its forecast stood, also if a removal of outcomes changed it meanwhile.
+
+    It is "closed" if its question had ended before it began. forecasts: as made; those of one participant on one
+    question claim no instant before that of the one before. grace: the end of the grace period that ends each, µs,
+    NEVER if none does, shape (n,). opens, ends: as for `intervals`.
+    """
+    order, key = _in_log_order(forecasts)
+    question, at, made = forecasts.question[order], forecasts.at[order], forecasts.made[order]
+    following, replaces = np.full(len(order), NEVER), np.zeros(len(order), bool)
+    following[:-1] = np.where(key[1:] == key[:-1], at[1:], NEVER)
+    replaces[:-1] = made[1:]
+    start = np.maximum(at, opens[question])
+    others = (np.where(replaces, NEVER, following), np.where(replaces, following, NEVER))
+    limits = np.stack((ends[question], forecasts.until[order], grace[order], *others))
+    end, ending = limits.min(0), limits.argmin(0)  # the first of those that are equal
+    ending[(ending == 0) & (start >= end)] = ENDINGS.index("closed")
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return Spans((made & (start < end))[back], start[back], end[back], ending[back])
+
+
+def _in_log_order(forecasts: Forecasts) -> tuple[Int64Array, Int64Array]:
+    """Return the rows by question and participant, in log order within these, and a key of the two for each."""
+    people = int(forecasts.participant.max()) + 1 if len(forecasts.participant) else 1
+    key = forecasts.question * people + forecasts.participant
+    order = stable_order(key)
+    return order, key[order]
+
+
+def _earliest_after(key: Int64Array, at: Int64Array) -> Int64Array:
+    """Return the least instant from each row on, within its key; rows follow from changes of outcomes out of order."""
+    _, number = np.unique(key, return_inverse=True)
+    order = np.lexsort((at, number))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))  # a lower key has lower ranks, so that none of the next key is the least
+    found: Int64Array = at[order[np.minimum.accumulate(rank[::-1])[::-1]]]
+    return found

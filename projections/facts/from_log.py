@@ -15,8 +15,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_shares
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.core.sorting import run_starts, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, run_starts, stable_order
 from forecast_ledger.projections.facts.account_events import enter_event
 from forecast_ledger.projections.facts.columns import (
     Contest,
@@ -25,20 +24,25 @@ from forecast_ledger.projections.facts.columns import (
     ForecastPage,
     Forecasts,
     Payment,
+    Rename,
     Settlement,
     Status,
+    codes_of,
+    enrolled_as,
     join_pages,
+    moved,
+    put_last,
 )
-from forecast_ledger.projections.facts.event_checks import check_event
-from forecast_ledger.projections.facts.forecast_checks import (
+from forecast_ledger.projections.facts.event_checks import (
     RequiredNumbers,
+    amended,
     check_attestation,
+    check_event,
     check_forecasts,
     raise_at_first,
+    rescheduled,
 )
 from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
-from forecast_ledger.projections.facts.renames import Rename, codes_of, enrolled_as, moved, put_last
-from forecast_ledger.projections.facts.schedules import amended, rescheduled
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _LONG = 64  # rows of a run of one question, from which on runs are moved whole

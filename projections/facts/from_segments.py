@@ -17,7 +17,7 @@ from forecast_ledger.ledger.segments.rebuilt_rows import other_events
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, pyarrow
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
-from forecast_ledger.projections.facts.forecast_checks import check_attestation
+from forecast_ledger.projections.facts.event_checks import check_attestation
 from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, select_columns
 from forecast_ledger.projections.facts.outcomes import laid_out
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from forecast_ledger.ledger.model import events
-from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.core.arrays import Codes
 from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import (
     ChangedOutcomes,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecast_ledger.ledger.model import events
-from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.core.arrays import Codes, Int64Array
 
 NO_PRICE = -1
 Prices = NDArray[np.int32]  # 1e-9, NO_PRICE where an outcome has none; a price of 1 fits

@@ -7,8 +7,7 @@ from itertools import islice
 
 from forecast_ledger.projections.facts.accounts import AccountKey, Books, Movement, Trade
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections, TableUpdate, table_updates
 from forecast_ledger.projections.trading.arena import TradingRecord
 from forecast_ledger.projections.trading.mark_prices import Marks
 

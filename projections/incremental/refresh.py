@@ -15,21 +15,24 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.projections.boards.totals import reference_labels
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.column_values import plain_values
-from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array, stable_order
+from forecast_ledger.projections.core.columns import plain_values
 from forecast_ledger.projections.facts.accounts import Books
-from forecast_ledger.projections.facts.columns import Contest, Facts, ForecastPage, Forecasts, join_pages
+from forecast_ledger.projections.facts.columns import Contest, Facts, ForecastPage, Forecasts, codes_of, join_pages
 from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, width
 from forecast_ledger.projections.facts.from_segments import file_segment
 from forecast_ledger.projections.facts.outcomes import laid_out, widths
-from forecast_ledger.projections.facts.renames import codes_of
-from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates, tables_with
 from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
 from forecast_ledger.projections.incremental.incremental_scores import IncrementalScores, TouchedScores
-from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.tables.inputs import ALWAYS, kinds_of
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import (
+    BUILT,
+    CATALOGUE,
+    Projections,
+    TableUpdate,
+    table_updates,
+    tables_with,
+)
+from forecast_ledger.projections.tables.schemas import ALWAYS, kinds_of
 
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 _SETTLE = (

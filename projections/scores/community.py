@@ -1,20 +1,227 @@
-"""The community forecast: averages of the members' forecasts on every kind of question."""
+"""The community forecast: averages of the members' forecasts, weighted by recency or not, over time and exact."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import QuestionKind
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
+from forecast_ledger.projections.core.arrays import Int64Array, half_even_many, round_half_even
 from forecast_ledger.projections.facts.columns import CHANCE
-from forecast_ledger.projections.scores import recency
-from forecast_ledger.projections.scores.consensus import Changes, Consensus, medians
-from forecast_ledger.projections.scores.recency import Aged
+from forecast_ledger.projections.scores.consensus import Changes, Consensus, Int32Array, medians
 from forecast_ledger.projections.scores.reference_kinds import Steps, refined
+
+# --- The consensus weighted by recency, and the consensus as a mean: over time, and exact.
+#
+# At every instant the standing forecasts of a question are ordered by age. The i-th of n, counted from the oldest, has
+# the weight e^(√i - √n); one or two forecasts have equal weights. Only ratios of weights matter, so they are computed
+# as e^(√i - ⌈√n⌉): the newest forecast weighs at least e^-1, and all n with the same ⌈√n⌉ share a table. Weights are
+# counted in 1e-9 for a median, which is one of the values, and in 1e-18 for a mean, whose digits depend on them.
+# Source: Metaculus's published code (github.com/Metaculus/metaculus, commit 100c4088), recency-weighted aggregation.
+
+
+BLOCK = 128  # instants of change processed at once; any size gives the same numbers
+WEIGHT, FINE_WEIGHT = 10**9, 10**18  # units in 1
+_NEGLIGIBLE = {WEIGHT: 22, FINE_WEIGHT: 43}  # e^-22 is 0.28e-9 and e^-43 0.21e-18; both are rounded to 0
+_WEIGHT_BITS = 30  # half of a fine weight, which is below 2^60
+_WEIGHT_MASK = (1 << _WEIGHT_BITS) - 1
+_HALF_BITS = 17  # half of a value, which is below 2^34
+_HALF_MASK = (1 << _HALF_BITS) - 1
+_SQUARES = np.arange((1 << 13) + 1) ** 2  # up to LARGEST_COUNT
+
+
+class Aged(NamedTuple):
+    """Intervals [start, end) on a timeline on which groups do not overlap; shape (n,), rows in any order.
+
+    order: of two intervals that start together, the one with the lower number is the older; no two are equal.
+    """
+
+    start: Int64Array
+    end: Int64Array
+    group: Int64Array
+    order: Int64Array
+
+
+def recent_medians(rows: Aged, value: Int64Array) -> Consensus:
+    """Return the weighted median: its low is the lower weighted median, its high the upper one.
+
+    With the values in ascending order, low is the first at which the running sum of weights is at least half of all,
+    and high the first at which it is more than half. value: as for `consensus.medians`.
+
+    >>> aged = lambda start, end: Aged(*map(np.array, (start, end, [0] * len(start), [0] * len(start))))
+    >>> consensus = recent_medians(aged([0, 1, 2, 3], [9] * 4), np.array([1, 2, 8, 9]))
+    >>> consensus.low.tolist(), consensus.high.tolist()
+    ([1, 1, 2, 8, 0], [1, 2, 2, 8, 0])
+    """
+    changes = _changes(rows.start, rows.end)
+    low, high = np.zeros_like(changes.stand), np.zeros_like(changes.stand)
+    for block in _blocks(changes, np.lexsort((rows.order, rows.start)), WEIGHT):
+        values = value[block.row]
+        ascending = np.argsort(values)  # equal values may come in any order
+        values = values[ascending]
+        running = np.cumsum(block.weights.take(ascending, axis=1))  # one change after another
+        upto = running[len(values) - 1 :: len(values)]
+        before = np.append(0, upto[:-1])
+        busy = np.flatnonzero(upto > before)
+        before, total = before[busy], (upto - before)[busy]
+        low[block.first + busy] = values[np.searchsorted(running, before + (total + 1) // 2) % len(values)]
+        high[block.first + busy] = values[np.searchsorted(running, before + total // 2, "right") % len(values)]
+    return Consensus(changes.instant, changes.stand, low, high, changes.begins, changes.ends)
+
+
+def means(rows: Aged, value: Int64Array, finer: int = 1) -> Consensus:
+    """Return the weighted mean (a linear pool), rounded half-even once, as both low and high.
+
+    finer: how many units of the result make one unit of the values, up to 1e8.
+
+    >>> aged = lambda start, end: Aged(*map(np.array, (start, end, [0] * len(start), [0] * len(start))))
+    >>> consensus = means(aged([0, 1, 2], [9] * 3), np.array([200, 400, 900]))
+    >>> consensus.low.tolist()  # the last mean has the weights 0.48, 0.73 and 1
+    [200, 300, 583, 0]
+    """
+    changes = _changes(rows.start, rows.end)
+    mean = np.zeros_like(changes.stand)
+    for block in _blocks(changes, np.lexsort((rows.order, rows.start)), FINE_WEIGHT):
+        busy, ratios = _ratios(block.weights, value[block.row])
+        mean[block.first + busy] = [half_even(total * finer, weight) for total, weight in ratios]
+    return Consensus(changes.instant, changes.stand, mean, mean, changes.begins, changes.ends)
+
+
+def _ratios(weights: Int64Array, values: Int64Array) -> tuple[Int64Array, list[tuple[int, int]]]:
+    """Return the changes after which a forecast stands, and Σ weight x value with Σ weight for each, exact.
+
+    Weights and values are split in halves, so that sums of 2^26 products of halves fit in 64 bits.
+    """
+    above, below = weights >> _WEIGHT_BITS, weights & _WEIGHT_MASK
+    busy = np.flatnonzero(weights.any(axis=1))
+    halves = (values >> _HALF_BITS, values & _HALF_MASK)
+    columns = [part @ half for part in (above, below) for half in halves] + [above.sum(axis=1), below.sum(axis=1)]
+    ratios = []
+    for a, b, c, d, high, low in zip(*(column[busy].tolist() for column in columns), strict=True):
+        total = (((a << _HALF_BITS) + b) << _WEIGHT_BITS) + (c << _HALF_BITS) + d
+        ratios.append((total, (high << _WEIGHT_BITS) + low))
+    return busy, ratios
+
+
+def plain_means(rows: Aged, value: Int64Array, finer: int = 1) -> Consensus:
+    """Return the unweighted mean, rounded half-even once, as both low and high; takes what `means` takes. O(n log n).
+
+    >>> aged = lambda start, end: Aged(*map(np.array, (start, end, [0] * len(start), [0] * len(start))))
+    >>> consensus = plain_means(aged([0, 1, 2], [9] * 3), np.array([200, 400, 900]))
+    >>> consensus.low.tolist()
+    [200, 300, 500, 0]
+    """
+    changes = _changes(rows.start, rows.end)
+    steps = np.zeros_like(changes.stand)
+    np.add.at(steps, changes.begins, value)
+    np.subtract.at(steps, changes.ends, value)
+    busy = np.flatnonzero(changes.stand)
+    whole, rest = np.divmod(np.cumsum(steps)[busy], changes.stand[busy])
+    mean = np.zeros_like(steps)
+    more, rest = np.divmod(rest * finer, changes.stand[busy])
+    mean[busy] = round_half_even(whole * finer + more, rest, changes.stand[busy])
+    return Consensus(changes.instant, changes.stand, mean, mean, changes.begins, changes.ends)
+
+
+@lru_cache(maxsize=128)
+def weights(root: int, unit: int) -> Int64Array:
+    """Return the weights of n forecasts, root = ⌈√n⌉: e^(√i - root), in 1 / unit, rounded half-even once; read-only.
+
+    Shape (root² + 1,): place i = 1 … root² counts from the oldest, place 0 holds 0. Root 0 stands for n <= 2, where all
+    weights are equal. unit: WEIGHT or FINE_WEIGHT.
+
+    >>> weights(0, WEIGHT).tolist(), weights(2, WEIGHT).tolist()
+    ([0, 1, 1], [0, 367879441, 556667905, 764946645, 1000000000])
+    """
+    if root:
+        places = range(max(root - _NEGLIGIBLE[unit], 0) ** 2 + 1, root**2 + 1)
+        scale = WIDE.multiply(WIDE.exp(-root), unit)
+        table = np.zeros(root**2 + 1, np.int64)
+        exact = (WIDE.multiply(_exp_root(place), scale) for place in places)
+        table[places.start :] = [int(WIDE.to_integral_value(weight)) for weight in exact]
+    else:
+        table = np.array([0, 1, 1])
+    table.setflags(write=False)
+    return table
+
+
+@lru_cache(maxsize=1 << 16)
+def _exp_root(place: int) -> Decimal:
+    """Return e^√place."""
+    return WIDE.exp(WIDE.sqrt(place))
+
+
+class _Changes(NamedTuple):
+    """The columns of `Consensus` that do not depend on the values."""
+
+    instant: Int64Array
+    stand: Int64Array
+    begins: Int64Array
+    ends: Int64Array
+
+
+def _changes(start: Int64Array, end: Int64Array) -> _Changes:
+    instant, place = np.unique(np.concatenate([start, end]), return_inverse=True)
+    begins, ends = place[: len(start)], place[len(start) :]
+    steps = np.bincount(begins, minlength=len(instant)) - np.bincount(ends, minlength=len(instant))
+    return _Changes(instant, np.cumsum(steps), begins, ends)
+
+
+class _Block(NamedTuple):
+    """Consecutive changes from `first` on, and the rows of all intervals that have a weight after one of them.
+
+    weights: shape (changes, rows); 0 where an interval does not stand.
+    """
+
+    first: int
+    row: Int64Array
+    weights: Int64Array
+
+
+def _blocks(changes: _Changes, by_age: Int64Array, unit: int) -> Iterator[_Block]:
+    """Yield all changes, BLOCK at a time.
+
+    by_age: rows, the oldest first; inside, an interval's number is its place in this order. unit: of the weights.
+    """
+    begins, ends = changes.begins[by_age].astype(np.int32), changes.ends[by_age].astype(np.int32)
+    roots = np.where(changes.stand > 2, np.searchsorted(_SQUARES, changes.stand), 0)
+    edges = [*range(0, len(roots), BLOCK), len(roots)]
+    began = np.searchsorted(begins, edges).tolist()
+    standing = np.zeros(0, np.int64)  # at the begin of a block
+    for (first, past), (since, upto) in zip(pairwise(edges), pairwise(began), strict=True):
+        new = np.arange(since, upto)
+        used, table = np.unique(roots[first:past], return_inverse=True)
+        tables = [weights(root, unit) for root in used.tolist()]
+        matter = max(map(np.count_nonzero, tables)) + np.count_nonzero(ends[standing] < past)
+        chosen = np.append(standing[-matter:], new)  # the rest have weight 0, even after newer ones end
+        if len(chosen):
+            offset = np.cumsum([0, *map(len, tables[:-1])])[table] + changes.stand[first:past]
+            index = _places(begins[chosen], ends[chosen], np.arange(first, past, dtype=np.int32), offset)
+            yield _Block(first, by_age[chosen], np.concatenate(tables).take(index))
+        standing = np.append(standing, new)
+        standing = standing[ends[standing] > past]
+
+
+def _places(begins: Int32Array, ends: Int32Array, change: Int32Array, newest: Int64Array) -> Int64Array:
+    """Return each interval's place from the oldest after each change; shape (changes, intervals).
+
+    The newest has the place `newest`; an interval that does not stand has the place 0.
+    """
+    stands = (begins <= change[:, None]) & (change[:, None] < ends)
+    place = np.cumsum(stands, dtype=np.int64).reshape(stands.shape)  # one change after another
+    place += (newest - place[:, -1])[:, None]
+    place *= stands
+    return place
+
+
+# --- The community forecast: averages of the members' forecasts on every kind of question.
+
 
 FINER = 10**8  # units of 1e-18, to which a mean or share is rounded before its logarithm is taken, in 1e-10
 _DIGITS = 18
@@ -84,9 +291,9 @@ def _medians(rows: Aged, value: Int64Array, **ordered: Changes) -> Consensus:
 Average = Callable[..., Consensus]  # takes intervals and the value of each
 AVERAGES: dict[tuple[str, str], Average] = {
     ("median", "equal"): _medians,
-    ("median", "recency"): recency.medians,
-    ("mean", "equal"): recency.plain_means,
-    ("mean", "recency"): recency.means,
+    ("median", "recency"): recent_medians,
+    ("mean", "equal"): plain_means,
+    ("mean", "recency"): means,
 }
 
 

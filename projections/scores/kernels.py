@@ -15,11 +15,10 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
-from forecast_ledger.projections.core.estimates import root_shares
-from forecast_ledger.projections.core.fixed_logs import ln_many, log2_many
+from forecast_ledger.projections.core.estimates import ln_many, log2_many, root_shares
 from forecast_ledger.projections.core.powers import QUANTUM, ln_fixed, log2_fixed, root_half_even
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.range_kernels import (
+    Numbers,
     absolute,
     crps,
     pinball,

@@ -12,8 +12,7 @@ import numpy as np
 from forecast_ledger.ledger.model.rules import UNBOUNDED, RuleSet, kernels_of
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.scores.consensus import Changes, Consensus, changes
-from forecast_ledger.projections.scores.leave_one_out import LeaveOneOut
+from forecast_ledger.projections.scores.consensus import Changes, Consensus, LeaveOneOut, changes
 
 # Bits of the fraction in which time against peers is counted, since n / (n - 1) is no integer: a century still fits.
 _FINE_BITS = {"time": 24, "day": 60, "spot": 60}

@@ -29,20 +29,25 @@ from forecast_ledger.projections.facts.columns import (
     Facts,
     ForecastPage,
     Forecasts,
+    Intervals,
     join_pages,
 )
 from forecast_ledger.projections.facts.outcomes import missing
 from forecast_ledger.projections.facts.quotes import NO_PRICE
-from forecast_ledger.projections.facts.standing import Intervals
 from forecast_ledger.projections.scores import community
-from forecast_ledger.projections.scores.consensus import Changes, Consensus, medians, neighbours
+from forecast_ledger.projections.scores.community import Aged
+from forecast_ledger.projections.scores.consensus import (
+    Changes,
+    Consensus,
+    LeaveOneOut,
+    leave_one_out,
+    medians,
+    neighbours,
+)
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
-from forecast_ledger.projections.scores.leave_one_out import LeaveOneOut, leave_one_out
 from forecast_ledger.projections.scores.range_kernels import value_at
-from forecast_ledger.projections.scores.recency import Aged
 from forecast_ledger.projections.scores.reference_kinds import HALF_BITS, Against, Steps, latest, refined
-from forecast_ledger.projections.scores.score_policies import kernel_of
-from forecast_ledger.projections.scores.scored_questions import NAMED, UNORDERED, Questions
+from forecast_ledger.projections.scores.scored_questions import NAMED, UNORDERED, Questions, kernel_of
 from forecast_ledger.projections.scores.terms import Layout, Terms, Timeline, forms, layouts, numbers, rebased
 
 

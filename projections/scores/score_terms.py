@@ -7,13 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import NEVER_LATE, RuleSet, shown_references
-from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.sorting import index_where, run_starts, stable_order
-from forecast_ledger.projections.core.timeline import chunks, shifts
+from forecast_ledger.projections.core.arrays import Int64Array, index_where, run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
-from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts, Forecasts, joined
+from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts, Forecasts, Intervals, intervals, joined
 from forecast_ledger.projections.facts.outcomes import as_counted, changed_as_of
-from forecast_ledger.projections.facts.standing import Intervals, intervals
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.reference_kinds import (
     Compared,
@@ -30,9 +27,14 @@ from forecast_ledger.projections.scores.reference_terms import (
     median_scores,
     reference_forecasts,
 )
-from forecast_ledger.projections.scores.sampling import in_units
-from forecast_ledger.projections.scores.score_policies import uniform_score
-from forecast_ledger.projections.scores.scored_questions import QUANTILES, Questions, are_members, question_ruler
+from forecast_ledger.projections.scores.sampling import chunks, in_units, shifts
+from forecast_ledger.projections.scores.scored_questions import (
+    QUANTILES,
+    Questions,
+    are_members,
+    question_ruler,
+    uniform_score,
+)
 from forecast_ledger.projections.scores.terms import (
     Terms,
     Timeline,

@@ -8,20 +8,23 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.facts.standing import Intervals
+from forecast_ledger.projections.facts.columns import Intervals
 from forecast_ledger.projections.scores.consensus import Changes, changes
-from forecast_ledger.projections.scores.forecast_numbers import Numbers, transformed
+from forecast_ledger.projections.scores.range_kernels import Numbers, transformed
 from forecast_ledger.projections.scores.reference_kinds import Compared, Scored, Steps, steps
-from forecast_ledger.projections.scores.score_policies import (
+from forecast_ledger.projections.scores.scored_questions import (
+    CDF,
+    NAMED,
+    QUANTILES,
+    UNORDERED,
     Answer,
+    Questions,
     per_point,
     uniform_term,
     unordered_kernel,
 )
-from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, UNORDERED, Questions
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,13 @@ import numpy as np
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts, stable_order
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import multiply_and_round
-from forecast_ledger.projections.core.sorting import distinct, run_starts, stable_order
-from forecast_ledger.projections.core.timeline import shifts
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.reference_kinds import Compared, fine_bits
-from forecast_ledger.projections.scores.sampling import SAMPLINGS
+from forecast_ledger.projections.scores.sampling import SAMPLINGS, shifts
 from forecast_ledger.projections.scores.score_terms import CHUNK, terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions, question_ruler
 from forecast_ledger.projections.scores.terms import Terms

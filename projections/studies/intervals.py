@@ -16,16 +16,13 @@ from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow, Pair
 from forecast_ledger.projections.boards.prizes import divide
 from forecast_ledger.projections.boards.totals import score_labels
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, stable_order
 from forecast_ledger.projections.core.between import Between, InDoubt, Number
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.powers import ZERO, magnitudes_to_integers
-from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.scores.score_policies import lower_is_better
-from forecast_ledger.projections.studies.draws import multiplicities, seed_for
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.estimates import square_shares
-from forecast_ledger.projections.studies.order_statistics import Drawn, Ends, drawn_ends, limits
 from forecast_ledger.projections.studies.rank_sets import RankSets, rank_sets
 from forecast_ledger.projections.studies.replicates import (
     PLACES,
@@ -38,6 +35,7 @@ from forecast_ledger.projections.studies.replicates import (
     totals_of,
     units_of,
 )
+from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends, limits, multiplicities, seed_for
 
 _DIGITS = 40  # of the smallest take
 _FEW = 12  # units, of which draws are often alike

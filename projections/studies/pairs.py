@@ -20,18 +20,23 @@ from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, stable_order
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import Floats, matrix_product
 from forecast_ledger.projections.core.lazy_fractions import to_decimal
-from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
-from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
-from forecast_ledger.projections.studies.draws import multiplicities, signs
+from forecast_ledger.projections.scores.scored_questions import kernel_of, lower_is_better
 from forecast_ledger.projections.studies.estimates import Near, signs_of, surprises, turned_sums
-from forecast_ledger.projections.studies.order_statistics import Drawn, Ends, drawn_ends, order_statistics
 from forecast_ledger.projections.studies.replicates import Weighted, check_size, units_of
+from forecast_ledger.projections.studies.resampling import (
+    Drawn,
+    Ends,
+    drawn_ends,
+    multiplicities,
+    order_statistics,
+    signs,
+)
 
 OPTIMAL = 10  # the intrinsic time at which the bounds are tightest, as in Choe and Ramdas's own code
 SPAN = 2  # of differences from -1 to 1

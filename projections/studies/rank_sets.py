@@ -14,8 +14,8 @@ from forecast_ledger.projections.core.estimates import Floats
 from forecast_ledger.projections.core.lazy_fractions import BITS, bounds_of
 from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.studies.estimates import scaled, studentised
-from forecast_ledger.projections.studies.order_statistics import check_range
 from forecast_ledger.projections.studies.replicates import PLACES, Fixed, Integers, Totals, products_of_rows
+from forecast_ledger.projections.studies.resampling import check_range
 
 CLOSE = 160  # places of the numbers of a pair that PLACES leave in doubt
 Bounds = tuple[int, int]

@@ -15,8 +15,8 @@ from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, Rule
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import kernel_of_kind, missing_scores, worst_score
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, index_where, int64_array
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import (
     Floats,
     estimate_products,
@@ -24,12 +24,11 @@ from forecast_ledger.projections.core.estimates import (
     matrix_product,
     wide_matrix_product,
 )
-from forecast_ledger.projections.core.sorting import index_where
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, mean_kind
 from forecast_ledger.projections.studies.estimates import Near, near_fixed
-from forecast_ledger.projections.studies.order_statistics import LIMIT, Drawn, check_range
+from forecast_ledger.projections.studies.resampling import LIMIT, Drawn, check_range
 
 PLACES = 32
 _PART, _PART_BITS = 1 << 9, 21  # so many products of two limbs are added exactly in floats

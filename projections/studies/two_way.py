@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.sorting import distinct, run_starts
+from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts
 
 MOST_WORK = 20 * 10**9  # products of 64-bit integers; about half a minute
 _PRIMES_BELOW, _LEAST_PRIME = 1 << 26, 1 << 10

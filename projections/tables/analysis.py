@@ -15,12 +15,11 @@ from forecast_ledger.projections.boards.contest_groups import (
     sample_group,
     score_group,
 )
-from forecast_ledger.projections.core.column_values import Values
+from forecast_ledger.projections.core.columns import Values
 from forecast_ledger.projections.facts.accounts import AccountKey
-from forecast_ledger.projections.facts.columns import Facts, Forecasts
+from forecast_ledger.projections.facts.columns import Facts, Forecasts, Intervals, intervals
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.outcomes import as_counted
-from forecast_ledger.projections.facts.standing import Intervals, intervals
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.studies.difficulty import DesignPart, design_parts
 from forecast_ledger.projections.studies.intervals import BoardIntervals, board_places, contest_seed

@@ -6,13 +6,12 @@ from fractions import Fraction
 from typing import Any
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.column_values import Values, columns_of_rows, round_to_points
+from forecast_ledger.projections.core.columns import Values, columns_of_rows, round_to_points
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import Projection, schema
 from forecast_ledger.projections.trading import arena
-from forecast_ledger.projections.trading.arena import Stake, TradingRecord
-from forecast_ledger.projections.trading.implied_returns import implied_returns, mean_returns
+from forecast_ledger.projections.trading.arena import Stake, TradingRecord, implied_returns, mean_returns
 
 _IMPLIED_RETURNS = schema("""
     what the forecasts of the Brier scores would have earned at the last prices known when they were made

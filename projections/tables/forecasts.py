@@ -11,9 +11,8 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, NEVE
 from forecast_ledger.ledger.model import events, publication_stamps
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.projections.boards import admission
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, join_columns
-from forecast_ledger.projections.core.codes import Codes
-from forecast_ledger.projections.core.column_values import (
+from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, int64_array, join_columns
+from forecast_ledger.projections.core.columns import (
     MEASURE,
     PROBABILITIES,
     Ids,
@@ -21,10 +20,8 @@ from forecast_ledger.projections.core.column_values import (
     ids,
     transpose,
 )
-from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts
+from forecast_ledger.projections.facts.columns import CHANCE, ENDINGS, Contest, Facts, spans, time_order
 from forecast_ledger.projections.facts.from_log import status
-from forecast_ledger.projections.facts.renames import time_order
-from forecast_ledger.projections.facts.standing import ENDINGS, spans
 from forecast_ledger.projections.scores import consensus
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import Projection, schema

@@ -13,12 +13,11 @@ from forecast_ledger.projections.boards.brier import BrierSums, GroupSums, Owner
 from forecast_ledger.projections.boards.contest_groups import SummedSamples, add_samples, contests_by_rules
 from forecast_ledger.projections.boards.totals import Tally
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.column_values import Ids, Values, join_values, used_ids
+from forecast_ledger.projections.core.columns import Ids, Values, join_values, used_ids
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.analysis import CachedResults
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 
 SUMS, SAMPLES = "sums", "samples"  # of scores; of Brier scores
 BOUNDS = "bounds"  # with SUMS: participants with many sums of scores get bounds in place of them

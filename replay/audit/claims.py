@@ -9,8 +9,7 @@ from typing import IO, Any, NamedTuple
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import nearest
-from forecast_ledger.projections.core.arrow import DECIMALS
-from forecast_ledger.projections.core.column_values import Column
+from forecast_ledger.projections.core.columns import DECIMALS, Column
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.mapping.csv_reader import CsvRecord, read_records

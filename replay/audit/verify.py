@@ -15,7 +15,7 @@ from forecast_ledger.ledger.model.mismatch import mismatch, money_text, short_re
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, Watch
 
 ROW_CHECKS = ("positions", "digests", "schemas", "clock", "store")

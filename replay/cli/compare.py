@@ -37,7 +37,7 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.core.table import Table
-    from forecast_ledger.projections.tables.projection import Projections
+    from forecast_ledger.projections.tables.catalogue import Projections
     from forecast_ledger.replay.audit.claims import Claim, Comparison
     from forecast_ledger.replay.reading.replay import Replay
 
@@ -171,7 +171,7 @@ def _compare_rules(
 def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", errors: str) -> "tuple[Projections, int]":
     """Return the projections as if the commands in a file had been appended, and the number of refusals."""
     from forecast_ledger.projections.facts import from_log
-    from forecast_ledger.projections.tables.projection import Projections
+    from forecast_ledger.projections.tables.catalogue import Projections
     from forecast_ledger.replay.writing.append import append_lines
     from forecast_ledger.replay.writing.pay import prizes_from_log
     from forecast_ledger.replay.writing.provisional_stores import open_overlay

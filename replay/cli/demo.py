@@ -16,7 +16,7 @@ from forecast_ledger.replay.console.shell import report_errors
 from forecast_ledger.replay.reading.text_tables import PrintedRow, as_table
 
 if TYPE_CHECKING:
-    from forecast_ledger.projections.tables.projection import Projections
+    from forecast_ledger.projections.tables.catalogue import Projections
 
 STORY = "metaculus-2022"
 _TITLES = {

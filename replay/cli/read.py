@@ -32,7 +32,7 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.core.table import Table
-    from forecast_ledger.projections.tables.projection import Projections
+    from forecast_ledger.projections.tables.catalogue import Projections
     from forecast_ledger.replay.engines.engines import Choice
     from forecast_ledger.replay.reading.replay import Replay
 

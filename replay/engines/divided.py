@@ -11,8 +11,7 @@ from forecast_ledger.projections.boards.added_scores import has_many_sums
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.question_facts import FactsByQuestion
 from forecast_ledger.projections.scores.time_weighted import MOST_PARTS
-from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.projections.tables.question_parts import (
     ACCOUNTS,
     BOUNDS,

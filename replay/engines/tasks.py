@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.core.arrays import Int64Array, stable_order
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.question_facts import (
     FactsByQuestion,

@@ -19,15 +19,14 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedPart
 from forecast_ledger.projections.boards.totals import Tally, may_take_reference_label, tallies
-from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.core.arrays import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.facts.from_log import file_page
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
 from forecast_ledger.projections.tables.analysis import CachedResults
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.inputs import ALWAYS, FORECASTS
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
+from forecast_ledger.projections.tables.schemas import ALWAYS, FORECASTS
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
     Scope,

@@ -9,7 +9,7 @@ from forecast_ledger.ledger.model.rules import shown_references
 from forecast_ledger.projections.boards.totals import may_take_reference_label
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.inputs import FORECASTS, Input, changing
+from forecast_ledger.projections.tables.schemas import FORECASTS, Input, changing
 
 
 class Scope(NamedTuple):

@@ -11,7 +11,7 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import segment_events
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.inputs import FORECASTS, SETTLING
+from forecast_ledger.projections.tables.schemas import FORECASTS, SETTLING
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
     Scope,

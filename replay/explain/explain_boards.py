@@ -15,14 +15,14 @@ from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOO_FEW, BoardRow
 from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.boards.totals import missing_scores
-from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.core.powers import Magnitude, magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.scores.time_weighted import mean_kind
 from forecast_ledger.projections.studies.difficulty import CONTEST
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.board_notes import ids_of, says_ids, says_present_id, seal_notes

@@ -10,14 +10,13 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.score_policies import lower_is_better
-from forecast_ledger.projections.studies.draws import multiplicities
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
-from forecast_ledger.projections.studies.order_statistics import Limits, drawn_limits, limits
 from forecast_ledger.projections.studies.replicates import Units, units_of
+from forecast_ledger.projections.studies.resampling import Limits, drawn_limits, limits, multiplicities
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
     explanation,

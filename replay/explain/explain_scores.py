@@ -20,15 +20,14 @@ from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.sealed_log import SealedPart
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import ChangedOutcomes, Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
 from forecast_ledger.projections.scores import score_terms
-from forecast_ledger.projections.scores.score_policies import Answer, kernel_of
-from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.scores.scored_questions import Answer, Questions, kernel_of, members, scored_questions
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.board_notes import (
     changed_answers,

@@ -17,11 +17,10 @@ from forecast_ledger.ledger.model.commands import read_rule_set
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.reading import lookup
 
 _PRIZE = {"take", "prize"}  # columns that are empty without a take

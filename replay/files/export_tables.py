@@ -10,11 +10,10 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.column_values import Column, columns_of_rows, ids
+from forecast_ledger.projections.core.columns import Column, columns_of_rows, ids
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.reading.event_text import event_ids
 
 CHUNK_ROWS, CHUNK_BYTES = 20_000, 2**26  # of the log, at most, in memory at once

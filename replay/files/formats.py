@@ -11,7 +11,7 @@ import msgspec
 
 from forecast_ledger.ledger.core.parquet_files import read_batches
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
-from forecast_ledger.projections.core.arrow import pyarrow, type_of
+from forecast_ledger.projections.core.columns import pyarrow, type_of
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.files.export_tables import EVENT_COLUMNS, ExportTable
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines

@@ -12,8 +12,7 @@ import msgspec
 from sqlite_utils import Database
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.core.arrow import DECIMALS
-from forecast_ledger.projections.core.column_values import Column
+from forecast_ledger.projections.core.columns import DECIMALS, Column
 from forecast_ledger.replay.files.export_tables import FOREIGN_KEYS, ExportTable, describe_columns, dictionary_table
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
 from forecast_ledger.replay.readmodel.part_store import insert_rows

@@ -24,7 +24,7 @@ from forecast_ledger.ledger.model.commands import (
     RevokeResolution,
     SubmitForecast,
 )
-from forecast_ledger.projections.core.arrow import pyarrow
+from forecast_ledger.projections.core.columns import pyarrow
 from forecast_ledger.replay.importing.hub_config import (
     ADMIN,
     TARGET_DATA,

@@ -27,7 +27,7 @@ from forecast_ledger.ledger.model.events import (
     TradeRecorded,
 )
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.projections.facts.schedules import amended, rescheduled
+from forecast_ledger.projections.facts.event_checks import amended, rescheduled
 
 Answer = QuestionResolved | QuestionAnnulled
 ANNULLED = ("annulled",)

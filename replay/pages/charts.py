@@ -13,11 +13,11 @@ from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.projections.boards import leaderboard
 from forecast_ledger.projections.boards.contest_groups import tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
-from forecast_ledger.projections.core.column_values import POINTS, round_to_points
-from forecast_ledger.projections.scores.score_policies import lower_is_better
+from forecast_ledger.projections.core.columns import POINTS, round_to_points
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.pairs import PERMUTATIONS
 from forecast_ledger.projections.tables.calibration import owner_band
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.pages.pictures import (
     BETTER,

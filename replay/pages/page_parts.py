@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor, log10
 from typing import Any, NamedTuple
 
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.pictures import Row, rows_of
 from forecast_ledger.replay.reading.blocks import Number, Table
 

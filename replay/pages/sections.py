@@ -11,8 +11,8 @@ from forecast_ledger.ledger.model.rules import NEVER_LATE
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
-from forecast_ledger.projections.scores.score_policies import lower_is_better
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.charts import CHARTS, board_finding, how_often
 from forecast_ledger.replay.pages.page_parts import (
     MOST_PARTICIPANTS,

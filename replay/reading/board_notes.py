@@ -6,9 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, Settlement
-from forecast_ledger.projections.facts.renames import Rename, codes_of, enrolled_as, moved
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.facts.columns import (
+    Contest,
+    Facts,
+    Forecasts,
+    Rename,
+    Settlement,
+    codes_of,
+    enrolled_as,
+    moved,
+)
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.event_text import answer_text
 
 

@@ -18,11 +18,11 @@ from forecast_ledger.ledger.model.trading_rules import PERCENT, Trading
 from forecast_ledger.ledger.model.written_rules import own_fields
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.scores.community import AGGREGATIONS
-from forecast_ledger.projections.scores.forecast_numbers import TRANSFORMS, Transform
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.range_kernels import TRANSFORMS, Transform
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.score_policies import SCALES, unordered_kernel
 from forecast_ledger.projections.scores.score_terms import REFERENCES
+from forecast_ledger.projections.scores.scored_questions import SCALES, unordered_kernel
 
 _EDGES = {"both": "", "opening": ", without a last one that is cut short", "none": " that is not cut short"}
 _PERIODS = {

@@ -18,8 +18,7 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD
 from forecast_ledger.projections.tables.analysis import CachedResults
-from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.projections.tables.schemas import DIVISIONS
 from forecast_ledger.replay.engines.divided import scored
 from forecast_ledger.replay.engines.engines import ENGINES, Choice

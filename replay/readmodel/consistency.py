@@ -10,8 +10,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.facts.from_log import facts as facts_of
-from forecast_ledger.projections.incremental.deltas import PartKey
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import PartKey, Projections
 from forecast_ledger.replay.reading.log import Cut, Log
 from forecast_ledger.replay.readmodel.part_store import (
     PARTS,

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import PAGE, Store
-from forecast_ledger.projections.core.sorting import run_starts
+from forecast_ledger.projections.core.arrays import run_starts
 from forecast_ledger.projections.facts.columns import ForecastPage
 from forecast_ledger.replay.reading.log import Cut
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel

@@ -11,8 +11,7 @@ from msgspec import msgpack
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.incremental.deltas import PartKey, TableUpdate
-from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, PartKey, TableUpdate
 
 _PARAMETERS = 999  # of a statement, the most that every version of SQLite takes
 

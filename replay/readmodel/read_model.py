@@ -18,7 +18,7 @@ from urllib.parse import quote
 from forecast_ledger.ledger.core.errors import Conflict, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.projections.incremental.deltas import TableUpdate
+from forecast_ledger.projections.tables.catalogue import TableUpdate
 from forecast_ledger.replay.readmodel.part_store import (
     OPTIONAL,
     PARTS,

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import LEG_CODES, MICROS, REPLY_FAULTS, Trading
 from forecast_ledger.ledger.model.written_rules import limits, own_fields
-from forecast_ledger.projections.core.column_values import KINDS
+from forecast_ledger.projections.core.columns import KINDS
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS

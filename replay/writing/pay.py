@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.commands import PayPrizes
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.storing import writer
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 
 
 def prizes_from_log(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:

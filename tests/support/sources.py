@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.importing.follow_copy import Following
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.published_results import compare_published

@@ -25,7 +25,7 @@ from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.scores.community import share
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import USAGE, main
 from tests.projections.facts.test_event_checks import (
     CLOSES,

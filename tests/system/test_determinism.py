@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.events import ForecastMade, ForecastWithdrawn
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.written_rules import own_fields, read_json
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.logs import commands_of, light

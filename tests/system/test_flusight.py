@@ -22,7 +22,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINDINGS, main
 from forecast_ledger.replay.reading.replay import Replay, replay, summarize_tables

@@ -30,11 +30,10 @@ from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.brier import Aggregate, Sample, aggregates, calibration
 from forecast_ledger.projections.core.powers import QUANTUM
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
-from forecast_ledger.projections.scores.range_kernels import quantum
+from forecast_ledger.projections.scores.range_kernels import Numbers, quantum
 from forecast_ledger.projections.studies.calibration import recalibrate
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import replication
 from tests.support.effort import times
 from tests.support.given import COLOURS, contest, entry, forecast, opened, resolution

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.events import QuestionResolved
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import KernelName, RuleSet
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.files.seal import seal
 from tests.support import oracle

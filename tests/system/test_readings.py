@@ -9,7 +9,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.given import OPENS, choices, contest, entry, forecast, numeric, opened, quartiles, resolution
 

@@ -18,8 +18,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.engines.divided import divided
 from forecast_ledger.replay.files.seal import seal

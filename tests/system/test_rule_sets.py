@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.given import OPENS, choices, contest, day, entry, forecast, numeric, opened, resolution

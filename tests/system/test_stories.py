@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.values import format_instant, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from tests.support import oracle, rules_oracle
 from tests.support.paths import ROOT
 

@@ -25,7 +25,7 @@ from forecast_ledger.ledger.model.trading_rules import (
 )
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.reference.rule_fields import RULES
 from tests.support.effort import times
 from tests.support.given import (

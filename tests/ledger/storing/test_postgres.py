@@ -19,7 +19,7 @@ from forecast_ledger.ledger.storing import database, store
 from forecast_ledger.ledger.storing.database import Rows, grouped
 from forecast_ledger.ledger.storing.store import Store, TakenError, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.projection import CATALOGUE
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
 from forecast_ledger.replay.reading.replay import replay

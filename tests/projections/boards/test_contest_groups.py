@@ -12,7 +12,7 @@ from forecast_ledger.projections.boards.contest_groups import contests_by_rules
 from forecast_ledger.projections.boards.totals import NO_SCORES, Tally
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.boards.test_brier_sample import seasons
 from tests.projections.incremental.test_refresh import RefreshedTables, assert_equal_a_rebuild, refresh
 from tests.support import oracle

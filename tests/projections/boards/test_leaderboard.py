@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.rules import PRESETS, Level, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES, positive_square, published_take, total
 from forecast_ledger.projections.boards.totals import ParticipantSums
 from forecast_ledger.projections.core.powers import Magnitude
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

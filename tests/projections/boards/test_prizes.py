@@ -18,7 +18,7 @@ from forecast_ledger.projections.core import lazy_fractions
 from forecast_ledger.projections.core.lazy_fractions import BITS, sum_of_terms, sum_within
 from forecast_ledger.projections.core.powers import Magnitude
 from forecast_ledger.projections.facts.columns import Contest
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

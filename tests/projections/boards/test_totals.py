@@ -17,10 +17,10 @@ from forecast_ledger.projections.boards.totals import ParticipantSums, worst_sco
 from forecast_ledger.projections.core.lazy_fractions import sum_of_terms
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.range_kernels import Numbers
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

@@ -14,22 +14,22 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards import score_sums
 from forecast_ledger.projections.boards.score_sums import Rated, sums_by_owner
-from forecast_ledger.projections.core import quotient_sums
+from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.lazy_fractions import FEW, Late, round_to_units
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 
 POINTS = 10**9
 
 
-def few(monkeypatch: pytest.MonkeyPatch, count: int, places: int = quotient_sums.PLACES) -> None:
+def few(monkeypatch: pytest.MonkeyPatch, count: int, places: int = wide_int.PLACES) -> None:
     """Give bounds of so many binary places to every sum of more rates than `count`."""
     monkeypatch.setattr(score_sums, "FEW", count)
-    for module in (score_sums, quotient_sums):
+    for module in (score_sums, wide_int):
         monkeypatch.setattr(module, "PLACES", places)
 
 
@@ -47,7 +47,7 @@ RATES = st.lists(st.tuples(st.integers(0, 2**20), st.integers(1, 2**80)), min_si
 
 
 @settings(max_examples=times(40), deadline=None)
-@given(ROWS, RATES, st.sampled_from([0, 3, FEW]), st.sampled_from([0, 8, quotient_sums.PLACES]))
+@given(ROWS, RATES, st.sampled_from([0, 3, FEW]), st.sampled_from([0, 8, wide_int.PLACES]))
 def test_sums_are_those_of_fractions(
     rows: list[tuple[int, int, int, int]], rates: list[tuple[int, int]], count: int, places: int
 ) -> None:
@@ -76,7 +76,7 @@ def apart(hair: Fraction, numerator: int, denominator: int) -> list[tuple[int, i
     return [*rates, rest.as_integer_ratio()]
 
 
-@pytest.mark.parametrize("places", [0, quotient_sums.PLACES])
+@pytest.mark.parametrize("places", [0, wide_int.PLACES])
 @pytest.mark.parametrize("hair", [Fraction(0), Fraction(1, 10**60), Fraction(-1, 10**60), Fraction(1, 10**100)])
 def test_a_sum_on_a_border_of_rounding_is_rounded_by_its_exact_value(
     monkeypatch: pytest.MonkeyPatch, hair: Fraction, places: int
@@ -90,7 +90,7 @@ def test_a_sum_on_a_border_of_rounding_is_rounded_by_its_exact_value(
     assert round_to_units(own, POINTS) == 5 * POINTS + (hair > 0)
 
 
-@pytest.mark.parametrize("places", [0, quotient_sums.PLACES])
+@pytest.mark.parametrize("places", [0, wide_int.PLACES])
 @pytest.mark.parametrize("hair", [Fraction(0), Fraction(1, 10**60), Fraction(-1, 10**60), Fraction(1, 10**100)])
 def test_sums_of_unlike_terms_tie_exactly_if_they_are_equal(
     monkeypatch: pytest.MonkeyPatch, hair: Fraction, places: int

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, format_instant
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.column_values import (
+from forecast_ledger.projections.core.columns import (
     KINDS,
     Column,
     Ids,

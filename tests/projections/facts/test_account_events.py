@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts.accounts import postings
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.ledger.auditing.test_audit import stops
 from tests.ledger.model.test_mismatch import SAYS_BOTH
 from tests.support import oracle

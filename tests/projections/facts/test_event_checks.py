@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support.forging import audited, enveloped
 

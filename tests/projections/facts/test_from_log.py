@@ -15,10 +15,10 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, Level
-from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.core.arrays import Codes
 from forecast_ledger.projections.facts.columns import Entry, Facts, Payment, Settlement
 from forecast_ledger.projections.facts.from_log import facts, status
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from tests.support import oracle
 from tests.support.effort import times
 

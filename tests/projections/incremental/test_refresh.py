@@ -19,14 +19,11 @@ from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental import incremental_scores
-from forecast_ledger.projections.incremental.deltas import TableUpdate, tables_with
 from forecast_ledger.projections.incremental.refresh import FOLLOWED, IncrementalTables
 from forecast_ledger.projections.tables import catalogue
-from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.tables.inputs import ALWAYS, INPUTS, kinds_of
-from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.projections.tables.schemas import DIVISIONS
-from tests.projections.tables.test_projection import TRADING
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections, TableUpdate, tables_with
+from forecast_ledger.projections.tables.schemas import ALWAYS, DIVISIONS, INPUTS, kinds_of
+from tests.projections.tables.test_catalogue import TRADING
 from tests.support import logs, oracle, seasons
 from tests.support.effort import times
 from tests.support.given import (
@@ -440,7 +437,7 @@ def test_a_table_with_the_division_log_is_rebuilt_whole(monkeypatch: pytest.Monk
     monkeypatch.setattr(
         catalogue, "CATALOGUE", {name: each._replace(division="log") for name, each in CATALOGUE.items()}
     )
-    monkeypatch.setattr("forecast_ledger.projections.incremental.deltas.CATALOGUE", catalogue.CATALOGUE)
+    monkeypatch.setattr("forecast_ledger.projections.tables.catalogue.CATALOGUE", catalogue.CATALOGUE)
     recorded = tournament()
     assert tables_with("log") == [*BUILT]
     assert_equal_a_rebuild(refreshed(recorded, range(3, len(recorded), 5)), recorded)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.scores import community, recency
+from forecast_ledger.projections.scores import community
 from forecast_ledger.projections.scores.community import AVERAGES, average, distributions, share
 from tests.support import oracle, rules_oracle
 from tests.support.given import (
@@ -52,8 +52,8 @@ def tables(draw: st.DrawFn, value: st.SearchStrategy[int] = DOUBLED) -> list[lis
 
 def test_every_average_a_rule_set_can_name_exists() -> None:
     """The community consensus is the median on named outcomes and the mean on a range, with the rule set's weights."""
-    mean = {"equal": recency.plain_means, "recency": recency.means}
-    middle = {"equal": community._medians, "recency": recency.medians}
+    mean = {"equal": community.plain_means, "recency": community.means}
+    middle = {"equal": community._medians, "recency": community.recent_medians}
     assert set(AVERAGES.values()) == {*mean.values(), *middle.values()}
     for weights in ("equal", "recency"):
         for kind, of_named, of_ranges in (

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.scores import consensus
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import choices, closing, day, forecast, numeric, opened, resolution, revocation, withdrawal

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import ABSOLUTES, GAINS, LOGARITHMS, UNBOUNDED, RuleSet
 from forecast_ledger.projections.core.powers import apportion
-from forecast_ledger.projections.scores import forecast_numbers
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
+from forecast_ledger.projections.scores import range_kernels
 from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION, OF_SQUARES, Kernel, Uniform, Unit
-from forecast_ledger.projections.scores.range_kernels import place_of, quantum
+from forecast_ledger.projections.scores.range_kernels import Numbers, place_of, quantum
 from tests.support.effort import times
 from tests.support.oracle import EXACT, logarithm, picos
 
@@ -70,7 +69,7 @@ def kernel_scores(name: str, *cases: Case, block: int = 1 << 21) -> list[int]:
     kernel = KERNELS[name].of_numbers
     assert kernel
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(forecast_numbers, "_BLOCK", block)
+        patched.setattr(range_kernels, "_BLOCK", block)
         scores: list[int] = kernel(numbers_of(cases)).tolist()
     return scores
 
@@ -817,7 +816,7 @@ def test_blocks_hold_every_forecast_once_in_order_and_are_as_long_as_allowed(wid
     """A block has at most the given count of numbers, or one forecast."""
     cases = [Case((1,) * width, number) for number, width in enumerate(widths)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(forecast_numbers, "_BLOCK", most)
+        patched.setattr(range_kernels, "_BLOCK", most)
         blocks = list(numbers_of(cases).blocks())
     assert [number for block in blocks for number in block.outcome.tolist()] == list(range(len(widths)))
     for block, following in pairwise([*blocks, None]):

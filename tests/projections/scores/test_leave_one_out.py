@@ -16,9 +16,8 @@ from msgspec import structs
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.fixed_logs import log2_many
-from forecast_ledger.projections.scores.consensus import changes, neighbours
-from forecast_ledger.projections.scores.leave_one_out import LeaveOneOut, leave_one_out
+from forecast_ledger.projections.core.estimates import log2_many
+from forecast_ledger.projections.scores.consensus import LeaveOneOut, changes, leave_one_out, neighbours
 from forecast_ledger.projections.scores.reference_kinds import Steps, latest, steps
 from tests.support import oracle
 from tests.support.effort import times

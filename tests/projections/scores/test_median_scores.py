@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.facts.standing import Intervals
+from forecast_ledger.projections.facts.columns import Intervals
 from forecast_ledger.projections.scores.reference_kinds import HALF_BITS, steps
 from forecast_ledger.projections.scores.reference_terms import against_median, median_scores
 from tests.projections.scores.test_reference_kinds import Stand, column, members, stands

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.scores import consensus, recency
+from forecast_ledger.projections.scores import community, consensus
+from forecast_ledger.projections.scores.community import FINE_WEIGHT, WEIGHT, Aged
 from forecast_ledger.projections.scores.consensus import Consensus
-from forecast_ledger.projections.scores.recency import FINE_WEIGHT, WEIGHT, Aged
 from tests.support.effort import times
 from tests.support.oracle import EXACT
 
@@ -41,9 +41,9 @@ class Interval(NamedTuple):
 
 
 VALUES = st.sampled_from([0, 1, 2, 5, LARGEST - 1, LARGEST]) | st.integers(0, LARGEST)
-BLOCKS = st.sampled_from([1, 2, 3, 7, recency.BLOCK])
-AVERAGES = pytest.mark.parametrize("average", [recency.medians, recency.means, recency.plain_means])
-MEANS = pytest.mark.parametrize("average", [recency.means, recency.plain_means])
+BLOCKS = st.sampled_from([1, 2, 3, 7, community.BLOCK])
+AVERAGES = pytest.mark.parametrize("average", [community.recent_medians, community.means, community.plain_means])
+MEANS = pytest.mark.parametrize("average", [community.means, community.plain_means])
 
 
 def columns(rows: Sequence[Interval]) -> list[Int64Array]:
@@ -57,10 +57,10 @@ def aged(rows: Sequence[Interval]) -> tuple[Aged, Int64Array]:
     return Aged(start, end, group, order), value
 
 
-def fast(average: Average, rows: Sequence[Interval], block: int = recency.BLOCK) -> list[Row]:
+def fast(average: Average, rows: Sequence[Interval], block: int = community.BLOCK) -> list[Row]:
     """Return the rows that the module computes with this size of block."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recency, "BLOCK", block)
+        patched.setattr(community, "BLOCK", block)
         averages = average(*aged(rows))
     return list(zip(*(part.tolist() for part in averages[:4]), strict=True))
 
@@ -106,9 +106,9 @@ def slow(average: Average, rows: Sequence[Interval]) -> list[Row]:
     for instant in sorted({row.start for row in rows} | {row.end for row in rows}):
         stands = sorted((row for row in rows if row.start <= instant < row.end), key=lambda row: (row.start, row.order))
         values = [row.value for row in stands]
-        unit = FINE_WEIGHT if average is recency.means else WEIGHT
-        heavy = [1] * len(values) if average is recency.plain_means else slow_weights(len(values), unit)
-        centre = middle if average is recency.medians else balance
+        unit = FINE_WEIGHT if average is community.means else WEIGHT
+        heavy = [1] * len(values) if average is community.plain_means else slow_weights(len(values), unit)
+        centre = middle if average is community.recent_medians else balance
         low, high = centre(list(zip(values, heavy, strict=True))) if values else (0, 0)
         table.append((instant, len(values), low, high))
     return table
@@ -154,7 +154,7 @@ def standing(*values: int) -> list[Interval]:
 @pytest.mark.parametrize("root", [*range(1, 40), 64])
 def test_weights_agree_with_sixty_digits(root: int, unit: int) -> None:
     """Every place counts from the oldest; place 0 is for a forecast that does not stand."""
-    assert recency.weights(root, unit).tolist() == [
+    assert community.weights(root, unit).tolist() == [
         0,
         *(slow_weight(place, root, unit) for place in range(1, root**2 + 1)),
     ]
@@ -163,20 +163,20 @@ def test_weights_agree_with_sixty_digits(root: int, unit: int) -> None:
 def test_the_newest_weighs_at_least_a_third_and_the_very_old_nothing() -> None:
     """e^-1 or more, for √n - ⌈√n⌉ > -1; and e^(√i - 40) is less than half of 1e-9 where √i < 40 - ln(2e9) = 18.58."""
     for count in range(3, 1_601):
-        assert recency.weights(isqrt(count - 1) + 1, WEIGHT)[count] >= 367_879_441
-    assert np.flatnonzero(recency.weights(40, WEIGHT))[0] == 346  # 18.58² = 345.3
+        assert community.weights(isqrt(count - 1) + 1, WEIGHT)[count] >= 367_879_441
+    assert np.flatnonzero(community.weights(40, WEIGHT))[0] == 346  # 18.58² = 345.3
 
 
 def test_one_or_two_forecasts_have_equal_weights() -> None:
     """The rule applies from three forecasts on."""
-    assert recency.weights(0, WEIGHT).tolist() == recency.weights(0, FINE_WEIGHT).tolist() == [0, 1, 1]
+    assert community.weights(0, WEIGHT).tolist() == community.weights(0, FINE_WEIGHT).tolist() == [0, 1, 1]
 
 
 def test_weights_cannot_be_changed() -> None:
     """They are cached and shared."""
     for root in (0, 3):
         with pytest.raises(ValueError, match="read-only"):
-            recency.weights(root, FINE_WEIGHT)[1] = 5
+            community.weights(root, FINE_WEIGHT)[1] = 5
 
 
 # --- by hand
@@ -189,8 +189,8 @@ def test_three_forecasts_have_the_weights_048_073_and_1() -> None:
     (0.2 · 0.480922 + 0.4 · 0.727721 + 0.9) / 2.208643 = 1.287273 / 2.208643 = 0.582834.
     """
     rows = standing(2 * 10**9, 4 * 10**9, 9 * 10**9)
-    assert fast(recency.medians, rows)[2] == (2, 3, 4 * 10**9, 4 * 10**9)
-    [_, count, low, high] = fast(recency.means, rows)[2]
+    assert fast(community.recent_medians, rows)[2] == (2, 3, 4 * 10**9, 4 * 10**9)
+    [_, count, low, high] = fast(community.means, rows)[2]
     assert (count, half_even(low, 10**4)) == (3, 582_834)
     assert low == high
 
@@ -200,12 +200,13 @@ def test_the_newer_two_of_four_outweigh_the_older_two() -> None:
 
     The weights of 1, 2, 8 sum to 0.368, 0.925, 1.689; in reverse order, those of 1, 2 sum to 1, 1.765.
     """
-    assert fast(recency.medians, standing(1, 2, 8, 9))[3] == (3, 4, 8, 8)
-    assert fast(recency.medians, standing(9, 8, 2, 1))[3] == (3, 4, 2, 2)
+    assert fast(community.recent_medians, standing(1, 2, 8, 9))[3] == (3, 4, 8, 8)
+    assert fast(community.recent_medians, standing(9, 8, 2, 1))[3] == (3, 4, 2, 2)
 
 
 @pytest.mark.parametrize(
-    ("average", "low", "high"), [(recency.medians, 10, 40), (recency.means, 25, 25), (recency.plain_means, 25, 25)]
+    ("average", "low", "high"),
+    [(community.recent_medians, 10, 40), (community.means, 25, 25), (community.plain_means, 25, 25)],
 )
 def test_two_forecasts_are_averaged_with_equal_weights(average: Average, low: int, high: int) -> None:
     """The median of two is halfway between them, and so is the mean."""
@@ -222,9 +223,9 @@ def test_a_mean_halfway_goes_to_the_even_neighbour(average: Average, values: tup
 def test_forecasts_that_start_together_are_ordered_by_order() -> None:
     """The order of the rows changes nothing."""
     together = [Interval(0, 9, 0, value, order) for value, order in [(9, 7), (1, 2), (8, 5), (2, 3)]]
-    assert fast(recency.medians, together)[0] == (0, 4, 8, 8)
+    assert fast(community.recent_medians, together)[0] == (0, 4, 8, 8)
     reversed_ages = [row._replace(order=-row.order) for row in together]
-    assert fast(recency.medians, reversed_ages)[0] == (0, 4, 2, 2)
+    assert fast(community.recent_medians, reversed_ages)[0] == (0, 4, 2, 2)
 
 
 def test_a_repeated_forecast_is_newer() -> None:
@@ -237,7 +238,7 @@ def test_a_repeated_forecast_is_newer() -> None:
     """
     later = [Interval(1, 8, 0, value, order) for order, value in enumerate([8, 1, 2])]
     rows = [Interval(0, 4, 0, 9, 0), *later, Interval(4, 8, 0, 9, 0)]
-    averages = (recency.medians, recency.means, recency.plain_means)
+    averages = (community.recent_medians, community.means, community.plain_means)
     lows = [[row[2] for row in fast(average, rows)] for average in averages]
     assert lows == [[9, 2, 8, 0], [9, 4, 5, 0], [9, 5, 5, 0]]
 
@@ -246,7 +247,7 @@ def test_a_repeated_forecast_is_newer() -> None:
 def test_a_gap_has_no_average(average: Average) -> None:
     """From the last withdrawal to the next forecast nothing stands."""
     rows = [Interval(0, 2, 0, 10, 0), Interval(6, 9, 0, 20, 0)]
-    for block in (1, 2, recency.BLOCK):
+    for block in (1, 2, community.BLOCK):
         assert fast(average, rows, block) == [(0, 1, 10, 10), (2, 0, 0, 0), (6, 1, 20, 20), (9, 0, 0, 0)]
 
 
@@ -281,7 +282,7 @@ def test_instants_counts_and_places_equal_those_of_the_plain_median(average: Ave
 
 
 @AVERAGES
-@pytest.mark.parametrize(("seed", "block"), [(1, 1), (2, 50), (3, recency.BLOCK)])
+@pytest.mark.parametrize(("seed", "block"), [(1, 1), (2, 50), (3, community.BLOCK)])
 def test_an_average_of_hundreds_agrees_with_its_definition(average: Average, seed: int, block: int) -> None:
     """The number of standing forecasts goes up and down across squares."""
     rows = crowd(seed, count=600, last=200)
@@ -289,7 +290,7 @@ def test_an_average_of_hundreds_agrees_with_its_definition(average: Average, see
 
 
 @AVERAGES
-@pytest.mark.parametrize(("block", "within"), [(1, 6), (2, 1), (4, 6), (recency.BLOCK, 1)])
+@pytest.mark.parametrize(("block", "within"), [(1, 6), (2, 1), (4, 6), (community.BLOCK, 1)])
 def test_the_oldest_of_many_regain_weight_once_newer_ones_withdraw(average: Average, block: int, within: int) -> None:
     """About 200 of 1,300 forecasts weigh nothing; then the 900 newest withdraw, at one or several instants."""
     choose = Random(7)
@@ -304,12 +305,12 @@ def test_the_oldest_of_many_regain_weight_once_newer_ones_withdraw(average: Aver
 def test_with_equal_weights_the_averages_are_the_plain_ones(rows: list[Interval], block: int) -> None:
     """Then the running weight is often exactly half, and low differs from high."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recency, "weights", lambda root, _: np.array([0] + [3] * max(root**2, 2)))
-        middle_values, mean = fast(recency.medians, rows, block), fast(recency.means, rows, block)
+        patched.setattr(community, "weights", lambda root, _: np.array([0] + [3] * max(root**2, 2)))
+        middle_values, mean = fast(community.recent_medians, rows, block), fast(community.means, rows, block)
     start, end, group, value, _ = columns(rows)
     plain = consensus.medians(start, end, group, value)
     assert middle_values == list(zip(*(part.tolist() for part in plain[:4]), strict=True))
-    assert mean == fast(recency.plain_means, rows)
+    assert mean == fast(community.plain_means, rows)
 
 
 @settings(max_examples=times(50), deadline=None)
@@ -319,7 +320,7 @@ def test_rounding_the_weights_hardly_moves_the_mean(values: list[int]) -> None:
     exact = [EXACT.exp(EXACT.subtract(EXACT.sqrt(place + 1), EXACT.sqrt(len(values)))) for place in range(len(values))]
     heavy = [Fraction(weight) for weight in exact]
     mean = sum((weight * value for weight, value in zip(heavy, values, strict=True)), Fraction(0)) / sum(heavy)
-    finer = recency.means(*aged(standing(*values)), finer=10**8).low[len(values) - 1]
+    finer = community.means(*aged(standing(*values)), finer=10**8).low[len(values) - 1]
     assert abs(int(finer) - mean * 10**8) < Fraction(1, 2) + Fraction(len(values) * LARGEST * 10**8, 10**18) * 3
 
 
@@ -329,7 +330,7 @@ def test_rounding_the_weights_hardly_moves_the_mean(values: list[int]) -> None:
 def test_a_finer_mean_is_rounded_once(average: Average, rows: list[Interval], block: int) -> None:
     """Its unit is 1e-8 of the unit of the values: it equals the mean of values 1e8 times as large."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recency, "BLOCK", block)
+        patched.setattr(community, "BLOCK", block)
         finer = average(*aged(rows), finer=10**8)  # type: ignore[call-arg]
     larger = [row._replace(value=row.value * 10**8) for row in rows]
     assert finer.low.tolist() == finer.high.tolist() == [low for _, _, low, _ in slow(average, larger)]
@@ -348,9 +349,9 @@ def peak(count: int) -> int:
     """Return the peak of memory for the medians of `count` forecasts of which 100 stand at a time."""
     start = np.arange(count)
     rows, value = Aged(start, start + 100, np.zeros(count, np.int64), start), start * 7_919 % LARGEST
-    recency.medians(rows, value)  # computes the weights
+    community.recent_medians(rows, value)  # computes the weights
     tracemalloc.start()
-    recency.medians(rows, value)
+    community.recent_medians(rows, value)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return most

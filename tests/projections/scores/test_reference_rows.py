@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores.range_kernels import place_of, value_at
 from forecast_ledger.projections.scores.reference_terms import uniform_numbers
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.explain.explain_scores import score
 from forecast_ledger.replay.explain.what_if import under_rules
 from forecast_ledger.replay.reading.log import Log

@@ -13,7 +13,8 @@ from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.scores.community import AGGREGATIONS, AVERAGES
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.score_policies import (
+from forecast_ledger.projections.scores.score_terms import REFERENCES
+from forecast_ledger.projections.scores.scored_questions import (
     SCALES,
     Answer,
     added_chance,
@@ -25,7 +26,6 @@ from forecast_ledger.projections.scores.score_policies import (
     per_point,
     uniform_term,
 )
-from forecast_ledger.projections.scores.score_terms import REFERENCES
 from tests.support.given import choices, ensemble, numeric, opened, quartiles
 from tests.support.oracle import history, picos
 

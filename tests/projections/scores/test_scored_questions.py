@@ -21,7 +21,7 @@ from forecast_ledger.projections.scores.scored_questions import (
     question_ruler,
     scored_questions,
 )
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

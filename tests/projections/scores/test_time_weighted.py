@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted as module
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.console.exits import USAGE
 from tests.support import oracle

@@ -15,8 +15,7 @@ from msgspec import structs
 from forecast_ledger.ledger.model.commands import AddQuestion, AnyCommand, OpenContest, read
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.scores.forecast_numbers import TRANSFORMS, Numbers, transformed
-from forecast_ledger.projections.scores.range_kernels import pinball
+from forecast_ledger.projections.scores.range_kernels import TRANSFORMS, Numbers, pinball, transformed
 from forecast_ledger.replay.reading.descriptions import describe_rules, describe_score
 from tests.support import oracle
 from tests.support.effort import times

@@ -11,8 +11,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import calibration
-from forecast_ledger.projections.studies.calibration import affordable, consistency_band
-from forecast_ledger.projections.studies.open_time import binomial_place
+from forecast_ledger.projections.studies.calibration import affordable, binomial_place, consistency_band
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution

@@ -9,10 +9,10 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.studies import difficulty
 from forecast_ledger.projections.studies.difficulty import brier_index
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import WEIGHTS, exact_scores, season
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times

@@ -15,10 +15,9 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores import range_kernels
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.range_kernels import quantum
+from forecast_ledger.projections.scores.range_kernels import Numbers, quantum
 from forecast_ledger.projections.studies.ranges import is_symmetric
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, day, entry, forecast, opened, quartiles, resolution

@@ -23,11 +23,11 @@ from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.studies import replicates
 from forecast_ledger.projections.studies.estimates import Near
 from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
-from forecast_ledger.projections.studies.order_statistics import Drawn, drawn_ends, drawn_limits
 from forecast_ledger.projections.studies.replicates import Draws, Rows, Weighted
-from forecast_ledger.projections.tables.projection import Projections
-from tests.projections.studies.test_draws import drawn
+from forecast_ledger.projections.studies.resampling import Drawn, drawn_ends, drawn_limits
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_rank_sets import by_definition
+from tests.projections.studies.test_resampling import drawn
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.given import (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.studies.open_time import EDGES, agreeing_counts, binomial_place
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.studies.calibration import EDGES, agreeing_counts, binomial_place
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

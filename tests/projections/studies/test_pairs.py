@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import estimates, intervals, rank_sets, replicates
 from forecast_ledger.projections.studies import pairs as module
 from forecast_ledger.projections.studies.pairs import empirical_bernstein, holm, normal_mixture
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import (
     REPLICATES,
     RULES,

@@ -16,9 +16,9 @@ from msgspec import structs
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.scores.forecast_numbers import Numbers
+from forecast_ledger.projections.scores.range_kernels import Numbers
 from forecast_ledger.projections.studies.ranges import answer_spans, tenths
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

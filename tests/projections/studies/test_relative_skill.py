@@ -12,9 +12,9 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.studies.difficulty import relative_skills, scaled
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_designs import RULES, SAID, toy
 from tests.projections.studies.test_intervals import WEIGHTS, exact_scores, season
 from tests.projections.studies.test_two_way import cells

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.scores.score_policies import lower_is_better
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import exact_scores
 from tests.support import oracle
 from tests.support.effort import times

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import FINE, main
 from tests.projections.boards.test_brier_sample import CONSENSUS, TIME, Row, seasons, slow_sample
 from tests.support import oracle

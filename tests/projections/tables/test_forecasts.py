@@ -16,8 +16,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import ForecastMade, ForecastWithdrawn, QuestionOpened
 from forecast_ledger.ledger.model.log import START, Recorded, unseal
-from forecast_ledger.projections.tables.catalogue import BUILT, EXPORTED
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import BUILT, EXPORTED, Projections
 from forecast_ledger.replay.files.export import default_tables, export
 from tests import kept_digests
 from tests.support import oracle

@@ -4,7 +4,7 @@ from typing import Any
 
 from forecast_ledger.ledger.model.commands import ModelCall
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.given import decision, failed_call, replied, trading_floor
 

@@ -18,10 +18,10 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.projections.boards import added_scores, score_sums, totals
 from forecast_ledger.projections.boards.added_scores import MOST_WAITING, AddedScores, SumRows
-from forecast_ledger.projections.core import quotient_sums
+from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.lazy_fractions import FEW
-from forecast_ledger.projections.core.quotient_sums import PLACES
+from forecast_ledger.projections.core.wide_int import PLACES
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions
 from forecast_ledger.projections.tables import question_parts
@@ -116,7 +116,7 @@ def test_boards_of_any_log_are_made_of_sums_with_bounds(  # noqa: PLR0917 - what
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(added_scores, "MOST_WAITING", waiting)
         patch.setattr(score_sums, "FEW", few)
-        for module in (totals, score_sums, quotient_sums):
+        for module in (totals, score_sums, wide_int):
             patch.setattr(module, "PLACES", places)
         check(oracle.facts_in(oracle.attempted(commands)[0]), random, most, bounded=True)
 
@@ -190,7 +190,7 @@ def test_scores_are_computed_again_where_bounds_leave_a_doubt(
     """Never if there is none, once for those who are equal, whose sums alone are kept, and seldom more than once."""
     facts = unlike(*alike)
     expected = summarize_tables(facts)
-    for module in (totals, score_sums, quotient_sums):
+    for module in (totals, score_sums, wide_int):
         monkeypatch.setattr(module, "PLACES", places)
     read_again, kept = AddedScores.read_again, set[int]()
 

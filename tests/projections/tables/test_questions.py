@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model.commands import AddQuestion, AnyCommand, OpenQ
 from forecast_ledger.ledger.model.events import QuestionAdded
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import OpenQuestion, QuotePrices
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading import account_histories, portfolios
 from forecast_ledger.projections.trading.account_histories import AccountHistories, Selection, TickAxis, tick_axis
 from forecast_ledger.replay.cli.main import FINE, USAGE

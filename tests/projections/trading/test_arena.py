@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.accounts import Account, Holding
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading import arena
 from tests.system.test_stories import ARENA, expected, rows
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.facts.accounts import Movement, Ruling
-from forecast_ledger.projections.trading.bet_scores import (
+from forecast_ledger.projections.trading.portfolios import (
     NO_SCORE,
     ScoredSpan,
     Verdict,

@@ -14,8 +14,8 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.powers import apportion
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import Projections
-from forecast_ledger.projections.trading.implied_returns import returns_at
+from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.trading.arena import returns_at
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

@@ -23,7 +23,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading import account_histories
 from forecast_ledger.projections.trading.mark_prices import Marks
 from forecast_ledger.projections.trading.portfolios import MISSING, Snapshots, drawdowns, snapshots

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.core.column_values import columns_of_rows
+from forecast_ledger.projections.core.columns import columns_of_rows
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit import claims

@@ -22,7 +22,7 @@ from click.testing import CliRunner, Result
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.projection import CATALOGUE
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.writing.command_lines import LONGEST_LINE

@@ -16,14 +16,13 @@ from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import USAGE
 from forecast_ledger.replay.explain.blame import BlameResult, blame
 from forecast_ledger.replay.explain.diff import diff
 from forecast_ledger.replay.reading.log import Log
-from tests.projections.tables.test_inputs import trading_story
-from tests.projections.tables.test_projection import TRADING
+from tests.projections.tables.test_catalogue import TRADING
+from tests.projections.tables.test_schemas import trading_story
 from tests.replay.cli.test_main import run, said
 from tests.support import oracle
 from tests.support.effort import times

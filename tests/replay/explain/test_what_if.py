@@ -12,8 +12,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
 from forecast_ledger.replay.writing.pay import prizes_from_log

@@ -15,7 +15,7 @@ from pyarrow import ipc, parquet
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.core.column_values import KINDS, Column, Values, ids
+from forecast_ledger.projections.core.columns import KINDS, Column, Values, ids
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files import export as module
 from forecast_ledger.replay.files.export import default_tables, export

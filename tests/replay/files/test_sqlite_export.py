@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.projections.core.arrow import DECIMALS
+from forecast_ledger.projections.core.columns import DECIMALS
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files.export import default_tables
 from forecast_ledger.replay.files.sqlite_export import VIEWS

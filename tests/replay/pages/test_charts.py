@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.charts import CHARTS, _largest_profit, _told_apart
 from forecast_ledger.replay.pages.pictures import Row
 from forecast_ledger.replay.reading.replay import replay

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import charts, page_parts, sections

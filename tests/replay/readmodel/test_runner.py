@@ -22,8 +22,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel import read_model

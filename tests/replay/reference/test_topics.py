@@ -13,13 +13,13 @@ from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS
 from forecast_ledger.ledger.model.trading_rules import LEG_CODES, REPLY_FAULTS
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
-from forecast_ledger.projections.core.column_values import KINDS
+from forecast_ledger.projections.core.columns import KINDS
 from forecast_ledger.projections.scores.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.reference_terms import FORECASTERS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.score_policies import SCALES
 from forecast_ledger.projections.scores.score_terms import REFERENCES
+from forecast_ledger.projections.scores.scored_questions import SCALES
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli import main

@@ -25,7 +25,7 @@ from forecast_ledger.ledger.model.log import Recorded, seal
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.tables.projection import Projections
+from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.writing.pay import pay, prizes_from_log

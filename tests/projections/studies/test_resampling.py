@@ -6,8 +6,10 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from forecast_ledger.projections.studies import draws
-from forecast_ledger.projections.studies.draws import multiplicities, seed_for
+from forecast_ledger.projections.studies import resampling
+from forecast_ledger.projections.studies.resampling import multiplicities, seed_for
+
+# --- Draws: the same integers for everyone who has the seed.
 
 
 def drawn(seed: bytes, stratum: int, replicate: int, units: int, limit: int) -> Counter[int]:
@@ -39,7 +41,7 @@ def test_draws_are_those_of_the_definition(strata: tuple[int, ...]) -> None:
 
 def test_words_above_the_last_multiple_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without skipping, small numbers would be drawn more often; with a small range of words it happens at once."""
-    monkeypatch.setattr(draws, "_RANGE", 2**31 + 2)  # words at or above 2^31 + 1 are skipped: nearly a half
+    monkeypatch.setattr(resampling, "_RANGE", 2**31 + 2)  # words at or above 2^31 + 1 are skipped: nearly a half
     found = multiplicities(b"seed", 5, [3])
     for replicate in range(5):
         expected = drawn(b"seed", 0, replicate, 3, 2**31 + 1)

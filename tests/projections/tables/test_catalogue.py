@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, OpenQuestion, read
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.core.column_values import KINDS, Ids, plain_values
+from forecast_ledger.projections.core.columns import KINDS, Ids, plain_values
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.tables import accounts, arena, decisions, prices
-from forecast_ledger.projections.tables.projection import CATALOGUE, Projections
-from forecast_ledger.projections.tables.uncertainty import UNCERTAINTY
+from forecast_ledger.projections.tables import accounts, arena, questions
+from forecast_ledger.projections.tables.boards import UNCERTAINTY
+from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (
@@ -30,6 +30,9 @@ from tests.support.given import (
 )
 from tests.support.paths import ROOT
 
+# --- Properties that every projection has for every log.
+
+
 DATA = ROOT / "data"
 STORIES = {
     "kind_means": "autocast-2022",
@@ -40,7 +43,7 @@ STORIES = {
     "interval_coverage": "hub-scores",
     "calibration_by_option": "autocast-2022",
 }
-TRADING = {*accounts.ACCOUNTS, *arena.ARENA, *decisions.DECISIONS, *accounts.JOURNAL, *prices.PRICES}
+TRADING = {*accounts.ACCOUNTS, *arena.ARENA, *accounts.DECISIONS, *accounts.JOURNAL, *questions.PRICES}
 STORIES |= dict.fromkeys((*TRADING, "implied_returns", "mean_implied_returns"), "arena-week")
 STORIES |= {"fees": "exchange-fees", "quotes": "bids-and-asks"}
 EVERY = pytest.mark.parametrize("name", CATALOGUE)

@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.timeline import LONGEST_TIMELINE, chunks, shifts
+from forecast_ledger.projections.scores.sampling import LONGEST_TIMELINE, chunks, shifts
+
+# --- Timelines: questions laid one after another, in slices that fit.
+
 
 CENTURY = 36_525 * 86_400 * 10**6  # µs, the longest a question may last
 FIRST_YEAR = -62_135_596_800 * 10**6  # 0001-01-01, the first instant there is

@@ -1,0 +1,442 @@
+"""The columns of tables: their kinds and values, printed, as Arrow, and in a notebook.
+
+pyarrow is an optional dependency; it is imported when a table is converted.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
+from forecast_ledger.ledger.core.values import (
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    MONEY,
+    MOST_DECIMALS,
+    PROBABILITY,
+    format_fixed,
+    format_instant,
+)
+from forecast_ledger.projections.core.arrays import Codes, Int64Array, int64_array
+from forecast_ledger.projections.core.lazy_fractions import round_to_units
+from forecast_ledger.projections.core.wide_int import WideInt
+
+POINTS = 10**9  # published units in 1
+PROBABILITIES = 10**11  # published units in 1
+MEASURE = 10**MOST_DECIMALS  # published units in 1 of the value of a numeric question
+_MANY = 64  # instants that are printed faster together
+_INSTANTS = 1 << 16  # size of the cache of printed instants; those of a question recur with each forecast on it
+FINE_MONEY = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
+
+
+class Ids(NamedTuple):
+    """A column of ids: codes, shape (n,), that index the distinct labels."""
+
+    codes: Int64Array
+    labels: Sequence[str]
+
+    def ranks(self) -> Int64Array:
+        """Return the rank of each row's id in the order of the labels' text, shape (n,)."""
+        ranks = np.empty(len(self.labels), np.int64)
+        ranks[sorted(range(len(self.labels)), key=self.labels.__getitem__)] = np.arange(len(self.labels))
+        in_order: Int64Array = ranks[self.codes]
+        return in_order
+
+
+Values = Ids | Int64Array | WideInt | list[Any]
+
+
+class Column(NamedTuple):
+    """The schema of a column."""
+
+    name: str
+    kind: str
+    meaning: str
+
+
+def ids(texts: list[str]) -> Ids:
+    """Return a column of ids with these texts.
+
+    >>> ids(["bo", "ada", "bo"]).labels
+    ['bo', 'ada']
+    """
+    codes = Codes()
+    return Ids(int64_array([codes.add(text) for text in texts]), codes.labels)
+
+
+def transpose(rows: list[Any], width: int) -> list[list[Any]]:
+    """Return the columns of rows; `width` empty columns if there are no rows.
+
+    >>> transpose([(1, 2), (3, 4)], 2), transpose([], 2)
+    ([[1, 3], [2, 4]], [[], []])
+    """
+    return [list(values) for values in zip(*rows, strict=True)] or [[] for _ in range(width)]
+
+
+def columns_of_rows(rows: list[Any], columns: Sequence[Column]) -> list[Values]:
+    """Return the values of these columns of rows, which may be empty.
+
+    >>> columns_of_rows([("ada", 1), ("bo", None)], [Column("who", "id", ""), Column("won", "count", "")])
+    [Ids(codes=array([0, 1]), labels=['ada', 'bo']), [1, None]]
+    """
+    found = transpose(rows, len(columns))
+    return [ids(values) if each.kind == "id" else values for each, values in zip(columns, found, strict=True)]
+
+
+def concatenate(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array | WideInt | list[int]:
+    """Return the pages of a column joined; a list unless all pages are of one type.
+
+    >>> concatenate([int64_array([1]), [2]]), concatenate([int64_array([1]), int64_array([2])])
+    ([1, 2], array([1, 2]))
+    """
+    pages = [page for page in pages if row_count(page)] or pages[:1]
+    if len(pages) == 1:
+        return pages[0]
+    if all(isinstance(page, WideInt) for page in pages):
+        return WideInt(*(np.concatenate(words) for words in zip(*pages, strict=True)))
+    if all(isinstance(page, np.ndarray) for page in pages):
+        return np.concatenate(pages)
+    return [number for page in pages for number in plain_values(page)]
+
+
+def used_ids(column: Ids) -> Ids:
+    """Return a column of ids without the labels that no row has.
+
+    >>> used_ids(Ids(int64_array([2, 0, 2]), ["ada", "bo", "cy"]))
+    Ids(codes=array([1, 0, 1]), labels=['ada', 'cy'])
+    """
+    place = np.zeros(len(column.labels), np.int64)
+    place[column.codes] = 1
+    used = np.flatnonzero(place)
+    place[used] = np.arange(len(used))
+    return Ids(place[column.codes], [column.labels[code] for code in used.tolist()])
+
+
+def join_ids(pages: Sequence[Ids]) -> Ids:
+    """Return the pages of a column of ids joined.
+
+    >>> join_ids([ids(["ada", "bo"]), ids(["bo", "cy"])])
+    Ids(codes=array([0, 1, 1, 2]), labels=['ada', 'bo', 'cy'])
+    """
+    codes, joined = Codes(), [np.zeros(0, np.int64)]
+    for page in pages:
+        place = int64_array([codes.add(label) for label in page.labels])
+        joined.append(place[page.codes])
+    return Ids(np.concatenate(joined), codes.labels)
+
+
+def join_values(pages: Sequence[Values]) -> Values:
+    """Return the pages of a column joined, whether of ids or of others.
+
+    >>> join_values([int64_array([1]), [None]])
+    [1, None]
+    """
+    found = [page for page in pages if isinstance(page, Ids)]
+    if len(found) == len(pages):
+        return join_ids(found)
+    return concatenate([page for page in pages if not isinstance(page, Ids)])
+
+
+def none_where_negative(numbers: Int64Array) -> Values:
+    """Return the numbers with None in place of negative ones."""
+    if len(numbers) and int(numbers.min()) < 0:
+        return [None if number < 0 else number for number in numbers.tolist()]
+    return numbers
+
+
+def round_to_points(number: Fraction) -> int:
+    """Return exact points or an exact share in 1e-9, rounded half-even.
+
+    >>> round_to_points(Fraction(2, 3))
+    666666667
+    """
+    return round_to_units(number, POINTS)
+
+
+class Kind(NamedTuple):
+    """A kind of column: the unit of its internal values, and the function that prints one."""
+
+    unit: str
+    printed: Callable[[Any], Any]
+
+
+# Kinds "id", "instant", … of columns. Values are integers internally: an array, a list where a value may be missing or
+# wider than 64 bits, a WideInt where many values may be wider.
+KINDS: dict[str, Kind] = {
+    "id": Kind("text", str),
+    "text": Kind("text", str),
+    "instant": Kind("µs since the epoch, UTC", lru_cache(_INSTANTS)(format_instant)),
+    "probability": Kind("1e-11", lambda value: format_fixed(value, PROBABILITIES)),
+    "measure": Kind("1e-12", lambda value: format_fixed(value, MEASURE)),
+    "points": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
+    "term": Kind("1e-12", lambda value: format_fixed(value, 10**12, least=12)),
+    "take": Kind("decimal text, rounded once", str),
+    "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
+    "money": Kind("1e-6", lambda value: format_fixed(value, MONEY, least=2)),
+    "fine_money": Kind("1e-15", lambda value: format_fixed(value, FINE_MONEY, least=2)),
+    "seconds": Kind("µs", lambda value: format_fixed(value, 10**6)),
+    "count": Kind("", int),
+    "integer": Kind("", str),
+}
+
+
+def row_count(values: Values) -> int:
+    """Return the number of rows of a column."""
+    return len(values[0]) if isinstance(values, Ids | WideInt) else len(values)
+
+
+def slice_rows(values: Values, span: slice) -> Values:
+    """Return the values of consecutive rows."""
+    if isinstance(values, Ids):
+        return Ids(values.codes[span], values.labels)
+    return WideInt(*(word[span] for word in values)) if isinstance(values, WideInt) else values[span]
+
+
+def plain_values(values: Values) -> list[Any]:
+    """Return the internal values of a column: integers, ids as text, None for missing values."""
+    if isinstance(values, Ids):
+        labels = values.labels
+        return [labels[code] for code in values.codes.tolist()]
+    if isinstance(values, WideInt):
+        return values.integers()
+    return values if isinstance(values, list) else values.tolist()
+
+
+def take_rows(values: Values, index: Int64Array) -> Values:
+    """Return the values of the rows at these indices."""
+    if isinstance(values, Ids):
+        return Ids(values.codes[index], values.labels)
+    if isinstance(values, WideInt):
+        return values.take(index)
+    return [values[i] for i in index.tolist()] if isinstance(values, list) else values[index]
+
+
+def printed_values(values: Sequence[Any], kind: str) -> Sequence[Any]:
+    """Return the printed values of a column of this kind; each distinct value is printed once.
+
+    >>> printed_values([5 * 10**10, None, 5 * 10**10], "probability")
+    ['0.5', None, '0.5']
+    """
+    if kind in {"id", "text"}:
+        return values
+    distinct = set(values)
+    if kind == "instant" and len(distinct) > _MANY:
+        texts = _printed_instants(distinct)
+    else:
+        texts = {value: None if value is None else KINDS[kind].printed(value) for value in distinct}
+    return [texts[value] for value in values]
+
+
+def _printed_instants(values: set[int | None]) -> dict[int | None, str | None]:
+    """Return the text of each instant, as `format_instant` prints it, in half of its time.
+
+    >>> len(_printed_instants({None, *range(100)})), _printed_instants({10**15, 1})
+    (101, {1000000000000000: '2001-09-09T01:46:40Z', 1: '1970-01-01T00:00:00.000001Z'})
+    """
+    micros = [value for value in values if value is not None]
+    if min(micros) < FIRST_INSTANT or max(micros) > LAST_INSTANT:
+        raise OverflowError("an instant outside the years 1 to 9999")
+    texts = np.datetime_as_string(int64_array(micros).astype("datetime64[us]")).tolist()
+    found: dict[int | None, str | None] = {None: None} if len(micros) < len(values) else {}
+    for value, text in zip(micros, texts, strict=True):
+        found[value] = f"{text.removesuffix('.000000')}Z"
+    return found
+
+
+# --- Tables as Arrow, exact: decimals in fixed point, instants in µs UTC, counts in 64 bits.
+#
+# pyarrow is an optional dependency; it is imported when a table is converted.
+
+
+# How many decimals each kind has that becomes decimal128(38, decimals); internally its values are integers.
+DECIMALS = {
+    "probability": 11,
+    "measure": 12,
+    "points": 9,
+    "term": 12,
+    "share": 9,
+    "money": 6,
+    "fine_money": 15,
+    "seconds": 6,
+}
+_DIGITS = 38  # of a decimal128
+
+
+def to_arrow(name: str, version: int, columns: Sequence[Column], values: Sequence[Values]) -> Any:
+    """Return a pyarrow.Table of a table's columns; the metadata of each field has its kind and meaning.
+
+    Values of the kinds "integer" and "take" have no bound and become text.
+
+    Raises, first that applies: Unavailable (no pyarrow), Refused (a decimal of more than 38 digits, a count of more
+    than 64 bits).
+    """
+    arrow = pyarrow()
+    fields = [
+        arrow.field(column.name, type_of(column.kind), metadata={"kind": column.kind, "meaning": column.meaning})
+        for column in columns
+    ]
+    arrays = []
+    for column, column_values in zip(columns, values, strict=True):
+        try:
+            arrays.append(_array(arrow, column_values, column.kind))
+        except (arrow.ArrowInvalid, OverflowError) as error:
+            fault = f"does not fit {type_of(column.kind)}: {error}"
+            remedy = "write the table as CSV, JSON or SQLite instead"
+            raise Refused("out_of_range", f"{name}.{column.name}", None, fault, remedy=remedy) from None
+    metadata = {"table": name, "version": str(version)}
+    return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields, metadata=metadata))
+
+
+def float_columns(table: Any, columns: Sequence[Column], values: Sequence[Values]) -> Any:
+    """Return a pyarrow.Table with the nearest float in place of each decimal; a missing one is null.
+
+    columns, values: those that the table was made of.
+    """
+    arrow = pyarrow()
+    for place, (column, numbers) in enumerate(zip(columns, values, strict=True)):
+        if column.kind in DECIMALS or column.kind == "take":
+            texts = arrow.array(_texts(numbers, column.kind), arrow.string())
+            table = table.set_column(place, column.name, texts.cast("double"))  # rounded once, as Python reads it
+    return table
+
+
+def type_of(kind: str) -> Any:
+    """Return the Arrow type of a kind of column.
+
+    >>> str(type_of("points")), str(type_of("instant"))
+    ('decimal128(38, 9)', 'timestamp[us, tz=UTC]')
+    """
+    arrow = pyarrow()
+    if kind in DECIMALS:
+        return arrow.decimal128(_DIGITS, DECIMALS[kind])
+    return {"instant": arrow.timestamp("us", tz="UTC"), "count": arrow.int64()}.get(kind, arrow.string())
+
+
+def pyarrow() -> Any:
+    """Return the pyarrow module. Raises Unavailable if it is not installed."""
+    try:
+        import pyarrow as module  # noqa: PLC0415 - late: optional
+    except ImportError:
+        raise Unavailable(f"Arrow and Parquet need pyarrow; {installing('columnar')}") from None
+    return module
+
+
+def _array(arrow: Any, values: Values, kind: str) -> Any:
+    if isinstance(values, Ids):
+        return arrow.array(list(values.labels), arrow.string()).take(arrow.array(values.codes))
+    if kind in DECIMALS:
+        return _decimals(arrow, values, kind)
+    if kind in {"instant", "count"}:
+        return arrow.array(values, arrow.int64()).cast(type_of(kind))
+    return arrow.array(_texts(values, kind), arrow.string())
+
+
+def _decimals(arrow: Any, values: Values, kind: str) -> Any:
+    """Return decimals without rounding: int64 arrays at once, Python integers one by one."""
+    if isinstance(values, np.ndarray):
+        from pyarrow import compute  # noqa: PLC0415
+
+        whole = arrow.array(values).cast(arrow.decimal128(19, 0))
+        return compute.multiply(whole, arrow.scalar(Decimal(f"1E-{DECIMALS[kind]}"))).cast(type_of(kind))
+    decimals = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in plain_values(values)]
+    return arrow.array(decimals, type_of(kind))
+
+
+def _texts(values: Values, kind: str) -> Sequence[str | None]:
+    return [None if value is None else KINDS[kind].printed(value) for value in plain_values(values)]
+
+
+# --- A table in a notebook: as HTML, and as a chart. Its texts come from a log: none is taken for HTML.
+
+
+SHOWN_ROWS = 50
+MOST_CHARTED = 5_000  # rows of a chart, as in Altair
+VEGA_LITE = "https://vega.github.io/schema/vega-lite/v5.json"
+_MEASURED = ("points", "take", "money", "fine_money", "share", "probability", "measure", "term", "seconds", "count")
+_TEXTS = {"id", "text", "instant"}  # kinds of columns that are aligned to the left
+_IGNORED = "tex2jax_ignore mathjax_ignore"  # a text with dollar signs is not typeset as mathematics
+
+
+def html_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], count: int) -> str:
+    """Return rows as printed, under the names of their columns; what a column means is the title of its name.
+
+    count: the number of rows of the whole table, which the last line says.
+
+    >>> html_table([Column("who", "id", "the forecaster")], [("<b>",)], 1).splitlines()[-3]
+    '<tr><td style="text-align:left">&lt;b&gt;</td></tr>'
+    """
+    aligned = ["left" if column.kind in _TEXTS else "right" for column in columns]
+    names = "".join(f'<th title="{_text(column.meaning)}">{_text(column.name)}</th>' for column in columns)
+    lines = [f'<table class="{_IGNORED}">', f"<tr>{names}</tr>"]
+    shown = 0
+    for row in rows:
+        shown += 1
+        cells = zip(aligned, row, strict=True)
+        row_cells = "".join(f'<td style="text-align:{side}">{_text(each)}</td>' for side, each in cells)
+        lines.append(f"<tr>{row_cells}</tr>")
+    told = f"{shown:,} of {count:,} rows" if shown < count else f"{count:,} row{'s' * (count != 1)}"
+    return "\n".join([*lines, "</table>", f"<p>{told}</p>"])
+
+
+class Chart(dict[str, Any]):
+    """A Vega-Lite specification with its data, as `altair.Chart.from_dict` reads it; a notebook draws it."""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {"application/vnd.vegalite.v5+json": dict(self), "text/plain": f"{self['mark']['type']} chart"}
+
+
+def chart(columns: Sequence[Column], rows: Sequence[Sequence[Any]], value: str, by: str) -> Chart:
+    """Return a chart of one column by another, empty texts for the default; see `Table.chart`."""
+    kinds = {column.name: column.kind for column in columns}
+    value, by = value or _first_number(kinds), by or _last_name(kinds)
+    if len(rows) > MOST_CHARTED:
+        raise ValueError(f"{len(rows):,} rows are too many for a chart, which has {MOST_CHARTED:,} at most: see `only`")
+    names = [column.name for column in columns]
+    ids = [name for name, kind in kinds.items() if kind == "id" and name != by]
+    several = [name for name in ids if len({row[names.index(name)] for row in rows}) > 1][:1]
+    shown = dict.fromkeys([by, value, *several])
+    values = [{name: row[names.index(name)] for name in shown} for row in rows]
+    is_time = kinds[by] == "instant"
+    sides = {"x": _axis(by, kinds), "y": _axis(value, kinds)}
+    if not is_time:  # bars, one below the other, in the order of the rows
+        sides = {"y": _axis(by, kinds) | {"sort": None}, "x": sides["y"]}
+    divided = {"color" if is_time else "row": {"field": name, "type": "nominal"} for name in several}
+    return Chart(
+        {
+            "$schema": VEGA_LITE,
+            "data": {"values": values, "format": {"parse": {value: "number"} | ({by: "date"} if is_time else {})}},
+            "mark": {"type": "line", "point": True} if is_time else {"type": "bar"},
+            "encoding": sides | divided,
+        }
+    )
+
+
+def _axis(name: str, kinds: Mapping[str, str]) -> dict[str, Any]:
+    kind = "temporal" if kinds[name] == "instant" else "quantitative" if kinds[name] in _MEASURED else "nominal"
+    return {"field": name, "type": kind}
+
+
+def _first_number(kinds: Mapping[str, str]) -> str:
+    """Return the name of the first column with numbers, of a kind that comes first in _MEASURED."""
+    for wanted in _MEASURED:
+        for name, kind in kinds.items():
+            if kind == wanted and name != "rank":
+                return name
+    raise ValueError("the table has no column with numbers")
+
+
+def _last_name(kinds: Mapping[str, str]) -> str:
+    """Return the name of the last column of ids; the first column, if there is none."""
+    named = [name for name, kind in kinds.items() if kind == "id"]
+    return named[-1] if named else next(iter(kinds))
+
+
+def _text(value: Any) -> str:
+    """Return a value as text in HTML, with control characters escaped as in Python."""
+    text = "" if value is None else str(value)
+    return escape(text if text.isprintable() else text.encode("unicode_escape").decode())
