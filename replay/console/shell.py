@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.redaction import redacted_text
 from forecast_ledger.ledger.core.remote_files import path_in
 from forecast_ledger.replay.console import completion, terminal
 from forecast_ledger.replay.console.exits import DAMAGED, FINE, SIGNALLED, UNCERTAIN, UNREADABLE, USAGE, write_last
-from forecast_ledger.replay.console.signals import signal_of, terminable
+from forecast_ledger.replay.console.signals import reported, signal_of, terminable
 from forecast_ledger.replay.console.terminal import RED, colour_text, has_colour
 from forecast_ledger.replay.console.view import Look, Selected, View
 from forecast_ledger.replay.reading.text_tables import TEXT_FORMATS, as_table, escape
@@ -91,7 +91,9 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
         except KeyboardInterrupt as stopped:
             sys.unraisablehook = lambda _: None  # objects that a library leaves half made print nothing
             number = signal_of(stopped)
-            fail(f"stopped by {number.name}", SIGNALLED + number)
+            complain(f"stopped by {number.name}")
+            reported.set()
+            sys.exit(SIGNALLED + number)
         finally:
             write_last(sys.stdout)
 

@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread, Timer, current_thread, main_thread
+from threading import Event, Thread, Timer, current_thread, main_thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,12 +16,15 @@ _SOON = 0.01  # seconds
 _GRACE = 1.5  # seconds that a command has to end by itself after a signal
 _ENDING = {signal.SIGINT, signal.SIGTERM}
 
+reported = Event()  # the command itself has printed which signal ends it
+
 
 def end_in_time() -> None:
     """From now on, end this process 1.5 s after SIGINT or SIGTERM, or at the next one, if it has not ended by itself.
 
     A command ends by itself as soon as Python calls the handler, which it does not do while the main thread is inside a
-    library, or waits for a lock that nobody gives back. For a program of its own alone: it ends without clean-up.
+    library, or waits for a lock that nobody gives back. For a program of its own alone: of all clean-up, only scratch
+    folders are removed.
     """
     told, telling = socket.socketpair()
     telling.setblocking(False)
@@ -33,13 +36,20 @@ def _end_process(told: socket.socket) -> None:
     """Wait for a signal, then a while or for another one; then end the processes of this one, and this one."""
     number = _received(told, None)
     _received(told, _GRACE)
-    if "multiprocessing" in sys.modules:
-        from multiprocessing import active_children
+    try:
+        if "multiprocessing" in sys.modules:
+            from multiprocessing import active_children
 
-        for child in active_children():
-            child.kill()
-    os.write(2, f"forecast-ledger: stopped by {signal.Signals(number).name}\n".encode())
-    os._exit(128 + number)
+            for child in active_children():
+                child.kill()
+        if "forecast_ledger.replay.files.atomic_output" in sys.modules:
+            from forecast_ledger.replay.files.atomic_output import discard_scratch_folders
+
+            discard_scratch_folders()
+    finally:
+        if not reported.is_set():
+            os.write(2, f"forecast-ledger: stopped by {signal.Signals(number).name}\n".encode())
+        os._exit(128 + number)
 
 
 def _received(told: socket.socket, seconds: float | None) -> int:

@@ -15,19 +15,36 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.writing.append import Outcome
 
 _OLD = "old"  # the name, in this folder, of the file or folder that is being replaced
+_SCRATCH: dict[Path, Path] = {}  # the scratch folders of this process, and the path that each is beside
 
 
 @contextmanager
 def scratch_folder(out: Path) -> Iterator[Path]:
     """Create a folder beside a path, and remove it at the end; its lock shows that its process is alive."""
-    part, held = out.with_name(f".{out.name}.{uuid4().hex}.part"), -1
+    part, held = _new_name(out), -1
+    _SCRATCH[part] = out
     try:
         held = _make_locked(part)
         yield part
     finally:
         _discard(part, out)
+        del _SCRATCH[part]
         if held >= 0:
             os.close(held)
+
+
+def discard_scratch_folders() -> None:
+    """Remove the scratch folders of this process, which ends at once, while another thread still works in them.
+
+    A folder gets another name first: then that thread can move nothing into it or out of it.
+    """
+    for part, out in list(_SCRATCH.items()):
+        with suppress(OSError):  # it is not there yet, or no longer
+            _discard(part.rename(_new_name(out)), out)
+
+
+def _new_name(out: Path) -> Path:
+    return out.with_name(f".{out.name}.{uuid4().hex}.part")
 
 
 def move_into_place(new: Path, out: Path) -> None:

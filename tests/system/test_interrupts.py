@@ -17,6 +17,7 @@ from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE
 from tests.replay.cli.test_main import run as invoked
 from tests.support.effort import LONG
+from tests.support.paths import ROOT
 
 COMMAND = [sys.executable, "-m", "forecast_ledger"]
 SECONDS = 2.0  # in which a command ends
@@ -68,10 +69,10 @@ def started() -> Iterator[list["subprocess.Popen[str]"]]:
         process.communicate()
 
 
-def start(command: list[str], processes: list["subprocess.Popen[str]"]) -> "subprocess.Popen[str]":
-    """Start a program in a group of processes of its own, as a terminal does."""
+def start(command: list[str], processes: list["subprocess.Popen[str]"], folder: Path = ROOT) -> "subprocess.Popen[str]":
+    """Start a program in a folder and in a group of processes of its own, as a terminal does."""
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=folder
     )
     processes.append(process)
     return process
@@ -136,9 +137,13 @@ def test_one_interrupt_ends_a_command_within_two_seconds(
 
 STUCK = """
 import signal, sqlite3, sys, time
+from pathlib import Path
 from forecast_ledger.replay.console.signals import end_in_time
+from forecast_ledger.replay.files.atomic_output import scratch_folder
 if __name__ == "__main__":
     end_in_time()
+    scratch = scratch_folder(Path("out"))
+    (scratch.__enter__() / "half.csv").touch()
     database = sqlite3.connect(":memory:")
     database.create_function("begun", 0, lambda: print("begun", flush=True) or 1)
     query = "WITH RECURSIVE t(i) AS (SELECT begun() UNION ALL SELECT i + 1 FROM t WHERE i < 3e9) SELECT count(*) FROM t"
@@ -151,11 +156,14 @@ if __name__ == "__main__":
 def test_a_process_that_is_inside_a_library_ends_too(
     number: signal.Signals, signals: int, tmp_path: Path, started: list["subprocess.Popen[str]"]
 ) -> None:
-    """Python calls no handler there: the process is ended after 1.5 s, or at the second signal."""
+    """Python calls no handler there: the process is ended after 1.5 s, or at the second signal, and nothing half done
+    is left.
+    """
     (tmp_path / "stuck.py").write_text(STUCK if number is signal.SIGINT else STUCK.replace("end_in_time()\n", HANDLED))
-    process = start([sys.executable, str(tmp_path / "stuck.py")], started)
+    process = start([sys.executable, str(tmp_path / "stuck.py")], started, tmp_path)
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
+    assert len(list(tmp_path.glob(".out.*.part/half.csv"))) == 1
     time.sleep(0.2)  # the query is counting by now
     begun = time.monotonic()
     for _ in range(signals):
@@ -166,6 +174,7 @@ def test_a_process_that_is_inside_a_library_ends_too(
     assert (process.returncode, stderr) == (128 + number, f"forecast-ledger: stopped by {number.name}\n")
     assert took < SECONDS + SLOWER
     assert (took >= 1.5) == (signals == 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["stuck.py"]
 
 
 HANDLED = "end_in_time()\n    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"  # as a command handles it

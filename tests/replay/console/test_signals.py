@@ -1,12 +1,15 @@
 """Signals end a command wherever they arrive."""
 
+import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
 
 import pytest
 
+from forecast_ledger.replay.console import signals
 from forecast_ledger.replay.console.shell import report_errors
 from forecast_ledger.replay.console.signals import terminable
 
@@ -31,6 +34,7 @@ def test_a_signal_that_arrives_in_a_destructor_ends_the_command(
         Interrupted(number)
         time.sleep(30)
 
+    signals.reported.clear()
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # restored at the end of the test
     started = time.monotonic()
     with pytest.raises(SystemExit) as ended:
@@ -38,6 +42,24 @@ def test_a_signal_that_arrives_in_a_destructor_ends_the_command(
     assert time.monotonic() - started < 10
     assert ended.value.code == 128 + number
     assert capsys.readouterr().err == f"forecast-ledger: stopped by {number.name}\n"
+    assert signals.reported.is_set()
+
+
+@pytest.mark.parametrize("is_reported", [False, True])
+def test_a_process_that_does_not_end_by_itself_names_the_signal_once(
+    is_reported: bool, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that has named it may still take longer to end than it is given."""
+    (signals.reported.set if is_reported else signals.reported.clear)()
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    monkeypatch.delitem(sys.modules, "multiprocessing", raising=False)  # processes of other tests are not ended
+    told, telling = socket.socketpair()
+    with told, telling:
+        telling.send(bytes([signal.SIGTERM, signal.SIGTERM]))
+        signals._end_process(told)
+    assert codes == [128 + signal.SIGTERM]
+    assert capfd.readouterr().err == ("" if is_reported else "forecast-ledger: stopped by SIGTERM\n")
 
 
 class Failing:
