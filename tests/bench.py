@@ -41,7 +41,7 @@ from forecast_ledger.ledger.model.commands import (
     OpenContest,
     OpenQuestion,
     Prices,
-    QuotePrices,
+    Quote,
     Range,
     RecordDecision,
     ResolveQuestion,
@@ -733,7 +733,7 @@ def quotes(ticks: range) -> list[AnyCommand]:
         at = format_instant(START + tick * TICK)
         drawn = [Decimal(chance.randrange(300, 700)).scaleb(-3) for _ in range(MARKETS)]
         every = tuple(Prices(question=f"q{q}", prices={"yes": price}) for q, price in enumerate(drawn))
-        commands.append(QuotePrices(id=f"t{tick}", at=at, source="bench", quoted_at=at, quotes=every))
+        commands.append(Quote(id=f"t{tick}", at=at, source="bench", quoted_at=at, quotes=every))
     return commands
 
 

@@ -56,10 +56,10 @@ def _quote_prices(event: events.PricesQuoted, state: State, _: TextLookup) -> It
                 quotes.insert(each.place, read_given(each.given))
             except (msgspec.DecodeError, RecursionError, UnicodeError):
                 return
-        skipping = [commands.QuotePrices(**fields, quotes=tuple(quotes), skip_bad=True)]
+        skipping = [commands.Quote(**fields, quotes=tuple(quotes), skip_bad=True)]
         variants += skipping if event.refused else [structs.replace(skipping[0], skip_bad=False), *skipping]
         if len(quotes) == 1:
-            variants.append(commands.QuotePrices(**fields, **structs.asdict(quotes[0])))
+            variants.append(commands.Quote(**fields, **structs.asdict(quotes[0])))
     yield CommandReading(variants[0], variants, lossy=True)
 
 

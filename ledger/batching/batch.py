@@ -24,7 +24,7 @@ from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import Standing, StandingOf, Write
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import canonical_content
-from forecast_ledger.ledger.model.commands import AnyCommand, QuotePrices, RecordDecision
+from forecast_ledger.ledger.model.commands import AnyCommand, Quote, RecordDecision
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, ForecastMade, RefusedQuote
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 
@@ -194,7 +194,7 @@ class Batch:
 
     def _refused_quotes(self, command: AnyCommand, position: int) -> tuple[RefusedQuote, ...]:
         """Return the quotes that a recorded command skipped. position: of its event."""
-        if type(command) is not QuotePrices or not command.skip_bad:
+        if type(command) is not Quote or not command.skip_bad:
             return ()
         new = [row for group in self.rows for row in group.rows][position - self.head.position - 1 :]
         [row] = [log.row_bytes(new[0])] if position > self.head.position else self._read(position - 1, 1)

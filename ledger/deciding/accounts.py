@@ -27,7 +27,7 @@ PositionKey = tuple[str, str, int]  # contest, participant, number
 PositionEndEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
 
 
-def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
+def quote_prices(command: commands.Quote, state: State) -> events.PricesQuoted:
     """Refuses, first that applies: malformed (neither one question and its prices, nor quotes), out_of_range,
     unknown_question, duplicate_question, wrong_fields_for_kind, unknown_outcome, crossed_quote,
     wrong_order_of_instants, out_of_order. With skip_bad, see `_good_quotes`.
@@ -57,7 +57,7 @@ def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQu
     return events.PricesQuoted(at=at, source=command.source, quoted_at=quoted_at, quotes=quotes)
 
 
-def _good_quotes(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
+def _good_quotes(command: commands.Quote, state: State) -> events.PricesQuoted:
     """Return the quotes that are accepted, each decided by itself, and those that are refused.
 
     A question that is quoted twice has no quote that is good. Refuses: malformed (no quotes, or prices beside them);
@@ -101,7 +101,7 @@ def _refused_quote(place: int, question: str, refused: Refused, given: str) -> e
     return events.RefusedQuote(place=place, question=question, code=refused.code, field=field, given=given)
 
 
-def _prices_of(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
+def _prices_of(command: commands.Quote) -> tuple[commands.Prices, ...]:
     rows = {side: getattr(command, side) for side in _READ_SIDE}
     given = any(row is not None for row in rows.values())
     if command.question is not None and given and command.quotes is None:
@@ -386,7 +386,7 @@ def _update_position(
 
 
 DECIDE: dict[type, Decide] = {
-    commands.QuotePrices: quote_prices,
+    commands.Quote: quote_prices,
     commands.DepositCash: deposit_cash,
     commands.WithdrawCash: withdraw_cash,
 }

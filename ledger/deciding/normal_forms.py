@@ -131,7 +131,7 @@ def _contest(command: commands.OpenContest, _: object) -> dict[str, Any]:
     return {} if command.starts_at is None else {"starts_at": values.format_instant(start_of(command))}
 
 
-def _quote(command: commands.QuotePrices, _: object) -> dict[str, Any]:
+def _quote(command: commands.Quote, _: object) -> dict[str, Any]:
     if command.question is None or command.quotes is not None:
         return {}
     row = commands.Prices(question=command.question, **{side: getattr(command, side) for side in _PRICES})
@@ -144,5 +144,5 @@ _CHANGES: dict[type, Callable[[Any, QuestionState | None], dict[str, Any]]] = {
     commands.ResolveQuestion: _answer,
     commands.OpenQuestion: _opening,
     commands.OpenContest: _contest,
-    commands.QuotePrices: _quote,
+    commands.Quote: _quote,
 }

@@ -60,7 +60,7 @@ def _revoke(command: commands.RevokeResolution, state: State) -> int:
     return FIRST_INSTANT if earlier is None else earlier.known_at
 
 
-def _quote(command: commands.QuotePrices, state: State) -> int:
+def _quote(command: commands.Quote, state: State) -> int:
     names = [command.question, *(row.question for row in command.quotes or ())]
     quoted = [state.questions[name] for name in names if name in state.questions]
     return max([FIRST_INSTANT, *(question.changed_at for question in quoted)])
@@ -78,6 +78,6 @@ _EARLIEST: dict[type, Callable[[Any, State], int]] = {
     commands.CloseQuestion: _close,
     commands.ChangeOutcomes: _change,
     commands.RevokeResolution: _revoke,
-    commands.QuotePrices: _quote,
+    commands.Quote: _quote,
     commands.RecordDecision: _decision,
 }

@@ -21,7 +21,7 @@ from forecast_ledger.ledger.model.commands import (
     ModelCall,
     Points,
     Prices,
-    QuotePrices,
+    Quote,
     Range,
     RestatedForecast,
     Sale,
@@ -85,7 +85,7 @@ def normal_content(command: AnyCommand) -> bytes:
 
 def _contents(command: AnyCommand, fields: Sequence[tuple[str, _Convert, bool]]) -> list[Any]:
     """Return the canonical form of each field. Refuses, first that applies, as `canonical_content`."""
-    if type(command) is QuotePrices and command.skip_bad is True:
+    if type(command) is Quote and command.skip_bad is True:
         fields = [(name, _SKIPPING.get(convert, convert), optional) for name, convert, optional in fields]
     try:
         return [

@@ -385,7 +385,7 @@ class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
     contest: Id
 
 
-class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
+class Quote(Command, frozen=True, kw_only=True, tag="quote"):
     """Records prices, bids and asks of one or more questions from a source. Give question and prices, or quotes.
 
     With skip_bad, quotes that are good are recorded, those that are bad are refused by name in the receipt, and the
@@ -476,7 +476,7 @@ AnyCommand = (
     OpenQuestion | SubmitForecast | WithdrawForecast | RestateForecasts | RenameParticipant | CloseQuestion
     | AmendQuestion | RescheduleQuestion | ChangeOutcomes | ResolveQuestion | AnnulQuestion | CancelMarket
     | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant | ExcludeParticipant | FinalizeContest
-    | PayPrizes | QuotePrices | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash | RecordTrade
+    | PayPrizes | Quote | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash | RecordTrade
 )  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _kinds = json.Decoder(_Kind)

@@ -37,12 +37,16 @@ _OURS = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes)\.parquet|s
 
 
 def seal(
-    pages: Pages, ledger: str, folder: Path, size: int = SEGMENT_ROWS, watch: Callable[[int], None] = lambda _: None
+    pages: Pages,
+    ledger: str,
+    folder: Path,
+    size: int = SEGMENT_ROWS,
+    on_progress: Callable[[int], None] = lambda _: None,
 ) -> SegmentManifest:
     """Seal the rows of a log that a folder does not have yet; return the manifest of the folder.
 
-    Every segment has `size` rows, the last one may have fewer; it is replaced when there are more rows. `watch` is
-    called with the log position that is read. A folder is changed only by the rename of its manifest, so an
+    Every segment has `size` rows, the last one may have fewer; it is replaced when there are more rows. `on_progress`
+    is called with the log position that is read. A folder is changed only by the rename of its manifest, so an
     interrupted sealing leaves what was sealed before, and can be run again. Memory holds the columns of one segment.
     Raises, first that applies: Unavailable (no pyarrow, the folder cannot be written or has other files, or another
     process writes to it), Corrupt (the log, or the folder's segments), OSError.
@@ -53,7 +57,7 @@ def seal(
         for rows in pages(target.end.position):
             if target.add(rows):
                 target.list_written()
-            watch(target.end.position)
+            on_progress(target.end.position)
         return target.finish()
 
 

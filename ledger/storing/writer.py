@@ -76,7 +76,7 @@ class Ledger:
     @classmethod
     def open(  # noqa: PLR0913 - what has a default is named
         cls,
-        path_or_url: str | PathLike[str],
+        location: str | PathLike[str],
         name: str = "main",
         *,
         clock: Callable[[], int] | None = None,
@@ -100,8 +100,8 @@ class Ledger:
 
         limits = FREE if claims is None else Claims.read(claims)
         values.check_id(name, "name")
-        known = None if segments is None else _known_from(segments, path_or_url, name)
-        ledger = cls(Store.open(path_or_url, name), clock or system_clock, prizes, known)
+        known = None if segments is None else _known_from(segments, location, name)
+        ledger = cls(Store.open(location, name), clock or system_clock, prizes, known)
         ledger.claims = limits
         return ledger
 
@@ -321,12 +321,12 @@ class Ledger:
             self._known.apply(page)
 
 
-def _known_from(segments: str | PathLike[str], path_or_url: str | PathLike[str], name: str) -> WriterState:
+def _known_from(segments: str | PathLike[str], location: str | PathLike[str], name: str) -> WriterState:
     """Return what a writer holds at the end of the segments of a log. Raises Unavailable, Corrupt."""
     from forecast_ledger.ledger.storing.sealed_log import SealedLog  # noqa: PLC0415 - late: it is rare
     from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415
 
-    with closing(Store.open(path_or_url, name, read_only=True)) as store:
+    with closing(Store.open(location, name, read_only=True)) as store:
         sealed = SealedLog(folder_at(segments), name)
         sealed.check_same(store)
         return known_at_end(sealed, store)

@@ -19,7 +19,7 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.files.manifest import Manifest, is_segments, read_manifest
 from forecast_ledger.replay.files.restore import exported_pages as exported
 from forecast_ledger.replay.reading.event_text import OutcomeNames, Outcomes, unnamed
-from forecast_ledger.replay.reading.log import AsOf, Cut, Log, Watch
+from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
 from forecast_ledger.replay.reading.replay import TableSummary, summarize_tables
 
 COMPARISON_COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
@@ -88,18 +88,18 @@ def parse_log(text: str, name: str = "main", as_of: AsOf = None) -> ComparedLog:
     return ComparedLog(text, name, as_of)
 
 
-def compare_logs(one: ComparedLog, other: ComparedLog, watch: Watch = lambda _: None) -> LogComparison:
+def compare_logs(one: ComparedLog, other: ComparedLog, on_progress: OnProgress = lambda _: None) -> LogComparison:
     """Compare two logs event by event, and their projections.
 
     Raises, first that applies: Refused (a cut is not valid, or beyond its log), Unavailable, Corrupt.
     """
-    cuts = Cut(one.as_of, watch), Cut(other.as_of)
+    cuts = Cut(one.as_of, on_progress), Cut(other.as_of)
     with _events(one, cuts[0]) as ours, _events(other, cuts[1]) as theirs:
         first_difference = _first_difference(ours, theirs)
     if first_difference is None:
-        head, built = _summarize(one, watch)
+        head, built = _summarize(one, on_progress)
         return LogComparison(None, (head, cuts[1].reached()), (built, built))
-    (head, built), (other_head, other_built) = _summarize(one, watch), _summarize(other, watch)
+    (head, built), (other_head, other_built) = _summarize(one, on_progress), _summarize(other, on_progress)
     return LogComparison(first_difference, (head, other_head), (built, other_built))
 
 
@@ -113,8 +113,8 @@ def _first_difference(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> F
     return None
 
 
-def _summarize(compared: ComparedLog, watch: Watch) -> tuple[Checkpoint, dict[str, TableSummary]]:
-    cut = Cut(compared.as_of, watch)
+def _summarize(compared: ComparedLog, on_progress: OnProgress) -> tuple[Checkpoint, dict[str, TableSummary]]:
+    cut = Cut(compared.as_of, on_progress)
     with _rows(compared) as pages:
         facts = from_log.facts(_name_log(compared, cut.pages(log.unseal_pages(pages))))
     return cut.reached(), summarize_tables(facts)

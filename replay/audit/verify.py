@@ -16,7 +16,7 @@ from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.reading.log import AsOf, Cut, Log, Watch
+from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
 
 ROW_CHECKS = ("positions", "digests", "schemas", "clock", "store")
 INDEPENDENT_CHECKS = {"clock", "store"}  # a failure of these does not stop other checks
@@ -184,7 +184,7 @@ class Verification(NamedTuple):
 
 @checked("name", "as_of")
 def verify(
-    location: str | PathLike[str], name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
+    location: str | PathLike[str], name: str = "main", as_of: AsOf = None, on_progress: OnProgress = lambda _: None
 ) -> Checkpoint:
     """Run every check on a log as of a cut, and return the end of the log.
 
@@ -199,7 +199,7 @@ def verify(
     ...     verify(f"{folder}/season.db").position
     1
     """
-    report = run_checks(Log(location, name, as_of, watch))
+    report = run_checks(Log(location, name, as_of, on_progress))
     for wrong in report.damage + report.differences:
         raise wrong
     return report.head

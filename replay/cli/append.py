@@ -31,7 +31,7 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 if TYPE_CHECKING:
     from forecast_ledger.ledger.batching.claims import Claims
     from forecast_ledger.ledger.storing.writer import Ledger
-    from forecast_ledger.replay.writing.append import LineWatch, Outcome
+    from forecast_ledger.replay.writing.append import OnProgress, Outcome
     from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
     from forecast_ledger.replay.writing.read_ahead import SentBlocks
 
@@ -142,12 +142,12 @@ def append(
     with (
         _refused_kept(refused_path, source, log) as keep,
         opened(log, name, dry_run=dry_run, segments=segments) as (ledger, base),
-        summed_refusals(errors) as tell,
-        nullcontext(lambda _: None) if dry_run else _shown(source, counts) as watch,
+        summed_refusals(errors) as on_refusal,
+        nullcontext(lambda _: None) if dry_run else _shown(source, counts) as on_progress,
     ):
         ledger.claims = limits
-        handled = _handled(ledger, source, watch, counts, atomic=atomic)
-        outcomes = tally(keep(handled), tell, counts)
+        handled = _handled(ledger, source, on_progress, counts, atomic=atomic)
+        outcomes = tally(keep(handled), on_refusal, counts)
         if base is not None:
             emit(TRIAL_COLUMNS, map(outcome_row, outcomes), view, Look(keep=("line", "outcome")))
         for _ in outcomes:
@@ -187,7 +187,7 @@ def _limits(claims: str | None) -> "Claims":
 
 
 def _handled(
-    ledger: "Ledger", source: _Source, watch: "LineWatch", counts: dict[str, int], *, atomic: bool
+    ledger: "Ledger", source: _Source, on_progress: "OnProgress", counts: dict[str, int], *, atomic: bool
 ) -> "Iterator[Outcome]":
     """Append commands; of those read by blocks, count the recorded ones, and yield the outcomes of the others.
 
@@ -197,12 +197,12 @@ def _handled(
     from forecast_ledger.replay.writing.read_ahead import reading_ahead
 
     if isinstance(source.commands, Iterable):
-        yield from append_batches(ledger, source.commands, watch, atomic=atomic)
+        yield from append_batches(ledger, source.commands, on_progress, atomic=atomic)
     elif source.size is None:
-        yield from append_blocks(ledger, source.commands, watch, counts)
+        yield from append_blocks(ledger, source.commands, on_progress, counts)
     else:
         with reading_ahead(source.commands, source.size) as blocks:
-            yield from append_blocks(ledger, blocks, watch, counts)
+            yield from append_blocks(ledger, blocks, on_progress, counts)
 
 
 @contextmanager

@@ -93,8 +93,8 @@ def verify(
     for check in only:
         require_name("check", check, list(CHECKS))
     earlier = None if file is None else read_checkpoint_file(file)
-    with progress("verified") as watch:
-        report = run_checks(Log(log, name, parse_cut(as_of), watch), only)
+    with progress("verified") as on_progress:
+        report = run_checks(Log(log, name, parse_cut(as_of), on_progress), only)
     comparisons = [] if earlier is None else [_compare_checkpoint(earlier, Log(log, name))]
     results = [*report.results, *(result for result, _ in comparisons)]
     findings = [*map(str, report.differences), *(finding for _, findings in comparisons for finding in findings)]
@@ -197,8 +197,8 @@ def checkpoint(log: Location, as_of: str | None, name: str) -> None:
     from forecast_ledger.replay.audit.checkpoint import checkpoint_text, take_checkpoint
     from forecast_ledger.replay.reading.log import Log
 
-    with progress("read") as watch:
-        made = take_checkpoint(Log(log, name, parse_cut(as_of), watch))
+    with progress("read") as on_progress:
+        made = take_checkpoint(Log(log, name, parse_cut(as_of), on_progress))
     print(checkpoint_text(made), end="", flush=True)
     say_as_of(Checkpoint(made.log_position, made.digest))
 
@@ -321,8 +321,8 @@ def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> N
     from forecast_ledger.replay.audit.compare import COMPARISON_COLUMNS, ComparedLog, compare_logs, parse_log
 
     ours, theirs = ComparedLog(log, name, parse_cut(as_of)), parse_log(other, name, parse_cut(as_of))
-    with progress("read") as watch:
-        comparison = compare_logs(ours, theirs, watch)
+    with progress("read") as on_progress:
+        comparison = compare_logs(ours, theirs, on_progress)
     built, other_built = comparison.built
     rows = (
         dict(zip(COMPARISON_COLUMNS, (table, "yes" if a == b else "no", *a[1:], *b[1:]), strict=True))

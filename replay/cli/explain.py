@@ -100,9 +100,11 @@ def explain(
         fail(f"`explain LOG {number}` needs {' '.join(NUMBERS[number]).upper()}", USAGE)
     if model is not None and number != "score":
         fail("--model can only be used with a score: leave it out; for other numbers the whole log is read", USAGE)
-    with progress("read") as watch:
+    with progress("read") as on_progress:
         at = parse_cut(as_of)
-        answer = explained(log, number, *key, name=name, as_of=at, watch=watch, model=model, every_part=every_part)
+        answer = explained(
+            log, number, *key, name=name, as_of=at, on_progress=on_progress, model=model, every_part=every_part
+        )
     _emit(answer, view._replace(form="json") if as_json else view)
     say_as_of(answer.checkpoint)
 
@@ -137,8 +139,8 @@ def diff(log: Location, old: str, new: str, projection: str, name: str, view: Vi
     from forecast_ledger.replay.reading.log import Log
 
     require_projection(projection)
-    with progress("read") as watch:
-        difference = compared(Log(log, name, _at(old), watch), _at(new), projection)
+    with progress("read") as on_progress:
+        difference = compared(Log(log, name, _at(old), on_progress), _at(new), projection)
     in_json = view.form == "json"
     every = view.form == "csv" or bool(view.where)
     rows = _changed_rows(difference) if in_json else _changed_values(difference, every=every)
@@ -186,8 +188,8 @@ def blame(
 
     require_projection(projection)
     require_columns(view, LastChange._fields)
-    with progress("events") as watch:
-        answer = blamed(Log(log, name, parse_cut(as_of), watch), projection, key, columns)
+    with progress("events") as on_progress:
+        answer = blamed(Log(log, name, parse_cut(as_of), on_progress), projection, key, columns)
     look = Look(keep=("column", "log_position", "old", "new"), spare=("recorded_at",))
     emit(list(LastChange._fields), (column._asdict() for column in answer.columns), view, look)
     say(f"looked at {answer.looked_at:,} of the {answer.candidates:,} events that can have changed the row")

@@ -89,9 +89,11 @@ def export(
         fail("--tables does not go with --format segments: they have the log alone", USAGE)
     names = None if tables is None else _table_names(tables)
     try:
-        with progress("read") as watch:
+        with progress("read") as on_progress:
             cut = parse_cut(as_of)
-            manifest = exported(log, out, form, name, cut, tables=names, force=force, memory=memory, watch=watch)
+            manifest = exported(
+                log, out, form, name, cut, tables=names, force=force, memory=memory, on_progress=on_progress
+            )
     except FileExistsError as error:
         fail(str(error), USAGE)
     except OSError as error:
@@ -122,8 +124,8 @@ def restore(exported: str, log: str, name: str, view: View) -> None:
 
     require_columns(view, IMPORTED)
     try:
-        with progress("imported") as watch:
-            appended = restored(exported, log, name, watch)
+        with progress("imported") as on_progress:
+            appended = restored(exported, log, name, on_progress)
     except FileExistsError as error:
         fail(f"{log}: {error}", USAGE)
     manifest = read_manifest(folder_at(exported))
@@ -142,8 +144,8 @@ def _export_hub(
     if tables is not None:
         fail("--tables does not go with --format hub: a hub has no tables", USAGE)
     try:
-        with progress("read") as watch:
-            hub = export_hub(Log(log, name, parse_cut(as_of), watch), out, force=force)
+        with progress("read") as on_progress:
+            hub = export_hub(Log(log, name, parse_cut(as_of), on_progress), out, force=force)
     except FileExistsError as error:
         fail(str(error), USAGE)
     except OSError as error:
@@ -192,7 +194,7 @@ def seal(log: str, folder: str | None, rows: int, name: str, view: View) -> None
     require_columns(view, SEALED)
     if folder is None and segments_beside(log) is None:
         fail(f"{redacted(log)}: there is no place beside it; give a FOLDER", USAGE)
-    with progress("sealed") as watch:
-        found = sealed(log, folder, name, rows, watch)
+    with progress("sealed") as on_progress:
+        found = sealed(log, folder, name, rows, on_progress)
     row = dict(zip(SEALED, (found.segments, found.bytes, *found.checkpoint), strict=True))
     emit(SEALED, [row], view)

@@ -117,7 +117,10 @@ def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | Non
 
     from forecast_ledger.replay.readmodel.runner import Runner
 
-    with progress("read") as watch, Runner(log, readmodel, name, watch, segments, optional=optional) as runner:
+    with (
+        progress("read") as on_progress,
+        Runner(log, readmodel, name, on_progress, segments, optional=optional) as runner,
+    ):
 
         def report(done: "Refreshed") -> None:
             position, digest = done.reached
@@ -144,8 +147,8 @@ def _check(log: str, readmodel: str, name: str) -> None:
     from forecast_ledger.replay.reading.log import Log
     from forecast_ledger.replay.readmodel.consistency import check_model
 
-    with progress("read") as watch:
-        result = check_model(Log(log, name, watch=watch), readmodel)
+    with progress("read") as on_progress:
+        result = check_model(Log(log, name, on_progress=on_progress), readmodel)
     for drift in result.drifts:
         print(_describe(drift))
     if more := result.total - len(result.drifts):

@@ -89,11 +89,11 @@ def import_from(
         source = read(files)
         following = Following(time.time_ns() // 1_000, keep_missing=keep_missing, take_back=take_back)
         with (
-            summed_refusals(errors) as tell,
+            summed_refusals(errors) as on_refusal,
             opened(log, name, dry_run=dry_run) as (ledger, _),
-            progress("commands") as watch,
+            progress("commands") as on_progress,
         ):
-            counts, changes = record_copy(ledger, source, following, left_out, tell, watch=watch)
+            counts, changes = record_copy(ledger, source, following, left_out, on_refusal, on_progress=on_progress)
             head = ledger.head()
             compared = compare_published(ledger.read(), source.published)
     finally:

@@ -54,8 +54,10 @@ def report(log: Location, out: str, contests: tuple[str, ...], specs: str | None
     """
     from forecast_ledger.replay.pages.report import report as written
 
-    with progress("read") as watch:
-        season = written(log, out, contests=contests, specs=specs, name=name, as_of=parse_cut(as_of), watch=watch)
+    with progress("read") as on_progress:
+        season = written(
+            log, out, contests=contests, specs=specs, name=name, as_of=parse_cut(as_of), on_progress=on_progress
+        )
     say(f"wrote {out}")
     say_season(season, contests or None)
 
@@ -91,8 +93,8 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     from forecast_ledger.replay.pages.report import plot as drawn
 
     try:
-        with progress("read") as watch:
-            picture = drawn(log, kind, out, contest=contest, name=name, as_of=parse_cut(as_of), watch=watch)
+        with progress("read") as on_progress:
+            picture = drawn(log, kind, out, contest=contest, name=name, as_of=parse_cut(as_of), on_progress=on_progress)
     except ValueError as wrong:
         fail(f"{wrong}: name a file that does", USAGE)
     say(picture.title)
@@ -130,8 +132,8 @@ def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | No
     earlier = None if file is None else read_checkpoint_file(file)
     cut = parse_cut(as_of)
     try:
-        with progress("verified") as watch:
-            found = audited(log, out, late=limit, checkpoint=earlier, name=name, as_of=cut, watch=watch)
+        with progress("verified") as on_progress:
+            found = audited(log, out, late=limit, checkpoint=earlier, name=name, as_of=cut, on_progress=on_progress)
     except ValueError as wrong:
         fail(f"{wrong}: name a file that does", USAGE)
     say(found.paper.verdict)

@@ -137,7 +137,7 @@ def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bo
         return WithSegments(log, segments, trust or "files")
     beside = has_segments_beside(log)
     if trust is None:
-        return WithSegments(log, tell=say) if beside else log
+        return WithSegments(log, on_message=say) if beside else log
     if not beside and not is_folder(log):
         fail("--trust files is for segments: give their folder as LOG, or with --segments", USAGE)
     return WithSegments(log)
@@ -177,8 +177,8 @@ def replay_log(
     """Replay a log as of a cut, showing progress. engine, tables, memory: see `reading.replay.replay`."""
     from forecast_ledger.replay.reading.replay import replay
 
-    with progress("read") as watch:
-        return replay(log, name, parse_cut(as_of), watch, engine=engine, tables=tables, memory=memory)
+    with progress("read") as on_progress:
+        return replay(log, name, parse_cut(as_of), on_progress, engine=engine, tables=tables, memory=memory)
 
 
 def say_season(season: "Replay", contests: Collection[str] | None = None) -> None:

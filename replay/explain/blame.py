@@ -66,10 +66,10 @@ class BlameResult(NamedTuple):
 def blame(source: Log, table: str, key: Sequence[str], columns: Collection[str] = ()) -> BlameResult:
     """Return the last change of each column of the row with this key.
 
-    key: as printed, in the order of the table's key. columns: the columns to examine; all if empty. `source.watch` is
-    called with the number of candidates examined. Raises, first that applies: Refused (out_of_range: the key has
-    another number of parts, or there is no such column; as_of is not an instant, or beyond the log), Unavailable,
-    Corrupt; Refused (nothing_standing: there is no such row).
+    key: as printed, in the order of the table's key. columns: the columns to examine; all if empty.
+    `source.on_progress` is called with the number of candidates examined. Raises, first that applies: Refused
+    (out_of_range: the key has another number of parts, or there is no such column; as_of is not an instant, or beyond
+    the log), Unavailable, Corrupt; Refused (nothing_standing: there is no such row).
     """
     names, every = CATALOGUE[table].key, [column.name for column in CATALOGUE[table].columns]
     if len(names) != len(key):
@@ -87,7 +87,7 @@ def blame(source: Log, table: str, key: Sequence[str], columns: Collection[str] 
     looked_at = 0
     for recorded, before, row in history.back():
         looked_at += 1
-        source.watch(looked_at)
+        source.on_progress(looked_at)
         for column in [*left]:
             old, new = _value(before, column), _value(row, column)
             if old != new or (before is None) != (row is None):

@@ -90,7 +90,7 @@ def diff(source: Log, other: AsOf, table: str) -> Diff:
     Raises, first that applies: Refused (either is not an instant or beyond the log, or `other` is not later),
     Unavailable, Corrupt.
     """
-    old, new, grows, between = source.cut(), Cut(other, source.watch), IncrementalTables(), _Between(table)
+    old, new, grows, between = source.cut(), Cut(other, source.on_progress), IncrementalTables(), _Between(table)
     with source.parts(old) as parts:
         for part in parts.segments:
             grows.add_segment(part.columns, part.end)

@@ -30,15 +30,15 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
     *key: str,
     name: str = "main",
     as_of: "AsOf" = None,
-    watch: Callable[[int], None] = lambda _: None,
+    on_progress: Callable[[int], None] = lambda _: None,
     model: str | PathLike[str] | None = None,
     every_part: bool = False,
 ) -> "Explanation":
     """Explain a published number: the parts that add up to it exactly, its rule, and the events that it depends on.
 
-    number: one of NUMBERS. key: the ids of its key. log, name, as_of, watch: as in `replay`. model: for a score, the
-    path of a read model of the log, so that only the rows that the score depends on are read. every_part: for a score,
-    one row for each part instead of one for each forecast.
+    number: one of NUMBERS. key: the ids of its key. log, name, as_of, on_progress: as in `replay`. model: for a score,
+    the path of a read model of the log, so that only the rows that the score depends on are read. every_part: for a
+    score, one row for each part instead of one for each forecast.
 
     Raises, first that applies: KeyError (no such kind of number), ValueError (too few or too many ids), the errors of
     reading a log, Refused (nothing in the log has that key).
@@ -58,7 +58,7 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
 
     if len(key) != len(NUMBERS[number]):
         raise ValueError(f"the key of a {number} is {', '.join(NUMBERS[number])}; {len(key)} ids were given")
-    source = Log(log, name, as_of, watch)
+    source = Log(log, name, as_of, on_progress)
     if number == "score":
         return explain_scores.score(source, *key, model=None if model is None else fspath(model), every_part=every_part)
     modules = {"interval": explain_intervals, "pair": explain_intervals}

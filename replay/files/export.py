@@ -29,7 +29,7 @@ from forecast_ledger.replay.files.manifest import (
     ManifestEntry,
     read_manifest,
 )
-from forecast_ledger.replay.reading.log import AsOf, Cut, Log, Watch
+from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reading.version import code_version
 
@@ -56,7 +56,7 @@ def export(  # noqa: PLR0913 - what has a default is named
     tables: Iterable[str] | None = None,
     force: bool = False,
     memory: int | None = None,
-    watch: Watch = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> Manifest:
     """Export a log to a folder, or to one SQLite file with its metadata beside it; the same log gives the same bytes.
 
@@ -85,11 +85,11 @@ def export(  # noqa: PLR0913 - what has a default is named
         if names and tables is not None:
             raise ValueError(f"segments have no tables, such as {names[0]}: leave tables out")
         with scratch_folder(out) as part, Log(log, name).opened() as store:
-            manifest = _write_segments(part / form, store, as_of, watch)
+            manifest = _write_segments(part / form, store, as_of, on_progress)
             _check_free(out, form, force=force)
             move_into_place(part / form, out)
             return manifest
-    season = replay(log, name, as_of, watch, tables=names, memory=memory)
+    season = replay(log, name, as_of, on_progress, tables=names, memory=memory)
     with scratch_folder(out) as part, Log(log, name).opened() as store:
         whole, code = _is_whole(store, season.checkpoint.position), code_version()
         manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {}, (*season.notes(),))
@@ -106,15 +106,17 @@ def export(  # noqa: PLR0913 - what has a default is named
     return manifest
 
 
-def _write_segments(folder: Path, store: Store, as_of: AsOf, watch: Watch) -> Manifest:
+def _write_segments(folder: Path, store: Store, as_of: AsOf, on_progress: OnProgress) -> Manifest:
     """Write the log up to a cut as segments. Raises Absent: it has no events."""
-    cut, position = Cut(as_of, watch), store.newest()
+    cut, position = Cut(as_of, on_progress), store.newest()
     if as_of is not None:
         deque(cut.pages(log.unseal_pages(store.pages())), maxlen=0)
         position = cut.reached().position
     if not position:
         raise Absent(f"there are no events in the ledger {store.name!r} up to there; nothing was written")
-    sealing.seal(lambda after: log.pages_up_to(store.pages(after), position - after), store.name, folder, watch=watch)
+    sealing.seal(
+        lambda after: log.pages_up_to(store.pages(after), position - after), store.name, folder, on_progress=on_progress
+    )
     return structs.replace(read_manifest(folder), whole=_is_whole(store, position), code=code_version())
 
 

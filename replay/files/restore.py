@@ -34,7 +34,7 @@ from forecast_ledger.replay.files.manifest import (
     open_table,
     read_manifest,
 )
-from forecast_ledger.replay.reading.log import Watch
+from forecast_ledger.replay.reading.log import OnProgress
 
 ROWS_PER_TRANSACTION = 20 * PAGE  # rows per transaction
 PAGE_BYTES = 2**24  # a page has fewer rows if they are this long
@@ -45,7 +45,7 @@ def restore(
     export: str | PathLike[str],
     location: str | PathLike[str],
     name: str = "main",
-    watch: Watch = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> int:
     """Append the rows of an export, or of a folder of segments, that a ledger does not have; return their number.
 
@@ -91,7 +91,7 @@ def restore(
                     f"log position {last.position + 1} was taken by another writer during the import"
                 ) from None
             last = Checkpoint(page[-1].position, page[-1].digest)
-            watch(last.position)
+            on_progress(last.position)
     return last.position - there.position
 
 

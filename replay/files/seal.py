@@ -12,7 +12,7 @@ from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
 from forecast_ledger.ledger.segments.segment_manifest import MOST_ROWS
 from forecast_ledger.ledger.storing.store import segments_beside
-from forecast_ledger.replay.reading.log import Log, Watch
+from forecast_ledger.replay.reading.log import Log, OnProgress
 
 
 class Sealed(NamedTuple):
@@ -26,17 +26,17 @@ class Sealed(NamedTuple):
 @checked("name")
 def seal(
     log: str | PathLike[str],
-    folder: str | PathLike[str] | None = None,
+    segments: str | PathLike[str] | None = None,
     name: str = "main",
     rows: int = SEGMENT_ROWS,
-    watch: Watch = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> Sealed:
     """Seal the rows of a log that a folder does not have yet; the folder is created if there is none.
 
-    log, name: as in `replay`. folder: by default the one beside the log, with its name and `.segments`. rows: of a
-    segment, 1 to 16,777,216; the last segment may have fewer, and is replaced when there are more. Every segment is
-    read back and compared with the log before the folder lists it, so that an interrupted sealing leaves what was
-    sealed before. The log is not changed.
+    log, name: as in `replay`. segments: their folder, by default the one beside the log, with its name and `.segments`.
+    rows: of a segment, 1 to 16,777,216; the last segment may have fewer, and is replaced when there are more. Every
+    segment is read back and compared with the log before the folder lists it, so that an interrupted sealing leaves
+    what was sealed before. The log is not changed.
     Raises, first that applies: ValueError (rows is out of range, or nothing can be beside the log), Refused (the name
     is not an id), Absent (the log has no rows), Unavailable (no pyarrow; the folder is another log's, has other files,
     or cannot be written), Corrupt, OSError.
@@ -52,7 +52,7 @@ def seal(
     """
     if not 1 <= rows <= MOST_ROWS:
         raise ValueError(f"rows = {rows}: a segment has 1 to {MOST_ROWS:,} rows")
-    folder = folder if folder is not None else segments_beside(log)
+    folder = segments if segments is not None else segments_beside(log)
     if folder is None:
         raise ValueError(f"{redacted(fspath(log))}: there is no place beside it; give a folder")
     if is_remote(folder):
@@ -61,6 +61,6 @@ def seal(
         if not store.newest():
             shown = redacted(fspath(log))
             raise Absent(f"{shown} has no ledger named {name!r}, or it has no events yet; nothing was sealed")
-        manifest = sealing.seal(store.pages, name, folder_at(folder), rows, watch)
+        manifest = sealing.seal(store.pages, name, folder_at(folder), rows, on_progress)
     files = [file.bytes for segment in manifest.segments for file in segment.files]
     return Sealed(manifest.end, len(manifest.segments), sum(files))

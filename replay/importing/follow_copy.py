@@ -28,7 +28,7 @@ from forecast_ledger.ledger.model.commands import (
     ChangeOutcomes,
     EnrolParticipant,
     OpenQuestion,
-    QuotePrices,
+    Quote,
     RecordTrade,
     RestatedForecast,
     RestateForecasts,
@@ -270,7 +270,7 @@ class _Question:
     def _quotes(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
         """Return the quotes after the last one that is recorded; those that an earlier copy had are known."""
         for place, item in asked:
-            if isinstance(item, QuotePrices):
+            if isinstance(item, Quote):
                 is_known = item.id in self._known.ids
                 late = KNOWN if is_known else NotCarried(OLD_PRICE)
                 yield place, late if is_known or read_instant(item.quoted_at) < self._known.quoted_at else item

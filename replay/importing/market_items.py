@@ -23,7 +23,7 @@ from forecast_ledger.ledger.model.commands import (
     CloseQuestion,
     OpenContest,
     OpenQuestion,
-    QuotePrices,
+    Quote,
     ResolveQuestion,
     SubmitForecast,
 )
@@ -242,7 +242,7 @@ def _forecast(platform: Platform, market: Market, price: Price) -> SubmitForecas
     )
 
 
-def _quote(platform: Platform, market: Market, price: Price) -> QuotePrices:
+def _quote(platform: Platform, market: Market, price: Price) -> Quote:
     """Return a quote: of yes alone if the question is binary, else of all outcomes that have a price."""
     at, outcomes = format_instant(price.at), market.outcomes[:1] if market.outcomes == BINARY else market.outcomes
     bid, ask = price.bid, price.ask
@@ -253,7 +253,7 @@ def _quote(platform: Platform, market: Market, price: Price) -> QuotePrices:
     digits = " ".join(
         f"{side}={','.join(f'{key}:{value}' for key, value in row.items())}" for side, row in given.items() if row
     )
-    return QuotePrices(
+    return Quote(
         id=fitting_id(f"{platform.kind} quote {market.name} {at} {digits}"),
         at=at,
         question=market.name,

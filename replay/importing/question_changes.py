@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.commands import (
     ChangeOutcomes,
     CloseQuestion,
     OpenQuestion,
-    QuotePrices,
+    Quote,
     RescheduleQuestion,
     ResolveQuestion,
     RevokeResolution,
@@ -31,7 +31,7 @@ from forecast_ledger.replay.writing.command_lines import InputPlace
 
 Answering = ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution
 OfQuestion = (
-    OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | QuotePrices
+    OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | Quote
     | CloseQuestion | Answering
 )  # fmt: skip
 Placed = tuple[InputPlace, OfQuestion]

@@ -21,7 +21,7 @@ from forecast_ledger.replay.importing.source_items import LeftOut, Source, carri
 from forecast_ledger.replay.writing.append import OnRefusal, Outcome, append_batches, tally
 
 REVOKED, REPLACED = "an answer revoked", "an answer replaced, or recorded again with other times"
-_SHOWN = 1_000  # commands between two calls of `watch`
+_SHOWN = 1_000  # commands between two calls of `on_progress`
 
 
 def record_copy(  # noqa: PLR0913 - a ledger, a source, how it is followed, and three reports
@@ -29,24 +29,24 @@ def record_copy(  # noqa: PLR0913 - a ledger, a source, how it is followed, and 
     source: Source,
     following: Following,
     left_out: LeftOut,
-    tell: OnRefusal,
+    on_refusal: OnRefusal,
     *,
-    watch: Callable[[int], None] = lambda _: None,
+    on_progress: Callable[[int], None] = lambda _: None,
 ) -> tuple[dict[str, int], Counter[str]]:
     """Append what a copy has, as it follows the copies that are recorded.
 
     Return the numbers of outcomes, and how often what an earlier copy said was changed or taken back, in words.
 
-    tell: called for each refusal. watch: called with the number of commands done. Raises what `Ledger.handle_many`
-    raises; what was recorded before stays, and another import goes on from there.
+    on_refusal: called for each refusal. on_progress: called with the number of commands done. Raises what
+    `Ledger.handle_many` raises; what was recorded before stays, and another import goes on from there.
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     items = carried(follow_copy(source, ledger.read, following), left_out)
     changes = Counter[str]()
     outcomes = _counting(with_known_setup(append_batches(ledger, items, lambda _: None)), changes)
-    for number, _ in enumerate(tally(outcomes, tell, counts), 1):
+    for number, _ in enumerate(tally(outcomes, on_refusal, counts), 1):
         if not number % _SHOWN:
-            watch(number + left_out.known)
+            on_progress(number + left_out.known)
     return counts | {"duplicate": counts["duplicate"] + left_out.known}, changes
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
-from forecast_ledger.ledger.model.commands import QuotePrices, RecordDecision, SubmitForecast, WithdrawForecast
+from forecast_ledger.ledger.model.commands import Quote, RecordDecision, SubmitForecast, WithdrawForecast
 from forecast_ledger.replay.writing.command_lines import ReadCommand
 
 RECEIVED = "recorded_at"  # what `sort` calls the time of receipt, which is no field of a command
@@ -17,7 +17,7 @@ LOOKED_AT = 10_000  # commands at the beginning of a file, from which its order 
 _IN_ORDER: dict[type, tuple[str, tuple[str, ...]]] = {
     SubmitForecast: ("at", ("question", "participant")),
     WithdrawForecast: ("at", ("question", "participant")),
-    QuotePrices: ("quoted_at", ("question",)),
+    Quote: ("quoted_at", ("question",)),
     RecordDecision: ("at", ("contest", "participant")),
 }
 

@@ -176,7 +176,7 @@ def collect(source: Log, until: int, allowed: int) -> tuple[Facts, Evidence]:
     def read(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
             evidence.add(page)
-            source.watch(page[-1].position)
+            source.on_progress(page[-1].position)
             yield page
 
     with source.opened() as store:
@@ -218,7 +218,7 @@ def moves(source: Log, corrections: Sequence[Correction]) -> Iterator[list[Move]
         pages = log.unseal_pages(log.pages_up_to(store.pages(), corrections[-1].last))
         for part in _parts(pages, sorted(starts | ends)):
             grows.add(part)
-            source.watch(part[-1].position)
+            source.on_progress(part[-1].position)
             position = part[-1].position
             if position not in starts and position not in ends:
                 continue

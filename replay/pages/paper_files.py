@@ -10,7 +10,7 @@ from forecast_ledger.replay.pages.evidence import HOUR
 from forecast_ledger.replay.pages.report import template_environment, write_file
 from forecast_ledger.replay.pages.working_paper import Audit, Paper, working_paper
 from forecast_ledger.replay.reading.blocks import Heading, as_markdown, escaped
-from forecast_ledger.replay.reading.log import AsOf, Log, Watch
+from forecast_ledger.replay.reading.log import AsOf, Log, OnProgress
 
 
 @checked("name", "as_of")
@@ -22,13 +22,13 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     checkpoint: SavedCheckpoint | None = None,
     name: str = "main",
     as_of: AsOf = None,
-    watch: Watch = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> Audit:
     """Check a log, and write the working paper of it: what was checked, what was found, and what was not checked.
 
     out: a file whose name ends in .html or .md, which it replaces at once, or not at all. late: how long after the
     instant that it claims an entry may be recorded, µs. checkpoint: an earlier one to compare the log with. log, name,
-    as_of, watch: as in `replay`. The paper of a damaged log says where the damage is, and gives no numbers.
+    as_of, on_progress: as in `replay`. The paper of a damaged log says where the damage is, and gives no numbers.
 
     Raises, first that applies: ValueError (another ending), Refused (as_of is not an instant, or beyond the log),
     Unavailable (also: HTML needs the extra `report`), OSError.
@@ -46,7 +46,7 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     write = FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
-    found = working_paper(Log(log, name, as_of, watch), out, late=int(late), checkpoint=checkpoint)
+    found = working_paper(Log(log, name, as_of, on_progress), out, late=int(late), checkpoint=checkpoint)
     write_file(Path(out), write(found.paper).encode("utf-8", "replace"))
     return found
 

@@ -19,7 +19,7 @@ from forecast_ledger.replay.pages.sections import contest_section
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.blocks import Number
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences
-from forecast_ledger.replay.reading.log import AsOf, Watch
+from forecast_ledger.replay.reading.log import AsOf, OnProgress
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.text_tables import escape_controls
 from forecast_ledger.replay.reading.version import code_version
@@ -37,14 +37,14 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     specs: str | PathLike[str] | None = None,
     name: str = "main",
     as_of: AsOf = None,
-    watch: Watch = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> Replay:
     """Write one page of HTML that shows contests: their rules, boards, pictures and participants.
 
     out: the page, which replaces a file of that name at once, or not at all. It needs no other file, and asks for none.
     contests: ids of those to show, in this order; all of them if there are none. specs: a folder for the Vega-Lite
-    specification of each picture, with its data. log, name, as_of, watch: as in `replay`. The same log gives the same
-    bytes.
+    specification of each picture, with its data. log, name, as_of, on_progress: as in `replay`. The same log gives the
+    same bytes.
 
     Raises, first that applies: Unavailable (the extra `report` is not installed), the errors of `replay`,
     Refused(unknown_contest), OSError.
@@ -61,7 +61,7 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     ('<!DOCTYPE html>', True)
     """
     environment = template_environment()
-    season = replay(log, name, as_of, watch)
+    season = replay(log, name, as_of, on_progress)
     facts = season.projections.facts
     names = [*contests] or sorted(facts.contests)
     for each in names:
@@ -119,12 +119,12 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
     contest: str | None = None,
     name: str = "main",
     as_of: AsOf = None,
-    watch: Watch = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> Picture:
     """Draw one picture of a contest, and return it.
 
     kind: one of `CHARTS`. out: a file whose name ends in .svg, .png or .json, the Vega-Lite specification with its
-    data. contest: its id; it can be left out if the log has only one. log, name, as_of, watch: as in `replay`.
+    data. contest: its id; it can be left out if the log has only one. log, name, as_of, on_progress: as in `replay`.
 
     Raises, first that applies: KeyError (no such kind), ValueError (another ending), the errors of `replay`,
     Refused(unknown_contest; malformed: there are several contests; nothing_standing: nothing to draw), Unavailable (the
@@ -142,7 +142,7 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
     draw, write = CHARTS[kind].draw, FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
-    season = replay(log, name, as_of, watch)
+    season = replay(log, name, as_of, on_progress)
     known = sorted(season.projections.facts.contests)
     if contest is None and len(known) != 1:
         raise Refused("malformed", "contest", None, f"name one of the contests: {listed('', known)}")

@@ -26,14 +26,14 @@ from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 # A log position, an instant of the ledger's own clock (or a plain date: the end of that day), or the whole log.
 AsOf = int | str | datetime | None
 BEYOND_END = "use that log position or an earlier one"
-Watch = Callable[[int], None]  # called with the number of events read so far
+OnProgress = Callable[[int], None]  # called with the number of events read so far
 Trust = Literal["files", "rows"]
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
-Tell = Callable[[str], None]
+OnMessage = Callable[[str], None]
 _EVENT = 300  # bytes for each event that is not read as columns, about
 
 
-def _unwatched(_: int) -> None:
+def _no_progress(_: int) -> None:
     pass
 
 
@@ -47,11 +47,11 @@ class Log(NamedTuple):
     location: str | PathLike[str]
     name: str = "main"
     as_of: AsOf = None
-    watch: Watch = _unwatched
+    on_progress: OnProgress = _no_progress
 
     def cut(self) -> "Cut":
         """Return the end of a reading of this log, which has not begun. Raises Refused: see `Cut`."""
-        return Cut(self.as_of, self.watch)
+        return Cut(self.as_of, self.on_progress)
 
     @contextmanager
     def opened(self) -> Iterator[Store]:
@@ -78,7 +78,7 @@ class Log(NamedTuple):
         """
         with self.opened() as store:
             located = self.location if isinstance(self.location, WithSegments) else None
-            sealed = located.segments(store) if located is not None else None
+            sealed = located.sealed(store) if located is not None else None
             if located is None or sealed is None:
                 yield LogParts(iter(()), cut.pages(log.unseal_pages(store.pages())))
                 return
@@ -148,12 +148,12 @@ class Cut:
     """The end of a replay: passes on the events up to the cut, and remembers the last one.
 
     as_of: a log position; an instant of the ledger's own clock; or a plain date, which is the last instant of that day.
-    watch: called with each log position that a page or a segment ends at.
+    on_progress: called with each log position that a page or a segment ends at.
 
     Raises Refused: as_of is not an instant, or a negative position.
     """
 
-    def __init__(self, as_of: AsOf, watch: Watch = _unwatched) -> None:
+    def __init__(self, as_of: AsOf, on_progress: OnProgress = _no_progress) -> None:
         if isinstance(as_of, int) and as_of < 0:
             raise Refused("out_of_range", "as_of", as_of, "log positions start at 1; 0 is before the first")
         self._position = as_of if isinstance(as_of, int) else None
@@ -161,7 +161,7 @@ class Cut:
         if as_of is not None and not isinstance(as_of, int):
             self._instant = values.read_instant(end_of_date(as_of) if isinstance(as_of, str) else as_of, "as_of")
         self.last = START
-        self.watch = watch
+        self.on_progress = on_progress
         self.recorded_at: int | None = None  # of the last event
 
     def reached(self) -> Checkpoint:
@@ -178,7 +178,7 @@ class Cut:
             if before:
                 self.last = Checkpoint(before[-1].position, before[-1].digest)
                 self.recorded_at = before[-1].recorded_at
-                self.watch(self.last.position)
+                self.on_progress(self.last.position)
                 yield before
             if len(before) < len(page) or self.last.position == self._position:
                 return
@@ -187,7 +187,7 @@ class Cut:
         """Return the columns of the segments up to the cut, but for some."""
         for part in sealed.segments(self.includes, without):
             self.last, self.recorded_at = part.end, part.recorded_at
-            self.watch(self.last.position)
+            self.on_progress(self.last.position)
             yield part
 
     def tail(self, sealed: SealedLog, rest: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
@@ -295,27 +295,27 @@ class WithSegments(PathLike[str]):
     def __init__(
         self,
         log: str | PathLike[str],
-        folder: str | PathLike[str] | None = None,
+        segments: str | PathLike[str] | None = None,
         trust: Trust = "files",
         *,
-        tell: Tell | None = None,
+        on_message: OnMessage | None = None,
     ) -> None:
-        """log: its location, or a folder of segments, which is then the whole log. folder: of the segments; by default
-        the one beside the log, with its name and `.segments`. trust: what is checked, as in `replay`. tell: called once
-        with a line that says whether the segments are used; segments that do not fit, or are damaged, are then left
-        out, and the log is read. Without it they are refused when the log is read.
+        """log: its location, or a folder of segments, which is then the whole log. segments: their folder; by default
+        the one beside the log, with its name and `.segments`. trust: what is checked, as in `replay`. on_message:
+        called once with a line that says whether the segments are used; segments that do not fit, or are damaged, are
+        then left out, and the log is read. Without it they are refused when the log is read.
 
         Raises ValueError: no such trust, or there is no folder.
         """
-        self.log, self.trust, self._tell = fspath(log), trust, tell
+        self.log, self.trust, self._on_message = fspath(log), trust, on_message
         self.is_whole = is_folder(self.log)  # whether there are no other rows than those of the segments
-        found = folder_at(folder) if folder is not None else _found(self.log)
+        found = folder_at(segments) if segments is not None else _found(self.log)
         if trust not in TRUSTS or found is None:
             raise ValueError(f"trust {trust!r}: give {' or '.join(TRUSTS)}, and a folder of segments or a log with one")
         self.folder = found
         self._opened: dict[str, SealedLog | None] = {}  # by the name of the ledger
 
-    def segments(self, store: Store) -> SealedLog | None:
+    def sealed(self, store: Store) -> SealedLog | None:
         """Return the segments of a ledger; None if they are left out. Raises Absent, Unavailable, Corrupt."""
         if store.name not in self._opened:
             self._opened[store.name] = self._segments(store)
@@ -324,19 +324,19 @@ class WithSegments(PathLike[str]):
     def _segments(self, store: Store) -> SealedLog | None:
         try:
             sealed = SealedLog(self.folder, store.name)
-            if self._tell is not None:
+            if self._on_message is not None:
                 pyarrow()
                 sealed.check_same(store)
                 sealed.check_files()
         except (Unavailable, Corrupt) as error:
-            if self._tell is None:
+            if self._on_message is None:
                 raise
             if not isinstance(error, Absent):  # those of another ledger of the store
-                self._tell(f"segments are not used: {error.args[-1] if isinstance(error, Corrupt) else error}")
+                self._on_message(f"segments are not used: {error.args[-1] if isinstance(error, Corrupt) else error}")
             return None
-        if self._tell is not None:
+        if self._on_message is not None:
             checked = "the SHA-256 of its files was checked, not every row; --trust rows reads the log"
-            self._tell(
+            self._on_message(
                 f"up to log position {sealed.manifest.end.position}, read from {redacted(self.folder)}: {checked}"
             )
         return sealed

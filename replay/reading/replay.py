@@ -24,7 +24,7 @@ from forecast_ledger.replay.engines.divided import scored
 from forecast_ledger.replay.engines.engines import ENGINES, Choice
 from forecast_ledger.replay.engines.pool import check_guard
 from forecast_ledger.replay.reading.board_notes import every_seal_note
-from forecast_ledger.replay.reading.log import AsOf, Cut, Log, LogParts, Trust, Watch, WithSegments
+from forecast_ledger.replay.reading.log import AsOf, Cut, Log, LogParts, OnProgress, Trust, WithSegments
 
 _logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def replay(  # noqa: PLR0913 - what has a default is named
     log: str | PathLike[str] | Readable,
     name: str = "main",
     as_of: AsOf = None,
-    watch: Watch = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
     *,
     segments: str | PathLike[str] | None = None,
     trust: Trust = "rows",
@@ -120,7 +120,7 @@ def replay(  # noqa: PLR0913 - what has a default is named
     3 bot 67.90
     4 C 44.80
     """
-    begun, cut = instrumentation.now_ns(), Cut(as_of, watch)
+    begun, cut = instrumentation.now_ns(), Cut(as_of, on_progress)
     if segments is not None or trust != "rows":
         log = _with_segments(log, segments, trust)
     _check_engine(engine)

@@ -99,7 +99,7 @@ def check_model(followed: Log, path: str) -> ModelCheck:
             raise Unavailable(f"{path}: the read model follows no ledger yet")
         if tracking.ledger != followed.name:
             raise Unavailable(f"{path}: the read model follows another ledger, {tracking.ledger!r}")
-        cut, past = Cut(tracking.reached.position, followed.watch), _Expected()
+        cut, past = Cut(tracking.reached.position, followed.on_progress), _Expected()
         facts = facts_of(past.collect(cut.pages(log.unseal_pages(store.pages()))))
         if cut.last.position < tracking.reached.position:
             raise Corrupt(

@@ -83,7 +83,7 @@ def indexed_pages(store: Store, query: IndexQuery, cut: Cut) -> Iterator[Sequenc
     for first in range(0, len(selected), PAGE):
         page = _rows(store, selected[first : first + PAGE])
         yield page
-        cut.watch(page[-1].position)
+        cut.on_progress(page[-1].position)
     if last == reached.position:
         yield from cut.pages(log.unseal_pages(store.pages(last), reached))
 

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.tables.catalogue import BUILT
-from forecast_ledger.replay.reading.log import Watch
+from forecast_ledger.replay.reading.log import OnProgress
 from forecast_ledger.replay.readmodel.log_index import NewPlaces
 from forecast_ledger.replay.readmodel.read_model import ReadModel, Tracking, Update
 
@@ -61,13 +61,13 @@ class Runner:
         location: str | PathLike[str],
         path: str | PathLike[str],
         name: str = "main",
-        watch: Watch = lambda _: None,
+        on_progress: OnProgress = lambda _: None,
         segments: str | PathLike[str] | None = None,
         *,
         optional: Sequence[str] = (),
     ) -> None:
-        """location, name: of the log. path: of the read model, which is created if need be. watch: called with the
-        number of events read so far. segments: a folder that has the beginning of the log; what the read model has
+        """location, name: of the log. path: of the read model, which is created if need be. on_progress: called with
+        the number of events read so far. segments: a folder that has the beginning of the log; what the read model has
         already is read from there, after a check of the files, and the rest from the log; a new one reads all of it.
         optional: tables to keep too, of those that have a row for each forecast (`standing`, `consensus`, `scores`),
         quote (`quotes`) or tick (`portfolio_snapshots`); the read model keeps them from then on.
@@ -76,7 +76,7 @@ class Runner:
         (either cannot be opened; another runner keeps the read model up to date; it was changed by another program, or
         follows another ledger).
         """
-        self._name, self._watch = values.check_id(name, "name"), watch
+        self._name, self._on_progress = values.check_id(name, "name"), on_progress
         self._store = Store.open(location, self._name, read_only=True)
         try:
             self._model = ReadModel(fspath(path), optional=optional)
@@ -187,7 +187,7 @@ class Runner:
                 if self._tracking is None:
                     self._places.add(other_events(part.columns), forecasts)
                 end, self._recorded_at = part.end, part.recorded_at
-                self._watch(end.position)
+                self._on_progress(end.position)
         self._growing.forget()
         if end.position == old.position and end != old:
             raise Corrupt(old.position, _wrong(old))
@@ -209,7 +209,7 @@ class Runner:
                 if not is_new:
                     self._growing.forget()
         self._recorded_at = page[-1].recorded_at
-        self._watch(page[-1].position)
+        self._on_progress(page[-1].position)
 
 
 def _wrong(reached: Checkpoint) -> str:

@@ -28,28 +28,27 @@ BATCH_SECONDS = 0.05  # s of work that a transaction should take: other writers 
 
 Outcome = tuple[InputPlace, AnyCommand | None, Receipt | Refused]
 OnRefusal = Callable[[InputPlace, Refused], None]
-LineWatch = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
 @checked()
 def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choices that have defaults
     ledger: Ledger,
     file: IO[bytes],
-    tell: OnRefusal = lambda *_: None,
-    watch: LineWatch = lambda _: None,
+    on_refusal: OnRefusal = lambda *_: None,
+    on_progress: OnProgress = lambda _: None,
     *,
     atomic: bool = False,
     read_ahead: bool = False,
 ) -> dict[str, int]:
     """Append the command of every line, in batches of one transaction each, or all in one if atomic.
 
-    tell: called for each refused line. watch: called with the number of lines done. read_ahead: let another process
-    read the lines of a long file while those before them are recorded, if this one may use several processors; it
-    imports the main module again, so that the program must guard its start with `if __name__ == "__main__":`.
+    on_refusal: called for each refused line. on_progress: called with the number of lines done. read_ahead: let another
+    process read the lines of a long file while those before them are recorded, if this one may use several processors;
+    it imports the main module again, so that the program must guard its start with `if __name__ == "__main__":`.
     Returns the numbers of commands accepted, duplicate and refused, and, if quotes with skip_bad were skipped, their
-    number as refused_quotes. Raises what `Ledger.handle_many` raises, and
-    RuntimeError (read_ahead without that guard); earlier batches are then recorded already, and sending the file again
-    is harmless.
+    number as refused_quotes. Raises what `Ledger.handle_many` raises, and RuntimeError (read_ahead without that guard);
+    earlier batches are then recorded already, and sending the file again is harmless.
 
     >>> from io import BytesIO
     >>> from forecast_ledger import append, open
@@ -66,27 +65,27 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
     )
     with ahead as blocks:
         handled = (
-            append_batches(ledger, read_lines(file), watch, atomic=True)
+            append_batches(ledger, read_lines(file), on_progress, atomic=True)
             if atomic
-            else append_blocks(ledger, blocks, watch, counts)
+            else append_blocks(ledger, blocks, on_progress, counts)
         )
-        for _ in tally(handled, tell, counts):
+        for _ in tally(handled, on_refusal, counts):
             pass
     return counts
 
 
-def tally(outcomes: Iterable[Outcome], tell: OnRefusal, counts: dict[str, int]) -> Iterator[Outcome]:
+def tally(outcomes: Iterable[Outcome], on_refusal: OnRefusal, counts: dict[str, int]) -> Iterator[Outcome]:
     """Pass the outcomes on; count each by its name, and report each refusal, also of a quote that was skipped."""
     for item in outcomes:
         place, _, outcome = item
         counts[outcome_name(outcome)] += 1
         if isinstance(outcome, Refused):
             if outcome.code != "batch_refused":
-                tell(place, outcome)
+                on_refusal(place, outcome)
         elif outcome.refused:
             counts["refused_quotes"] = counts.get("refused_quotes", 0) + len(outcome.refused)
             for each in outcome.refused:
-                tell(place, Refused(each.code, each.field).about(f"the quote of {each.question!r}"))
+                on_refusal(place, Refused(each.code, each.field).about(f"the quote of {each.question!r}"))
         yield item
 
 
@@ -113,7 +112,7 @@ def outcome_name(outcome: Receipt | Refused) -> str:
 
 
 def append_batches(
-    ledger: Ledger, source: Iterable[ReadCommand], watch: LineWatch, *, atomic: bool = False
+    ledger: Ledger, source: Iterable[ReadCommand], on_progress: OnProgress, *, atomic: bool = False
 ) -> Iterator[Outcome]:
     """Append commands batch by batch; return their outcomes in order. Raises what `Ledger.handle_many` raises."""
     reading, size = iter(source), FIRST_BATCH
@@ -123,7 +122,7 @@ def append_batches(
         size = _next_size(len(batch), time.thread_time() - begun)
         for (place, command), outcome in zip(batch, handled, strict=True):
             yield place, None if isinstance(command, Refused) else command, outcome
-        watch(batch[-1][0].line)
+        on_progress(batch[-1][0].line)
 
 
 def _next_size(done: int, seconds: float) -> int:
@@ -148,7 +147,7 @@ def _append_batch(ledger: Ledger, batch: list[ReadCommand], *, atomic: bool) -> 
 
 
 def append_blocks(
-    ledger: Ledger, reading: CommandBlocks[Block], watch: LineWatch, counts: dict[str, int]
+    ledger: Ledger, reading: CommandBlocks[Block], on_progress: OnProgress, counts: dict[str, int]
 ) -> Iterator[Outcome]:
     """Append the commands of every block; count those accepted or duplicate, and return the outcomes of those refused,
     or of which a quote was skipped.
@@ -169,7 +168,7 @@ def append_blocks(
                 if isinstance(outcome, Refused) or outcome.refused:
                     yield place, None if isinstance(command, Refused) else command, outcome
         reading.finish(lines, batch)
-        watch(reading.number)
+        on_progress(reading.number)
 
 
 def _count_recorded(outcomes: Sequence[Receipt | Refused], counts: dict[str, int]) -> int:
@@ -197,15 +196,15 @@ class RefusalSummary:
     ['refused: 2 x id_empty; the first 1 are above, and --errors json prints all']
     """
 
-    def __init__(self, tell: OnRefusal, first: int = FIRST) -> None:
-        self._tell, self._first = tell, first
+    def __init__(self, on_refusal: OnRefusal, first: int = FIRST) -> None:
+        self._on_refusal, self._first = on_refusal, first
         self.counts: dict[str, int] = {}
 
     def __call__(self, place: InputPlace, refused: Refused) -> None:
         """Count a refusal."""
         count = self.counts[refused.code] = self.counts.get(refused.code, 0) + 1
         if count <= self._first:
-            self._tell(place, refused)
+            self._on_refusal(place, refused)
 
     def lines(self) -> list[str]:
         """Return a line for each code, if some refusals were not passed on; else none."""

@@ -35,7 +35,7 @@ class Ledger(writer.Ledger):
     @classmethod
     def open(  # noqa: PLR0913 - as in the ledger that it extends
         cls,
-        path_or_url: str | PathLike[str],
+        location: str | PathLike[str],
         name: str = "main",
         *,
         clock: Callable[[], int] | None = None,
@@ -47,11 +47,11 @@ class Ledger(writer.Ledger):
 
         Its arguments and errors are those of the ledger that it extends; prizes are computed from the log.
         """
-        return super().open(path_or_url, name, clock=clock, prizes=prizes, segments=segments, claims=claims)
+        return super().open(location, name, clock=clock, prizes=prizes, segments=segments, claims=claims)
 
 
 def open_ledger(
-    path_or_url: str | PathLike[str],
+    location: str | PathLike[str],
     name: str = "main",
     *,
     clock: Callable[[], int] | None = None,
@@ -65,7 +65,7 @@ def open_ledger(
     ...     list(ledger.read())
     []
     """
-    return Ledger.open(path_or_url, name, clock=clock, segments=segments, claims=claims)
+    return Ledger.open(location, name, clock=clock, segments=segments, claims=claims)
 
 
 def pay(ledger: writer.Ledger, contest: str, at: Instant | None = None) -> Receipt | None:

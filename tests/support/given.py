@@ -27,7 +27,7 @@ from forecast_ledger.ledger.model.commands import (
     OpenQuestion,
     PayPrizes,
     Points,
-    QuotePrices,
+    Quote,
     Range,
     RecordDecision,
     RecordFailedCall,
@@ -240,15 +240,15 @@ def cohort(contest: str = "week", **fields: Any) -> OpenContest:
     return OpenContest(contest=contest, **({"at": SUNDAY, "rules": "arena-v1"} | fields))
 
 
-def quote(question: str = "rain", **fields: Any) -> QuotePrices:
+def quote(question: str = "rain", **fields: Any) -> Quote:
     """A price of 0.40 for yes, when trades are made, unless others are given."""
     given: dict[str, Any] = {"at": TRADES, "source": "feed", "prices": {"yes": "0.4"}} | fields
-    return QuotePrices(question=question, **({"quoted_at": given["at"]} | given))
+    return Quote(question=question, **({"quoted_at": given["at"]} | given))
 
 
-def quotes(*each: Any, **fields: Any) -> QuotePrices:
+def quotes(*each: Any, **fields: Any) -> Quote:
     """Prices of several questions in one command."""
-    return QuotePrices(quotes=each, **({"at": TRADES, "source": "feed", "quoted_at": TRADES} | fields))
+    return Quote(quotes=each, **({"at": TRADES, "source": "feed", "quoted_at": TRADES} | fields))
 
 
 def bet(amount: Any = 500, side: str = "YES", market_id: str = "rain") -> Bet:

@@ -397,7 +397,7 @@ class Season:
             some = random.sample(names, random.choice([len(names), len(names), random.randint(1, len(names))]))
             nanos = {name: random.choice([random.choice(SHARES), random.randint(0, 10**9)]) for name in some}
             prices: dict[str, Any] = {name: Decimal(price).scaleb(-9) for name, price in nanos.items()}
-            quote = commands.QuotePrices(at=at, question=opened.question, prices=prices, source="feed", quoted_at=at)
+            quote = commands.Quote(at=at, question=opened.question, prices=prices, source="feed", quoted_at=at)
             made.append(quote)
         return made
 

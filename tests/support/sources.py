@@ -52,7 +52,7 @@ def import_into(
     """Import as the command line does. now: the instant of the import."""
     refused, left_out, files = list[str](), LeftOut(), SourceFiles(path)
 
-    def tell(place: Any, error: Refused) -> None:
+    def on_refusal(place: Any, error: Refused) -> None:
         refused.append(f"{place.where()}: {error.code} {error.field}: {error.detail}")
 
     try:
@@ -60,7 +60,7 @@ def import_into(
         read = KINDS[kind].traded if trades else KINDS[kind].read
         assert read is not None
         source = read(files, rules)
-        counts, changes = record_copy(ledger, source, following, left_out, tell)
+        counts, changes = record_copy(ledger, source, following, left_out, on_refusal)
         compared = compare_published(ledger.read(), source.published).lines()
     finally:
         files.close()

@@ -76,7 +76,7 @@ print(pydoc.render_doc(forecast_ledger.replay).splitlines()[0])
 """
     assert _python(code).splitlines() == [
         "0 0",
-        "True log name as_of watch segments trust engine tables memory",
+        "True log name as_of on_progress segments trust engine tables memory",
         "Python Library Documentation: function replay in module forecast_ledger.replay.reading.replay",
     ]
 

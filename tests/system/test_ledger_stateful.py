@@ -451,7 +451,7 @@ def in_range(chances: dict[str, Any] | None) -> bool:
     return all(0 <= decimal(chance) <= 1 for chance in (chances or {}).values())
 
 
-def quote_faults(model: Model, command: said.QuotePrices) -> Iterator[str]:
+def quote_faults(model: Model, command: said.Quote) -> Iterator[str]:
     """Faults of quote, of one question or of many."""
     quotes = command.quotes or [said.Prices(question=command.question or "", prices=command.prices or {})]
     if (command.question is None) == (command.quotes is None):
@@ -476,7 +476,7 @@ def quote_faults(model: Model, command: said.QuotePrices) -> Iterator[str]:
         yield "out_of_order"
 
 
-def quote_prices(model: Model, command: said.QuotePrices) -> None:
+def quote_prices(model: Model, command: said.Quote) -> None:
     """The last instant of a price of each question."""
     for name in [quote.question for quote in command.quotes or []] or [command.question or ""]:
         model.questions[name].quoted_at = str(command.quoted_at)
@@ -640,7 +640,7 @@ RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, 
         lambda model, command: fate_faults(model, command, command.question, {"annulled": "question_resolved"}),
         annul,
     ),
-    said.QuotePrices: (quote_faults, quote_prices),
+    said.Quote: (quote_faults, quote_prices),
     said.DepositCash: (money_faults, nothing),
     said.WithdrawCash: (money_faults, nothing),
     said.RevokeResolution: (revoke_faults, revoke),
@@ -822,7 +822,7 @@ FATES = st.one_of(
     merged(said.ChangeOutcomes, CHANGES, question=st.sampled_from(["choice", "choice", "choice", "new", "binary"])),
     merged(said.RescheduleQuestion, TIMES, question=QUESTIONS),
     merged(said.AmendQuestion, AMENDED, question=QUESTIONS),
-    merged(said.QuotePrices, PRICES, quoted_at=AT, source=st.just("feed")),
+    merged(said.Quote, PRICES, quoted_at=AT, source=st.just("feed")),
 )
 RULE_SETS = st.sampled_from(["relative-2022-04", "autocast-2022", "relative", PINBALL, PINBALL, EMPTY])
 LEVELS = st.sampled_from(["no_prize", "no_rank", "hidden"])

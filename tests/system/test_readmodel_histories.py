@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from forecast_ledger.ledger.batching.receipt import Receipt
-from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrices, read
+from forecast_ledger.ledger.model.commands import AnyCommand, Prices, Quote, read
 from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -182,9 +182,9 @@ def test_a_price_that_returns_leaves_what_it_was_worth_before(tmp_path: Path) ->
     names = ["ada", *(f"a{number}" for number in range(6))]
     said: list[Any] = [*trading_floor(*names), market("snow"), entry("week", "snow", at=day(1))]
 
-    def quoted(at: str, **prices: str) -> QuotePrices:
+    def quoted(at: str, **prices: str) -> Quote:
         every = tuple(Prices(question=name, prices={"yes": price}) for name, price in prices.items())
-        return QuotePrices(at=at, source="book", quoted_at=at, quotes=every)
+        return Quote(at=at, source="book", quoted_at=at, quotes=every)
 
     said += [quoted("2026-03-02T00:00:00Z", rain="0.5", snow="0.5")]
     said += [decision(bet(1_000, "yes", "rain" if name == "ada" else "snow"), participant=name) for name in names]

@@ -98,7 +98,7 @@ def faults(ledger: Ledger, batch: list[tuple[tuple[str, str], Any]]) -> list[tup
 
 STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
 NAMES = {"open": "Ledger.open", "append": "append_lines", "Projections": "Analysis"}  # those in a message
-CALLBACKS = {"watch", "tell", "clock", "prizes"}  # whose errors are those of the caller
+CALLBACKS = {"on_progress", "on_refusal", "on_message", "clock", "prizes"}  # whose errors are those of the caller
 Call = tuple[Callable[..., Any], Callable[[], dict[str, Any]]]  # a function, and the arguments of a call that is right
 
 
@@ -112,7 +112,7 @@ def calls(folder: Path) -> dict[str, Call]:
     f.export(log, exported, tables=[])
     ledger, season, number = f.open(":memory:"), f.replay(log), iter(range(10**6))
     projections, board = season.projections, season.table("leaderboard")
-    which = {"name": "main", "as_of": None, "watch": lambda _: None}
+    which = {"name": "main", "as_of": None, "on_progress": lambda _: None}
     columns = {name: ["a"] for name in ("id", "question", "participant", "probability", "at")}
     contest, selection = {"contest": "plain"}, {"contest": "plain", "selection": Selection()}
 
@@ -120,7 +120,7 @@ def calls(folder: Path) -> dict[str, Call]:
         return folder / f"{next(number)}{suffix}"
 
     def opening() -> dict[str, Any]:
-        return {"path_or_url": ":memory:", "name": "main", "clock": None, "segments": None, "claims": None}
+        return {"location": ":memory:", "name": "main", "clock": None, "segments": None, "claims": None}
 
     return {
         "open": (f.open, opening),
@@ -137,8 +137,8 @@ def calls(folder: Path) -> dict[str, Call]:
             lambda: {
                 "ledger": ledger,
                 "file": io.BytesIO(b"{}"),
-                "tell": lambda *_: None,
-                "watch": lambda _: None,
+                "on_refusal": lambda *_: None,
+                "on_progress": lambda _: None,
                 "atomic": False,
                 "read_ahead": False,
             },
@@ -166,9 +166,12 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "restore": (
             f.restore,
-            lambda: {"export": exported, "location": new(), "name": "main", "watch": lambda _: None},
+            lambda: {"export": exported, "location": new(), "name": "main", "on_progress": lambda _: None},
         ),
-        "seal": (f.seal, lambda: {"log": log, "folder": new(), "name": "main", "rows": 1_024, "watch": lambda _: None}),
+        "seal": (
+            f.seal,
+            lambda: {"log": log, "segments": new(), "name": "main", "rows": 1_024, "on_progress": lambda _: None},
+        ),
         "report": (f.report, lambda: {"log": log, "out": new(".html"), "contests": ("none",), "specs": None, **which}),
         "plot": (f.plot, lambda: {"log": log, "kind": "board", "out": new(".svg"), "contest": "none", **which}),
         "audit": (f.audit, lambda: {"log": log, "out": new(".html"), "late": 1, "checkpoint": None, **which}),
@@ -183,12 +186,15 @@ def calls(folder: Path) -> dict[str, Call]:
                 "location": log,
                 "path": new(),
                 "name": "main",
-                "watch": lambda _: None,
+                "on_progress": lambda _: None,
                 "segments": None,
                 "optional": (),
             },
         ),
-        "WithSegments": (f.WithSegments, lambda: {"log": log, "folder": segments, "trust": "files", "tell": None}),
+        "WithSegments": (
+            f.WithSegments,
+            lambda: {"log": log, "segments": segments, "trust": "files", "on_message": None},
+        ),
         "ForecastColumns": (f.ForecastColumns, lambda: columns),
         "Projections": (f.Projections, lambda: {"facts": projections.facts, "chunk": 1, "cached": None}),
         "Projections.table": (projections.table, lambda: {"name": "cash"}),
@@ -277,5 +283,5 @@ def offered() -> set[str]:
 
 def test_every_function_and_method_of_the_door_is_in_the_test(tmp_path: Path) -> None:
     """But for what runs without end, and what only the package itself calls."""
-    ours = {"Runner.follow", "WithSegments.segments", "ForecastColumns.of_quick"}
+    ours = {"Runner.follow", "WithSegments.sealed", "ForecastColumns.of_quick"}
     assert offered() - {*calls(tmp_path)} == ours | {"ForecastColumns.count", "ForecastColumns.index"}

@@ -13,7 +13,7 @@ from msgspec import structs
 from forecast_ledger import verify
 from forecast_ledger.ledger.batching.receipt import Receipt
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrices
+from forecast_ledger.ledger.model.commands import AnyCommand, Prices, Quote
 from forecast_ledger.ledger.model.events import PricesQuoted
 from forecast_ledger.ledger.model.given_prices import given_text, read_given
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -38,7 +38,7 @@ def row(question: str = "rain", yes: Any = "0.4", **sides: Any) -> Prices:
     return Prices(question=question, **(sides or {"prices": {"yes": yes}}))
 
 
-def fed(*rows: Prices, **fields: Any) -> QuotePrices:
+def fed(*rows: Prices, **fields: Any) -> Quote:
     """Prices of several questions, of which the bad ones are skipped."""
     return quotes(*rows, **({"at": day(14), "quoted_at": day(14), "skip_bad": True} | fields))
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
-from forecast_ledger.ledger.model.commands import OpenQuestion, QuotePrices
+from forecast_ledger.ledger.model.commands import OpenQuestion, Quote
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
@@ -59,7 +59,7 @@ def test_selected_portfolios_are_rows_of_the_whole_table(seed: int) -> None:
 def test_only_the_selected_ticks_of_the_selected_accounts_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two contests of two accounts; the rows of one account on one day are 144, and no other tick is counted."""
     floor = trading_floor("ada", "bo", rules=rules(cohorts="none"))
-    again = [command for command in floor if not isinstance(command, OpenQuestion | QuotePrices)]
+    again = [command for command in floor if not isinstance(command, OpenQuestion | Quote)]
     again = [structs.replace(command, contest="month") for command in again]
     projections = Projections(facts_after(*floor, *again, quote(at=day(20))))
     axes: list[AccountHistories] = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.model.commands import AnyCommand, QuotePrices
+from forecast_ledger.ledger.model.commands import AnyCommand, Quote
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import int64_array
@@ -28,7 +28,7 @@ def marks_after(*commands: AnyCommand) -> Marks:
         return Marks(facts(ledger.read()))
 
 
-def yes(price: str, at: str, **fields: Any) -> QuotePrices:
+def yes(price: str, at: str, **fields: Any) -> Quote:
     """A quote of the price of yes."""
     return quote(prices={"yes": price}, at=at, **fields)
 

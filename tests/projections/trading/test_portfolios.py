@@ -16,7 +16,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_fixed
-from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Command, OpenQuestion, QuotePrices
+from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Command, OpenQuestion, Quote
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -180,7 +180,7 @@ def test_more_ticks_than_fit_in_a_table_are_refused() -> None:
 def test_ticks_of_all_contests_together_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two contests of two accounts each have a tick every ten minutes of a day and at its end: 145 for each account."""
     floor = trading_floor("ada", "bo", rules=rules(cohorts="none"))
-    again = [command for command in floor if not isinstance(command, OpenQuestion | QuotePrices)]
+    again = [command for command in floor if not isinstance(command, OpenQuestion | Quote)]
     again = [structs.replace(command, contest="month") for command in again]
     log_facts = facts_after(*floor, *again, quote(at=day(2)))
     for most, refused in ((4 * 145 - 1, True), (4 * 145, False)):
@@ -711,7 +711,7 @@ def test_falls_are_compared_exactly() -> None:
 # --- the slow definition, on random seasons
 
 
-class Quote(NamedTuple):
+class Priced(NamedTuple):
     """A quote of one question: its log position, instants and prices."""
 
     number: int
@@ -726,12 +726,12 @@ class SlowDefinition:
 
     def __init__(self, book: Book, commands: list[Told]) -> None:
         self.book = book
-        self.quotes: dict[str, list[Quote]] = {}
+        self.quotes: dict[str, list[Priced]] = {}
         for number, event in enumerate(book.log, 1):
             for quoted in event.get("quotes", []):
                 before = self.quotes.setdefault(quoted["question"], [])
                 known_from = max([event["at"], *(quote.known_from for quote in before)])
-                before.append(Quote(number, known_from, event["quoted_at"], quoted["prices"], quoted.get("bids")))
+                before.append(Priced(number, known_from, event["quoted_at"], quoted["prices"], quoted.get("bids")))
         self.scheduled = {
             command["question"]: micros_of(command["closes_at"]) for command in commands if "closes_at" in command
         }
@@ -745,11 +745,11 @@ class SlowDefinition:
         ]
         return closed[-1] if closed else self.scheduled[question]
 
-    def mark(self, rules: Told, position: Position, at: int, upto: int) -> Quote | None:
+    def mark(self, rules: Told, position: Position, at: int, upto: int) -> Priced | None:
         """The last quote of the outcome that counts, with the price that counts."""
         place = self.book.questions[position.question].outcomes.index(position.outcome)
 
-        def worth(quote: Quote) -> int | None:
+        def worth(quote: Priced) -> int | None:
             bid = quote.bids[place] if rules["marks"] == "bid" and quote.bids else None
             return quote.prices[place] if bid is None else bid
 

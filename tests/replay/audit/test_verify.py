@@ -141,7 +141,7 @@ def test_what_pay_records_is_verified_under_every_preset(tmp_path: Path, preset:
 def test_a_watcher_hears_how_far_the_verification_is(tmp_path: Path) -> None:
     """Log positions."""
     heard: list[int] = []
-    verify(forged(tmp_path / "log.db", happened(*PAID)), watch=heard.append)
+    verify(forged(tmp_path / "log.db", happened(*PAID)), on_progress=heard.append)
     assert heard == [SEAL + 4]
 
 

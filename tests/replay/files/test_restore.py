@@ -264,7 +264,7 @@ def test_an_interrupted_import_is_continued(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        restore(outs / "parquet", location, watch=interrupted)
+        restore(outs / "parquet", location, on_progress=interrupted)
     commands = [json.loads(row)["command_id"] for row in rows(log)]
     assert rows(location) == rows(log)[: done[-1]]
     assert all(commands[position - 1] != commands[position] for position in done)

@@ -30,7 +30,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_log_is_sealed_in_segments(path: str, tmp_path: Path) -> None:
     """The folder has its last row; the bytes are those of the files that are listed."""
     seen: list[int] = []
-    found = seal(path, tmp_path / "s", rows=10, watch=seen.append)
+    found = seal(path, tmp_path / "s", rows=10, on_progress=seen.append)
     assert (found.checkpoint, found.segments, seen[-1]) == (replay(path).checkpoint, 4, 34)
     assert found.bytes == sum(file.stat().st_size for file in (tmp_path / "s").glob("*.parquet"))
     assert seal(path, tmp_path / "s", rows=10) == found

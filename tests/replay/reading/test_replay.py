@@ -205,7 +205,7 @@ def test_each_ledger_of_a_store_is_replayed_by_its_name(log: str) -> None:
 def test_a_watcher_hears_how_far_the_reading_is(log: str) -> None:
     """Log positions, the last of them the cut."""
     heard: list[int] = []
-    replay(log, as_of=RESOLVED, watch=heard.append)
+    replay(log, as_of=RESOLVED, on_progress=heard.append)
     assert heard == [RESOLVED]
 
 

@@ -42,7 +42,7 @@ def test_it_goes_on_as_from_the_log(history: list[Recorded], tmp_path: Path, sea
     else:
         seal(log, folder, rows=40)
     seen: list[int] = []
-    with Runner(log, model, watch=seen.append, segments=folder) as runner:
+    with Runner(log, model, on_progress=seen.append, segments=folder) as runner:
         assert seen[-1] == min(sealed, followed)
         assert runner.refresh().reached.position == max(sealed, followed)
         assert_up_to_date(model, history[: max(sealed, followed)])
