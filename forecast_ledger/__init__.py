@@ -32,19 +32,27 @@ from typing import TYPE_CHECKING
 __all__ = [
     "CATALOGUE",
     "PRESETS",
+    "Audit",
     "Checkpoint",
     "Conflict",
     "Corrupt",
+    "Explanation",
     "ForecastColumns",
+    "Lag",
     "Ledger",
     "LedgerError",
+    "Manifest",
+    "Picture",
     "Projections",
     "Receipt",
     "Recorded",
+    "Refreshed",
     "Refused",
     "Replay",
     "RuleSet",
     "Runner",
+    "Sealed",
+    "Subscription",
     "Table",
     "Unavailable",
     "Uncertain",
@@ -78,41 +86,54 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.ledger.model import commands, events, rules
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+    from forecast_ledger.ledger.storing.subscription import Subscription
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.projections.facts.from_log import facts
     from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
     from forecast_ledger.replay.audit.verify import verify
+    from forecast_ledger.replay.explain.explain_scores import Explanation
     from forecast_ledger.replay.explain.numbers import explain
     from forecast_ledger.replay.explain.what_if import under_rules
     from forecast_ledger.replay.files.export import export
+    from forecast_ledger.replay.files.manifest import Manifest
     from forecast_ledger.replay.files.restore import restore
-    from forecast_ledger.replay.files.seal import seal
+    from forecast_ledger.replay.files.seal import Sealed, seal
     from forecast_ledger.replay.pages.paper_files import audit
+    from forecast_ledger.replay.pages.pictures import Picture
     from forecast_ledger.replay.pages.report import plot, report
+    from forecast_ledger.replay.pages.working_paper import Audit
     from forecast_ledger.replay.reading.log import WithSegments
     from forecast_ledger.replay.reading.replay import Replay, replay
-    from forecast_ledger.replay.readmodel.runner import Runner
+    from forecast_ledger.replay.readmodel.runner import Lag, Refreshed, Runner
     from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import Ledger
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
 else:  # so that a type checker reports a name that is not offered
     # name -> the module below this package that defines it, and its name there; empty if it is that module itself
     _OFFERED = {
+        "Audit": ("replay.pages.working_paper", "Audit"),
         "CATALOGUE": ("projections.tables.catalogue", "CATALOGUE"),
-        "PRESETS": ("ledger.model.rules", "PRESETS"),
         "Checkpoint": ("ledger.model.log", "Checkpoint"),
         "Conflict": ("ledger.core.errors", "Conflict"),
         "Corrupt": ("ledger.core.errors", "Corrupt"),
+        "Explanation": ("replay.explain.explain_scores", "Explanation"),
         "ForecastColumns": ("ledger.batching.forecast_columns", "ForecastColumns"),
+        "Lag": ("replay.readmodel.runner", "Lag"),
         "Ledger": ("replay.writing.pay", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
+        "Manifest": ("replay.files.manifest", "Manifest"),
+        "PRESETS": ("ledger.model.rules", "PRESETS"),
+        "Picture": ("replay.pages.pictures", "Picture"),
         "Projections": ("projections.tables.catalogue", "Projections"),
         "Receipt": ("ledger.batching.receipt", "Receipt"),
         "Recorded": ("ledger.model.log", "Recorded"),
+        "Refreshed": ("replay.readmodel.runner", "Refreshed"),
         "Refused": ("ledger.core.errors", "Refused"),
         "Replay": ("replay.reading.replay", "Replay"),
         "RuleSet": ("ledger.model.rules", "RuleSet"),
         "Runner": ("replay.readmodel.runner", "Runner"),
+        "Sealed": ("replay.files.seal", "Sealed"),
+        "Subscription": ("ledger.storing.subscription", "Subscription"),
         "Table": ("projections.core.table", "Table"),
         "Unavailable": ("ledger.core.errors", "Unavailable"),
         "Uncertain": ("ledger.core.errors", "Uncertain"),

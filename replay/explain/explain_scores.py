@@ -55,6 +55,16 @@ class Explanation(NamedTuple):
     participants that it depends on. events: the events that it depends on, in log order. since: answers that it depends
     on and that changed after the contest was sealed, and what it would be with the answers of now, in words;
     before them, under which other ids its forecasts are recorded.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import Explanation, append, explain, open
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     explained = explain(f"{folder}/season.db", "prize", "plain", "B")
+    >>> isinstance(explained, Explanation), explained.checkpoint.position
+    (True, 34)
     """
 
     number: dict[str, Any]

@@ -41,6 +41,16 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """The ledger, log position and digest of an export, and its tables by name.
 
     whole: whether the export has all events of its last command; a cut can separate them. notes: see `Replay.notes`.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import Manifest, append, export, open
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     manifest = export(f"{folder}/season.db", f"{folder}/season-csv")
+    >>> isinstance(manifest, Manifest), manifest.log_position, manifest.ledger
+    (True, 34, 'main')
     """
 
     export: int

@@ -16,7 +16,17 @@ from forecast_ledger.replay.reading.log import Log, OnProgress
 
 
 class Sealed(NamedTuple):
-    """What a folder of segments holds: the checkpoint of its last row, the number of segments, the bytes of files."""
+    """What a folder of segments holds: the checkpoint of its last row, the number of segments, the bytes of files.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import Sealed, commands, open, seal
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     sealed = seal(f"{folder}/season.db")
+    >>> isinstance(sealed, Sealed), sealed.checkpoint.position, sealed.segments
+    (True, 1, 1)
+    """
 
     checkpoint: Checkpoint
     segments: int

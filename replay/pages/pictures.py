@@ -22,6 +22,16 @@ class Picture(NamedTuple):
 
     title: the finding, as a sentence. note: how to read it. columns, rows: its data, as they are printed.
     specification: Vega-Lite, with the data inside.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import Picture, append, open, plot
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     drawn = plot(f"{folder}/season.db", "prizes", f"{folder}/prizes.json", contest="plain")
+    >>> isinstance(drawn, Picture), "participant" in drawn.columns
+    (True, True)
     """
 
     title: str

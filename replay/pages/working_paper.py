@@ -86,7 +86,18 @@ class Paper(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """A working paper, and the verification that it begins with."""
+    """A working paper, and the verification that it begins with.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import Audit, append, audit, open
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     found = audit(f"{folder}/season.db", f"{folder}/paper.md")
+    >>> isinstance(found, Audit), found.verification.damage
+    (True, [])
+    """
 
     paper: Paper
     verification: Verification

@@ -24,14 +24,36 @@ from forecast_ledger.replay.readmodel.read_model import ReadModel, Tracking, Upd
 
 
 class Lag(NamedTuple):
-    """The events that a read model is behind its log, and the seconds since the first of them was recorded."""
+    """The events that a read model is behind its log, and the seconds since the first of them was recorded.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import Lag, Runner, commands, open
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     with Runner(f"{folder}/season.db", f"{folder}/tables.db") as runner:
+    ...         refreshed, lag = runner.refresh(), runner.lag()
+    >>> lag == Lag(positions=0, seconds=0.0)
+    True
+    """
 
     positions: int
     seconds: float
 
 
 class Refreshed(NamedTuple):
-    """The result of a refresh: the number of events read, the number of rows changed, and the checkpoint reached."""
+    """The result of a refresh: the number of events read, the number of rows changed, and the checkpoint reached.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import Refreshed, Runner, commands, open
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     with Runner(f"{folder}/season.db", f"{folder}/tables.db") as runner:
+    ...         first, second = runner.refresh(), runner.refresh()
+    >>> first.events, second == Refreshed(events=0, rows=0, reached=first.reached)
+    (1, True)
+    """
 
     events: int
     rows: int

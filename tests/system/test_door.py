@@ -211,3 +211,25 @@ def test_the_links_of_the_checkout_lead_to_its_folders() -> None:
     loaded = {name for name, module in sys.modules.items() if isinstance(module, ModuleType)}
     assert not {"ledger", "projections", "replay"} & loaded
     assert json.loads(_python("import json, forecast_ledger as f; print(json.dumps([*f.__path__]))")) == [str(package)]
+
+
+def _returned() -> Iterator[tuple[str, Any]]:
+    """The functions of the door, and the methods of its classes that open, follow and read logs."""
+    for name in ("Ledger", "Receipt", "Replay", "Runner"):
+        for method, function in inspect.getmembers(getattr(forecast_ledger, name), inspect.isfunction):
+            if not method.startswith("_"):
+                yield f"{name}.{method}", function
+    yield from ((name, each) for name in NAMES if inspect.isfunction(each := getattr(forecast_ledger, name)))
+
+
+def test_every_class_that_is_returned_is_offered() -> None:
+    """So that a program can name it in its annotations; `facts` returns the records that tables are made of."""
+    classes = re.compile(r"[A-Z]\w*[a-z]\w*")
+    named = {
+        (name, word)
+        for name, function in _returned()
+        for word in classes.findall(str(inspect.unwrap(function).__annotations__.get("return", "")).split(".")[-1])
+    }
+    missing = {(name, word) for name, word in named if word not in {*NAMES, "Iterator", "Iterable", "Sequence", "None"}}
+    assert missing == {("facts", "Facts")}
+    assert ("Ledger.subscribe", "Subscription") in named
