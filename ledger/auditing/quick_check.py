@@ -6,12 +6,10 @@ It accepts only events that the decider would record; an event that it does not 
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import lru_cache
 
 from msgspec import json
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.exact import WIDE, shortest_text
 from forecast_ledger.ledger.core.values import (
     CUMULATIVE,
     FIRST_INSTANT,
@@ -22,18 +20,16 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import QuestionState, StandingOf, State
-from forecast_ledger.ledger.model.canonical import NORMAL
+from forecast_ledger.ledger.model import canonical
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 
 DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 # A forecast, and whether in normal form -> canonical bytes of its numbers; None if not accepted.
 _Form = Callable[[ForecastMade, bool], bytes | None]
-_FIRST_START, _NORMAL_START = b'["submit_forecast",', b'[%d,"submit_forecast",' % NORMAL
 _Taking = tuple[
     int, StandingOf, bytes, _Form
 ]  # when a question closes, µs; what stands on it; its canonical id; its form
-_NULLS = b"null,"
 _encode = json.encode
 
 
@@ -90,8 +86,7 @@ class ForecastCheck:
             participant = self._participants.get(who) or self._participant(who)
             if not (participant and _is_id(command_id)):
                 break
-            start = _NORMAL_START if is_normal else _FIRST_START
-            if not _is_said(recorded, b"%b%b,%b" % (start, question_id, participant), numbers):
+            if not _is_said(recorded, canonical.forecast_of(question_id, participant, is_normal), numbers):
                 if is_normal or self._is_normal or not DIGEST.fullmatch(recorded.command):
                     break
                 note_lossy(recorded.position)
@@ -127,11 +122,11 @@ class ForecastCheck:
         return self._forms[name]
 
 
-def _is_said(recorded: Recorded, subject: bytes, numbers: bytes) -> bool:
+def _is_said(recorded: Recorded, who: bytes, numbers: bytes) -> bool:
     """Return whether the digest of a command is that of a forecast with its instant, or stamped at its recording."""
-    at = recorded.event.at
-    is_stamped = at == recorded.recorded_at and fingerprint(b"%b,null,%b]" % (subject, numbers)) == recorded.command
-    return is_stamped or fingerprint(b"%b,%d,%b]" % (subject, at, numbers)) == recorded.command
+    at, said = recorded.event.at, recorded.command
+    is_stamped = at == recorded.recorded_at and fingerprint(canonical.forecast_content(who, None, numbers)) == said
+    return is_stamped or fingerprint(canonical.forecast_content(who, at, numbers)) == said
 
 
 def _is_id(text: str) -> bool:
@@ -142,18 +137,6 @@ def _is_id(text: str) -> bool:
     return True
 
 
-def _number_bytes(units: int, places: int) -> bytes:
-    """Return the canonical bytes of units * 10^-places; fast for numbers between a millionth and 1."""
-    if 10**places > units >= 10**places // 10**6 > 0:
-        return b'"0.%b"' % (b"%0*d" % (places, units)).rstrip(b"0")
-    return _shortest_bytes(units, places)
-
-
-@lru_cache(maxsize=65_536)
-def _shortest_bytes(units: int, places: int) -> bytes:
-    return b'"%b"' % shortest_text(Decimal(units).scaleb(-places, WIDE)).encode()
-
-
 def _binary(event: ForecastMade, is_normal: bool) -> bytes | None:
     chances = event.probabilities
     if event.cdf or event.quantiles or event.samples or len(chances) != 2:
@@ -161,7 +144,7 @@ def _binary(event: ForecastMade, is_normal: bool) -> bytes | None:
     yes, no = chances
     if not 0 <= yes <= PROBABILITY or yes + no != PROBABILITY:
         return None
-    return b"%d" % yes if is_normal else b"%b,null,null" % _number_bytes(yes, 9)
+    return canonical.probability_content(yes, is_normal)
 
 
 def _probabilities(outcomes: tuple[str, ...]) -> _Form:
@@ -175,11 +158,7 @@ def _probabilities(outcomes: tuple[str, ...]) -> _Form:
             return None
         if min(chances) < 0 or sum(chances) != PROBABILITY:
             return None
-        if is_normal:
-            return b"null,{%b}" % b",".join([b"%b:%d" % (name, chances[index]) for name, index in names])
-        return b"null,{%b},null" % b",".join(
-            [b"%b:%b" % (name, _number_bytes(chances[index], 9)) for name, index in names]
-        )
+        return canonical.probabilities_content([(name, chances[index]) for name, index in names], is_normal)
 
     return canonical_numbers
 
@@ -194,15 +173,13 @@ def _cdf(span: NumericRange) -> _Form:
             return None
         if not 0 <= heights[0] <= lowest or not highest <= heights[-1] <= CUMULATIVE or sorted(heights) != [*heights]:
             return None
-        if is_normal:
-            return b"null,null,[%b]" % ",".join(map(str, heights)).encode()
-        return b"null,null,[%b]" % b",".join([_number_bytes(height, 10) for height in heights])
+        return canonical.cdf_content(heights, is_normal)
 
     return canonical_numbers
 
 
 def _measures(span: NumericRange) -> _Form:
-    before = _NULLS * (6 if span.samples else 3)  # the fields of a forecast that come before the numbers
+    field = "samples" if span.samples else "quantiles"
     unit, places = 10**span.decimals, span.decimals
     lower, upper = (
         read_fixed(Decimal(end), unit, "range", -LARGEST_MEASURE, LARGEST_MEASURE) for end in (span.lower, span.upper)
@@ -218,6 +195,6 @@ def _measures(span: NumericRange) -> _Form:
             return None
         if not lowest <= measures[0] or not measures[-1] <= highest or sorted(measures) != [*measures]:
             return None
-        return b"%b[%b]" % (before, b",".join([_number_bytes(units, places) for units in measures]))
+        return canonical.measures_content(field, measures, places)
 
     return canonical_numbers

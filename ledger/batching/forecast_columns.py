@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.arguments import checked
+from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
 UNSTAMPED = -(2**63)  # in place of the instant of a command that has none
-_NO_INSTANT = '"at":null,'  # of such a command, in the text of its event
 _COLUMNS = ("id", "at", "question", "participant", "probability")
 
 
@@ -56,16 +56,15 @@ class QuickForecasts(NamedTuple):
         if UNSTAMPED not in self.at:
             return self
         at = [recorded_at if each == UNSTAMPED else each for each in self.at]
-        stamp = f'"at":{recorded_at},'
         events = [
-            event.replace(_NO_INSTANT, stamp, 1) if each == UNSTAMPED else event
+            log.stamped(event, recorded_at) if each == UNSTAMPED else event
             for each, event in zip(self.at, self.event, strict=True)
         ]
         return self._replace(at=at, event=events)
 
     def fingerprints(self, begin: int = 0, end: int | None = None) -> list[str]:
         """Return the fingerprint of each command's content, with which the text that names it ends."""
-        return [text[-33:-1] for text in self.command[begin:end]]
+        return [text[-32:] for text in self.command[begin:end]]
 
 
 class ForecastColumns(Sequence[SubmitForecast]):

@@ -1,15 +1,14 @@
 """A quick way for forecasts of a probability, which are most commands: from commands to the texts of their rows.
 
-It takes only commands that the decider accepts if their question does, and writes the bytes that `normal_content`
-and the encoder write; all others go the long way. Commands are read column by column. A column is checked as a whole,
-and value by value only if something in it is unusual.
+It takes only commands that the decider accepts if their question does; all others go the long way. Commands are read
+column by column. A column is checked as a whole, and value by value only if something in it is unusual. The texts come
+from `canonical` and `log`, where those of the long way come from.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from hashlib import sha256
 from itertools import chain
 from operator import attrgetter
 from types import NoneType
@@ -21,7 +20,8 @@ from forecast_ledger.ledger.batching.forecast_columns import UNSTAMPED, Forecast
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.visible import is_known_plain, unseen
-from forecast_ledger.ledger.model.canonical import NORMAL
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.canonical import forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
 _PLACES = 9  # of a probability in the log
@@ -113,19 +113,9 @@ def quick_forecasts(
     ats, units = _instants(instants, faults), _probabilities(probabilities, faults)
     commands, asked, by = _ids(ids, faults), _names(questions, faults), _names(participants, faults)
     texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
-    fingerprints = [
-        sha256(f'[{NORMAL},"submit_forecast",{question},{participant},{at},{number}]'.encode()).hexdigest()[:32]
-        for question, participant, at, number in zip(asked, by, texts_of_at, units, strict=True)
-    ]
-    named = [
-        f'"command_id":{command},"command":"{fingerprint}"'
-        for command, fingerprint in zip(commands, fingerprints, strict=True)
-    ]
-    events = [
-        f'{{"type":"forecast_made.v1","at":{at},"question":{question},"participant":{participant},'
-        f'"probabilities":[{number},{values.PROBABILITY - number}]}}'
-        for at, question, participant, number in zip(texts_of_at, asked, by, units, strict=True)
-    ]
+    contents = forecast_contents(asked, by, texts_of_at, units)
+    named = log.command_texts(commands, map(log.fingerprint, contents))
+    events = log.forecast_texts(texts_of_at, asked, by, units)
     begins: list[int | None] = [*ats]
     for place in faults:
         begins[place] = None

@@ -7,22 +7,29 @@ with the time at which it was received has `imported` after that. `command` is t
 bytes are canonical: there are no floats, and the fields have a fixed order.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
-from forecast_ledger.ledger.model.events import AnyEvent, ContestOpened
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, ForecastMade
 from forecast_ledger.ledger.model.rules import recorded_fields
 
 GENESIS = "0" * 64  # the digest of an empty log
-_BEFORE_DIGEST, _AFTER_DIGEST = b',"digest":"', b'"}'
+# The texts of a row around its values, as the encoder writes them: for the ways that write many rows at once.
+_POSITION, _RECORDED_AT, IMPORTED, NORMAL = '{"position":', ',"recorded_at":', ',"imported":true', ',"normal":true'
+_COMMAND_ID, _COMMAND, _PREVIOUS, _EVENT = ',"command_id":', ',"command":"', '","previous":"', '","event":'
+_DIGEST, _END = ',"digest":"', '"}'
+_BEFORE_DIGEST, _AFTER_DIGEST = _DIGEST.encode(), _END.encode()
 _FRAME = len(_BEFORE_DIGEST + _AFTER_DIGEST)
 _SEAL = _FRAME + 64
-BEFORE_EVENT = b'","event":'
+_TYPE, _AT, _QUESTION, _PARTICIPANT = '{"type":"', '","at":', ',"question":', ',"participant":'
+_MADE_AT, _PROBABILITIES = f"{_TYPE}{TAGS[ForecastMade]}{_AT}", ',"probabilities":['
+_NO_QUOTES = "]}"  # the end of an event of quotes: after its last one, or if it has none
 
 
 class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -133,19 +140,45 @@ def digest_bytes(digest: str) -> bytes:
     return _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST
 
 
+def command_texts(ids: Iterable[str], fingerprints: Iterable[str]) -> list[str]:
+    """Return the part of each row that names its command, up to the digest of the row before it. ids: as JSON.
+
+    It ends with the fingerprint.
+    """
+    return [f"{_COMMAND_ID}{ident}{_COMMAND}{digest}" for ident, digest in zip(ids, fingerprints, strict=True)]
+
+
+def forecast_texts(
+    instants: Iterable[object], questions: Iterable[str], participants: Iterable[str], units: Iterable[int]
+) -> list[str]:
+    """Return the JSON of forecasts of a probability. questions, participants: ids as JSON.
+
+    instants: µs, or "null" for one that is stamped later. units: 1e-9, for yes.
+    """
+    return [
+        f"{_MADE_AT}{at}{_QUESTION}{question}{_PARTICIPANT}{participant}{_PROBABILITIES}{yes},{PROBABILITY - yes}]}}"
+        for at, question, participant, yes in zip(instants, questions, participants, units, strict=True)
+    ]
+
+
+def stamped(event: str, recorded_at: int) -> str:
+    """Return the JSON of a forecast whose instant was "null" with the instant of its recording, µs."""
+    return event.replace(f"{_AT}null", f"{_AT}{recorded_at}", 1)
+
+
 def seal_texts(
     after: Checkpoint, recorded_at: int, commands: Iterable[str], events: Iterable[str]
 ) -> tuple[list[str | bytes], str]:
     """Return the rows that `seal` returns, as texts, and the last digest.
 
     They are made from the texts of their commands and their events. after: the checkpoint before the first row.
-    commands: the JSON of `command_id` and `command`, as in a row.
+    commands: as `command_texts` returns them.
     """
-    rows, digest, at = list[str | bytes](), after.digest, f',"recorded_at":{recorded_at},"normal":true,'
+    rows, digest, at = list[str | bytes](), after.digest, f"{_RECORDED_AT}{recorded_at}{NORMAL}"
     for position, (command, event) in enumerate(zip(commands, events, strict=True), after.position + 1):
-        text = f'{{"position":{position}{at}{command},"previous":"{digest}","event":{event}'
+        text = f"{_POSITION}{position}{at}{command}{_PREVIOUS}{digest}{_EVENT}{event}"
         digest = sha256(text.encode()).hexdigest()  # as in `with_digest`, without its calls
-        rows.append(f'{text},"digest":"{digest}"}}')
+        rows.append(f"{text}{_DIGEST}{digest}{_END}")
     return rows, digest
 
 
@@ -160,6 +193,55 @@ def chain_rows(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) -> 
         digest = sha256(body).hexdigest().encode()  # as in `with_digest`, without its calls
         rows.append(b"%b%b%b%b" % (body, _BEFORE_DIGEST, digest, _AFTER_DIGEST))
     return rows, digest.decode()
+
+
+def head_parts(of: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the parts of rows up to the digest of the row before, for whoever joins columns of texts.
+
+    of: the fields of rows by name, each a text or a column of texts; command_id as JSON, imported and normal as
+    IMPORTED and NORMAL, or empty.
+    """
+    flags = of["imported"], of["normal"]
+    return (
+        *(_POSITION, of["position"], _RECORDED_AT, of["recorded_at"], *flags),
+        *(_COMMAND_ID, of["command_id"], _COMMAND, of["command"], _PREVIOUS),
+    )
+
+
+def forecast_parts(of: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the parts of forecasts and withdrawals, from the digest of the row before up to that of the row.
+
+    of: as in `head_parts`; ids and the attestation as JSON, numbers as the JSON between their brackets, and their field
+    as form. A part that is a tuple is left out where one of its own parts is missing.
+    """
+    return (
+        *(f"{_EVENT}{_TYPE}", of["type"], _AT, of["at"], _QUESTION, of["question"], _PARTICIPANT, of["participant"]),
+        (',"', of["form"], '":['),
+        (of["numbers"], "]"),
+        (',"attestation":', of["attestation"]),
+        (',"until":', of["until"]),
+        "}",
+    )
+
+
+def event_parts(event: Any) -> tuple[Any, ...]:
+    """Return the parts of rows from the digest of the row before up to that of the row. event: as JSON."""
+    return _EVENT, event
+
+
+def quote_parts(question: Any, sides: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the parts of quotes. question: as JSON. sides: numbers by field, as the JSON between their brackets."""
+    return ('{"question":', question, *((f',"{side}":[', numbers, "]") for side, numbers in sides.items()), "}")
+
+
+def with_quotes(event: str, quotes: str) -> str:
+    """Return the JSON of an event of quotes that has none with these, whose JSON is joined by commas."""
+    return f"{event.removesuffix(_NO_QUOTES)}{quotes}{_NO_QUOTES}"
+
+
+def canonical_end(recorded: Recorded) -> bytes:
+    """Return the end of a row whose event has the canonical JSON: all that follows the digest of the row before."""
+    return _EVENT.encode() + _encode(recorded.event) + digest_bytes(recorded.digest)
 
 
 def encode_row(recorded: Recorded) -> bytes:
@@ -222,7 +304,7 @@ def command_id_of(row: bytes) -> str:
 def event_text(row: str) -> str:
     """Return the JSON of the event in a row."""
     # In the texts before the event, a quotation mark has a backslash before it.
-    begin, end = BEFORE_EVENT.decode(), _BEFORE_DIGEST.decode()
+    begin, end = _EVENT, _DIGEST
     return row[row.index(begin) + len(begin) : row.rindex(end)]
 
 

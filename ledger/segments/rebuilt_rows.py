@@ -15,7 +15,7 @@ AT_ONCE = 1 << 13  # rows, and quotes in them, rebuilt together: more leave the 
 _WITHOUT_EVENT = "the segment has a quote there, and no event of quotes"
 _ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
 _DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
-_BEFORE_EVENT = log.BEFORE_EVENT.decode()
+_TYPES = events.TAGS[events.ForecastMade], events.TAGS[events.ForecastWithdrawn]
 _encode = msgspec.json.Encoder().encode
 _event = msgspec.json.Decoder(events.AnyEvent)
 
@@ -63,10 +63,10 @@ def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]
         own, page = quotes.take(pa.array(quoted)), order[begin:last]
         typed = page < len(forecasts)
         made, rest = forecasts.take(pa.array(page[typed])), others.take(pa.array(page[~typed] - len(forecasts)))
-        heads, ends = _heads(made), _forecast_events(made)
+        heads, ends = _heads(made), _forecast_ends(made)
         if len(rest) or len(own):  # quotes without an event are refused
             place = pa.array(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
-            others_end = _joined(_BEFORE_EVENT, _with_quotes(rest, own)["event"])
+            others_end = _joined(*log.event_parts(_with_quotes(rest, own)["event"]))
             heads = pa.concat_arrays([heads, _heads(rest)]).take(place)
             ends = pa.concat_arrays([ends, others_end]).take(place)
         rows, previous = log.chain_rows(previous, heads.to_pylist(), ends.to_pylist())
@@ -112,61 +112,53 @@ def _with_quotes(others: Any, quotes: Any) -> Any:
     for at, text in zip(position[begins].tolist(), pa.compute.binary_join(groups, ",").to_pylist(), strict=True):
         if at not in rows:
             raise Corrupt(at, _WITHOUT_EVENT, "store")
-        texts[rows[at]] = f"{texts[rows[at]][:-2]}{text}]}}"
+        texts[rows[at]] = log.with_quotes(texts[rows[at]], text)
     return others.set_column(others.schema.names.index("event"), "event", pa.array(texts, pa.string()))
 
 
 def _quote_texts(quotes: Any) -> Any:
     """Return the JSON of each quote."""
-    sides = [_optional(f',"{side}":[', _number_lists(quotes[side]), "]") for side in SIDES]
-    return _joined('{"question":', _quoted(quotes["question"]), *sides, "}").cast(pyarrow().string())
+    sides = {side: _number_lists(quotes[side]) for side in SIDES}
+    return _joined(*log.quote_parts(_quoted(quotes["question"]), sides)).cast(pyarrow().string())
 
 
 def _heads(table: Any) -> Any:
     """Return the bytes of each row that come before the previous digest."""
-    imported = pyarrow().compute.if_else(table["imported"], ',"imported":true', "")
-    return _joined(
-        '{"position":',
-        table["position"],
-        ',"recorded_at":',
-        table["recorded_at"],
-        imported,
-        pyarrow().compute.if_else(table["normal"], ',"normal":true', ""),
-        ',"command_id":',
-        _quoted(table["command_id"]),
-        ',"command":"',
-        _hexadecimal(table["command"]),
-        '","previous":"',
-    )
+    choose = pyarrow().compute.if_else
+    of = {
+        "position": table["position"],
+        "recorded_at": table["recorded_at"],
+        "imported": choose(table["imported"], log.IMPORTED, ""),
+        "normal": choose(table["normal"], log.NORMAL, ""),
+        "command_id": _quoted(table["command_id"]),
+        "command": _hexadecimal(table["command"]),
+    }
+    return _joined(*log.head_parts(of))
 
 
-def _forecast_events(table: Any) -> Any:
-    """Return the JSON of each forecast or withdrawal, after the bytes that come before an event."""
+def _forecast_ends(table: Any) -> Any:
+    """Return the bytes of each row of a forecast or withdrawal from the previous digest on."""
     compute = pyarrow().compute
-    made = compute.is_valid(table["form"])
-    until = table["until"].cast(pyarrow().int64()).cast(pyarrow().string())
-    kind = compute.if_else(made, "forecast_made.v1", "forecast_withdrawn.v1")
-    return _joined(
-        _BEFORE_EVENT + '{"type":"',
-        kind,
-        '","at":',
-        table["claimed_at"],
-        ',"question":',
-        _quoted(table["question"]),
-        ',"participant":',
-        _quoted(table["participant"]),
-        _optional(',"', table["form"], '":['),
-        _optional(_number_lists(table["numbers"]), "]"),
-        _optional(',"attestation":', table["attestation"]),
-        _optional(',"until":', until),
-        "}",
-    )
+    of = {
+        "type": compute.if_else(compute.is_valid(table["form"]), *_TYPES),
+        "at": table["claimed_at"],
+        "question": _quoted(table["question"]),
+        "participant": _quoted(table["participant"]),
+        "form": table["form"],
+        "numbers": _number_lists(table["numbers"]),
+        "attestation": table["attestation"],
+        "until": table["until"].cast(pyarrow().int64()).cast(pyarrow().string()),
+    }
+    return _joined(*log.forecast_parts(of))
 
 
 def _joined(*parts: Any) -> Any:
-    """Return the bytes of each row's parts, one after the other; numbers in decimals, instants in µs."""
+    """Return the bytes of each row's parts, one after the other; numbers in decimals, instants in µs.
+
+    A part that is a tuple is joined first, and is empty where one of its own parts is missing.
+    """
     pa = pyarrow()
-    texts = [part if isinstance(part, str) else _text(part) for part in parts]
+    texts = [_optional(*part) if isinstance(part, tuple) else _text(part) for part in parts]
     joined = pa.compute.binary_join_element_wise(*texts, "")
     return (joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
 
@@ -174,17 +166,17 @@ def _joined(*parts: Any) -> Any:
 def _optional(*parts: Any) -> Any:
     """Return the joined texts of each row; "" if one is missing."""
     compute = pyarrow().compute
-    return compute.fill_null(
-        compute.binary_join_element_wise(*(p if isinstance(p, str) else _text(p) for p in parts), ""), ""
-    )
+    return compute.fill_null(compute.binary_join_element_wise(*map(_text, parts), ""), "")
 
 
-def _text(column: Any) -> Any:
-    """Return a column as text."""
+def _text(part: Any) -> Any:
+    """Return a column as text, and a text as it is."""
     pa = pyarrow()
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    return column.cast(pa.string())
+    if isinstance(part, str):
+        return part
+    if pa.types.is_timestamp(part.type):
+        part = part.cast(pa.int64())
+    return part.cast(pa.string())
 
 
 def _quoted(column: Any) -> Any:

@@ -107,9 +107,9 @@ def to_columns(rows: Sequence[bytes], records: Sequence[Recorded]) -> SegmentCol
     made, quoted, other = [], [], []
     for row, recorded in zip(rows, records, strict=True):
         kind = type(recorded.event)
-        if kind in _FORECASTS and _has_columns(recorded.event) and row.endswith(_canonical_end(recorded)):
+        if kind in _FORECASTS and _has_columns(recorded.event) and row.endswith(log.canonical_end(recorded)):
             made.append(recorded)
-        elif kind in _QUOTES and _within_64_bits(recorded.event) and row.endswith(_canonical_end(recorded)):
+        elif kind in _QUOTES and _within_64_bits(recorded.event) and row.endswith(log.canonical_end(recorded)):
             quoted.append(recorded)
             other.append((recorded, _encode(replace(recorded.event, quotes=())).decode()))
         else:
@@ -156,11 +156,6 @@ def _question_order(column: Any) -> Any:
     place = np.empty(len(labels), np.int64)
     place[sorted(range(len(labels)), key=labels.__getitem__)] = np.arange(len(labels))
     return pyarrow().array(np.argsort(place[column.indices.to_numpy()], kind="stable"))
-
-
-def _canonical_end(recorded: Recorded) -> bytes:
-    """Return the end of the row of an event that has the canonical JSON."""
-    return log.BEFORE_EVENT + _encode(recorded.event) + log.digest_bytes(recorded.digest)
 
 
 def _frame(records: Sequence[Recorded]) -> list[Any]:

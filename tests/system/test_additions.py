@@ -10,7 +10,7 @@ import pytest
 from forecast_ledger.ledger.auditing import rebuild, rebuild_trading
 from forecast_ledger.ledger.core.values import Instant, Number
 from forecast_ledger.ledger.deciding import decider, questions
-from forecast_ledger.ledger.model import canonical, commands, events
+from forecast_ledger.ledger.model import canonical, canonical_fields, commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from tests.support.copies import command_line, copied, edit
 
@@ -56,13 +56,13 @@ class Noted(Command, frozen=True, kw_only=True, tag="noted"):
 
 def test_new_fields_are_converted_by_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
     """They follow the fields converted by name, in the order of their declaration; equal numbers give equal bytes."""
-    monkeypatch.setitem(canonical._FIELDS, Noted, canonical._fields_of(Noted))
+    monkeypatch.setitem(canonical_fields.FIELDS, Noted, canonical_fields._fields_of(Noted))
     at, seen = "2026-03-01T01:00:00+01:00", "2026-03-01T02:00:00+01:00"
     one = Noted(at=at, seen_at=seen, share="0.50", note="n", shares=("1.0", "1e1"), by_name={"ada": 2.0})
     same = Noted(at=at, seen_at="2026-03-01T01:00:00Z", share=0.5, note="n", shares=(1, 10), by_name={"ada": "2"})
     other = Noted(at=at, seen_at=seen, share="0.51", note="n", shares=("1.0", "1e1"), by_name={"ada": 2.0})
     assert canonical.canonical_content(one) == canonical.canonical_content(same) != canonical.canonical_content(other)  # type: ignore[arg-type]
-    assert [name for name, *_ in canonical._FIELDS[Noted][1]] == ["at", *Noted.__struct_fields__[2:]]
+    assert [name for name, *_ in canonical_fields.FIELDS[Noted][1]] == ["at", *Noted.__struct_fields__[2:]]
 
 
 class Odd(Command, frozen=True, kw_only=True, tag="odd"):
@@ -74,7 +74,7 @@ class Odd(Command, frozen=True, kw_only=True, tag="odd"):
 def test_a_field_without_a_conversion_is_named() -> None:
     """Otherwise, the digest of the command would not cover it."""
     with pytest.raises(TypeError, match=r"Odd\.things: add the field to _BY_NAME"):
-        canonical._fields_of(Odd)
+        canonical_fields._fields_of(Odd)
 
 
 # What a new command adds to each of four files: what stands before the insertion, and the insertion.

@@ -2,20 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given as given_numbers
-from hypothesis import strategies as st
 from msgspec import structs
 
-from forecast_ledger.ledger.auditing.quick_check import ForecastCheck, _number_bytes
+from forecast_ledger.ledger.auditing.quick_check import ForecastCheck
 from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS, REBUILDERS
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.core.exact import shortest_text
 from forecast_ledger.ledger.model import events, replies
 from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, Prices, Range, read
 from forecast_ledger.ledger.model.log import Recorded
@@ -553,15 +549,6 @@ def test_the_quick_check_accepts_only_what_the_decider_records(seed: int, monkey
     monkeypatch.setattr(ForecastCheck, "accept", lambda *_: 0)
     assert [outcome(season) for season in logs] == quick
     assert len(set(quick)) > 10
-
-
-@given_numbers(
-    st.integers(-(10**13), 10**13) | st.sampled_from([0, 1, 999, 1_000, 10**9 - 1, 10**9, 10**9 + 1]),
-    st.integers(0, 12),
-)
-def test_the_quick_check_writes_numbers_in_canonical_form(units: int, places: int) -> None:
-    """Both use the shortest decimal text."""
-    assert _number_bytes(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()
 
 
 def test_the_quick_check_refuses_forecasts_out_of_time() -> None:

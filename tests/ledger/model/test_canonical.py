@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
+from forecast_ledger.ledger.core.exact import shortest_text
 from forecast_ledger.ledger.model import commands
-from forecast_ledger.ledger.model.canonical import canonical_content
+from forecast_ledger.ledger.model.canonical import _number_bytes, canonical_content
 from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     AnyCommand,
@@ -631,3 +632,12 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
     changed = msgspec.structs.replace(rules, **{field: value + 1 if other is None else other})
     one, two = (given.cohort(rules=RuleSet(name="x", trading=trading)) for trading in (rules, changed))
     assert canonical_content(one) != canonical_content(two)
+
+
+@examples(
+    st.integers(-(10**13), 10**13) | st.sampled_from([0, 1, 999, 1_000, 10**9 - 1, 10**9, 10**9 + 1]),
+    st.integers(0, 12),
+)
+def test_the_quick_way_writes_numbers_in_canonical_form(units: int, places: int) -> None:
+    """Both ways use the shortest decimal text."""
+    assert _number_bytes(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()

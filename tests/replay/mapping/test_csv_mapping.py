@@ -20,7 +20,7 @@ import pytest
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
-from forecast_ledger.ledger.model import canonical, commands
+from forecast_ledger.ledger.model import canonical, canonical_fields, commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
@@ -249,7 +249,7 @@ def test_percent_is_exact() -> None:
 
 def test_the_fields_that_are_instants_are_those_of_the_commands() -> None:
     """Instants are recognised by field name, so that the map's format and offset apply to every one."""
-    by_name = canonical._BY_NAME | canonical._ADDED
+    by_name = canonical_fields._BY_NAME | canonical_fields._ADDED
     instants = {name for name, convert in by_name.items() if convert is values.read_instant}
     assert instants == {name for name in by_name if values.is_instant(name)} >= {"at", "spot_at"}
 
