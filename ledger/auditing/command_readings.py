@@ -2,12 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+from msgspec.structs import fields
+
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, PROBABILITY, format_instant
+from forecast_ledger.ledger.core.values import (
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    MONEY,
+    PROBABILITY,
+    WEIGHT,
+    format_instant,
+    is_instant,
+)
 from forecast_ledger.ledger.deciding.state import State
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, Command
+from forecast_ledger.ledger.model.events import Event
 
 TextLookup = Callable[[str], str | None]  # digest -> text; None if the log does not have it
 
@@ -46,17 +58,46 @@ def in_units(value: int, unit: int) -> Decimal:
     return Decimal(value).scaleb(1 - len(str(unit)), WIDE)
 
 
+_UNITS = {"amount": MONEY, "payable_unit": MONEY, "weight": WEIGHT, "hidden_coverage_weight": WEIGHT}
+_fields_of = lru_cache(maxsize=None)(fields)
+
+
+def copied(event: Event, kind: type[Command]) -> dict[str, Any]:
+    """Return the fields of a command that an event has too, without those that the event leaves out.
+
+    >>> from forecast_ledger.ledger.model import commands, events
+    >>> copied(events.ContestFinalized(at=0, contest="spring"), commands.FinalizeContest)
+    {'at': '1970-01-01T00:00:00Z', 'contest': 'spring'}
+    """
+    given = ((field.name, getattr(event, field.name), field.default) for field in _fields_of(type(event)))
+    return {
+        name: _given(name, value) for name, value, unset in given if value != unset and name in kind.__struct_fields__
+    }
+
+
+def _given(name: str, value: Any) -> Any:
+    """Return the value of a field as a command gives it: instants in RFC 3339, amounts and weights as decimals."""
+    if is_instant(name):
+        return instant_text(value)
+    return in_units(value, _UNITS[name]) if name in _UNITS else value
+
+
+def copies(kind: type[Command], *, lossy: bool = False) -> "Rebuilder":
+    """Return the rebuilder of a command of which every field is one of its event. lossy: as in `CommandReading`."""
+
+    def rebuild(event: Event, _: State, __: TextLookup) -> Iterator[CommandReading]:
+        command: Any = kind(**copied(event, kind))
+        yield CommandReading(command, (command,), lossy=lossy)
+
+    return rebuild
+
+
 def decimal_or_text(text: str) -> Decimal | str:
     """Return the number of a text; a text that is not a number stays one, which the decider refuses."""
     try:
         return Decimal(text)
     except InvalidOperation:
         return text
-
-
-def exact_reading(command: AnyCommand) -> Iterator[CommandReading]:
-    """Yield the only reading of a command whose events record its whole content."""
-    yield CommandReading(command, (command,), lossy=False)
 
 
 def lossy_reading(command: AnyCommand) -> Iterator[CommandReading]:

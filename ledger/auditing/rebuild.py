@@ -17,9 +17,10 @@ from forecast_ledger.ledger.auditing.command_readings import (
     Rebuilder,
     TextLookup,
     by_outcome,
+    copied,
+    copies,
     current_outcomes_of,
     decimal_or_text,
-    exact_reading,
     in_units,
     instant_text,
     lossy_reading,
@@ -27,7 +28,7 @@ from forecast_ledger.ledger.auditing.command_readings import (
     outcomes_of,
 )
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, read_fixed
+from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, read_fixed
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.answers import ABOVE, BELOW, exact_shares
@@ -88,23 +89,8 @@ def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> It
             decimals=span.decimals if span.decimals or span.measures else None,
             samples=span.samples or None,
         )
-    command = commands.OpenQuestion(
-        at=instant_text(event.at),
-        question=event.question,
-        kind=event.kind,
-        title=event.title,
-        outcomes=None if event.kind == "binary" else event.outcomes or None,
-        range=command_range,
-        opens_at=instant_text(event.opens_at),
-        closes_at=instant_text(event.closes_at),
-        reveals_at=optional_instant(event.reveals_at),
-        group=event.group or None,
-        category=event.category or None,
-        tags=event.tags or None,
-        url=event.url or None,
-        source=event.source or None,
-        ordered=event.ordered,
-    )
+    shape = {"outcomes": None if event.kind == "binary" else event.outcomes or None, "range": command_range}
+    command = commands.OpenQuestion(**copied(event, commands.OpenQuestion) | shape)
     empty = {"tags": (), "url": "", "source": ""}  # counts like a field that is left out
     unsaid = [name for name in empty if not getattr(event, name)]
     variants = [
@@ -124,13 +110,7 @@ def _restate_forecasts(event: events.ForecastsRetracted, rest: Sequence[AnyEvent
     made = [_forecast(each, state) for each in rest if isinstance(each, events.ForecastMade)]
     names = commands.RestatedForecast.__struct_fields__
     restated = [commands.RestatedForecast(**{name: getattr(each, name) for name in names}) for each in made]
-    command = commands.RestateForecasts(
-        at=instant_text(event.at),
-        question=event.question,
-        participant=event.participant,
-        forecasts=tuple(restated),
-        reason=event.reason,
-    )
+    command = commands.RestateForecasts(**copied(event, commands.RestateForecasts), forecasts=tuple(restated))
     return CommandReading(command, (command,), lossy=False)
 
 
@@ -175,59 +155,9 @@ def _measures(measures: tuple[int, ...], span: events.NumericRange | None) -> tu
     return tuple(ends.get(units, number) for units, number in zip(measures, exact, strict=True))
 
 
-def _withdraw_forecast(event: events.ForecastWithdrawn, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    at = instant_text(event.at)
-    yield from exact_reading(commands.WithdrawForecast(at=at, question=event.question, participant=event.participant))
-
-
-def _close_question(event: events.QuestionClosed, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    yield from exact_reading(commands.CloseQuestion(at=instant_text(event.at), question=event.question))
-
-
-def _reschedule_question(event: events.QuestionRescheduled, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    yield from exact_reading(
-        commands.RescheduleQuestion(
-            at=instant_text(event.at),
-            question=event.question,
-            opens_at=optional_instant(event.opens_at),
-            closes_at=optional_instant(event.closes_at),
-            reveals_at=optional_instant(event.reveals_at),
-            reason=event.reason,
-        )
-    )
-
-
-def _rename_participant(event: events.ParticipantRenamed, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    at = instant_text(event.at)
-    yield from exact_reading(
-        commands.RenameParticipant(at=at, participant=event.participant, to=event.to, reason=event.reason)
-    )
-
-
-def _amend_question(event: events.QuestionAmended, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    yield from exact_reading(
-        commands.AmendQuestion(
-            at=instant_text(event.at),
-            question=event.question,
-            title=event.title,
-            tags=event.tags,
-            url=event.url,
-            source=event.source,
-            contest=event.contest or None,
-            weight=None if event.weight is None else in_units(event.weight, WEIGHT),
-            reason=event.reason,
-        )
-    )
-
-
 def _change_outcomes(event: events.OutcomesChanged, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    command = commands.ChangeOutcomes(
-        at=instant_text(event.at),
-        question=event.question,
-        add=event.added or None,
-        remove=event.removed or None,
-        grace_ends_at=optional_instant(event.grace_ends_at),
-    )
+    lists = {"add": event.added or None, "remove": event.removed or None}
+    command = commands.ChangeOutcomes(**copied(event, commands.ChangeOutcomes), **lists)
     unsaid = "remove" if event.added else "add"  # empty, it counts like a field that is left out
     yield CommandReading(command, [command, structs.replace(command, **{unsaid: ()})], lossy=False)
 
@@ -267,17 +197,10 @@ def _current_payouts(payouts: tuple[int, ...], unit: int, question: str, state: 
 
 
 def _annul_question(event: events.QuestionAnnulled, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    fields = {"at": instant_text(event.at), "question": event.question, "reason": event.reason}
-    variants: list[AnyCommand] = [commands.CancelMarket(**fields, policy=event.policy)]
+    variants: list[AnyCommand] = [commands.CancelMarket(**copied(event, commands.CancelMarket))]
     if event.policy == "refund_cost":
-        variants.append(commands.AnnulQuestion(**fields))
+        variants.append(commands.AnnulQuestion(**copied(event, commands.AnnulQuestion)))
     yield CommandReading(variants[0], variants, lossy=False)
-
-
-def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    yield from exact_reading(
-        commands.RevokeResolution(at=instant_text(event.at), question=event.question, reason=event.reason)
-    )
 
 
 # --- contests
@@ -285,21 +208,13 @@ def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: TextLookup
 
 def _open_contest(event: events.ContestOpened, _: State, __: TextLookup) -> Iterator[CommandReading]:
     """Yield two readings: the rule set by a preset's name, current or former, and the whole rule set."""
-    pool = in_units(event.pool, MONEY)
+    pool, starts_at = in_units(event.pool, MONEY), optional_instant(event.starts_at)
+    others = copied(event, commands.OpenContest)
 
     def variants(rules: RuleSet | str) -> Iterator[AnyCommand]:
         for has_pool, has_start in product((True, False), (True, False)):
-            yield commands.OpenContest(
-                at=instant_text(event.at),
-                contest=event.contest,
-                rules=rules,
-                pool=pool if has_pool or pool else None,
-                currency=event.currency,
-                payable_unit=in_units(event.payable_unit, MONEY),
-                title=event.title,
-                starts_at=optional_instant(event.starts_at) if has_start else None,
-                series=event.series or None,
-            )
+            given = {"pool": pool if has_pool or pool else None, "starts_at": starts_at if has_start else None}
+            yield commands.OpenContest(**others | given | {"rules": rules})
 
     by_name, whole = [*variants(event.rules.name)], [*variants(event.rules)]
     is_former = event.rules in FORMER_PRESETS.get(event.rules.name, ())
@@ -308,71 +223,27 @@ def _open_contest(event: events.ContestOpened, _: State, __: TextLookup) -> Iter
 
 
 def _add_question(event: events.QuestionAdded, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    hidden = event.hidden_coverage_weight
-    yield from lossy_reading(
-        commands.AddQuestion(
-            at=instant_text(event.at),
-            contest=event.contest,
-            question=event.question,
-            weight=in_units(event.weight, WEIGHT),
-            hidden_coverage_weight=None if hidden is None else in_units(hidden, WEIGHT),
-            spot_at=optional_instant(event.spot_at),
-            spots=tuple(commands.Spot(at=instant_text(spot.at), weight=spot.weight) for spot in event.spots) or None,
-        )
-    )
-
-
-def _enrol_participant(event: events.ParticipantEnrolled, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    yield from exact_reading(
-        commands.EnrolParticipant(
-            at=instant_text(event.at),
-            contest=event.contest,
-            participant=event.participant,
-            entrant=event.entrant or None,
-            bot=event.bot,
-            family=event.family or None,
-            release=event.release or None,
-        )
-    )
-
-
-def _exclude_participant(event: events.ParticipantExcluded, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    yield from exact_reading(
-        commands.ExcludeParticipant(
-            at=instant_text(event.at),
-            contest=event.contest,
-            participant=event.participant,
-            level=event.level,
-            reason=event.reason,
-        )
-    )
-
-
-def _finalize_contest(event: events.ContestFinalized, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    yield from exact_reading(commands.FinalizeContest(at=instant_text(event.at), contest=event.contest))
-
-
-def _pay_prizes(event: events.PrizePaid, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    yield from exact_reading(commands.PayPrizes(at=instant_text(event.at), contest=event.contest))
+    spots = tuple(commands.Spot(at=instant_text(spot.at), weight=spot.weight) for spot in event.spots) or None
+    yield from lossy_reading(commands.AddQuestion(**copied(event, commands.AddQuestion) | {"spots": spots}))
 
 
 REBUILDERS: dict[type, Rebuilder] = {
     events.QuestionOpened: _open_question,
     events.ForecastMade: _submit_forecast,
-    events.ForecastWithdrawn: _withdraw_forecast,
-    events.QuestionClosed: _close_question,
-    events.ParticipantRenamed: _rename_participant,
-    events.QuestionAmended: _amend_question,
-    events.QuestionRescheduled: _reschedule_question,
+    events.ForecastWithdrawn: copies(commands.WithdrawForecast),
+    events.QuestionClosed: copies(commands.CloseQuestion),
+    events.ParticipantRenamed: copies(commands.RenameParticipant),
+    events.QuestionAmended: copies(commands.AmendQuestion),
+    events.QuestionRescheduled: copies(commands.RescheduleQuestion),
     events.OutcomesChanged: _change_outcomes,
     events.QuestionResolved: _resolve_question,
     events.QuestionAnnulled: _annul_question,
-    events.ResolutionRevoked: _revoke_resolution,
+    events.ResolutionRevoked: copies(commands.RevokeResolution),
     events.ContestOpened: _open_contest,
     events.QuestionAdded: _add_question,
-    events.ParticipantEnrolled: _enrol_participant,
-    events.ParticipantExcluded: _exclude_participant,
-    events.ContestFinalized: _finalize_contest,
-    events.PrizePaid: _pay_prizes,
+    events.ParticipantEnrolled: copies(commands.EnrolParticipant),
+    events.ParticipantExcluded: copies(commands.ExcludeParticipant),
+    events.ContestFinalized: copies(commands.FinalizeContest),
+    events.PrizePaid: copies(commands.PayPrizes),
     **rebuild_trading.TRADING_REBUILDERS,
 }

@@ -13,6 +13,8 @@ from forecast_ledger.ledger.auditing.command_readings import (
     Rebuilder,
     TextLookup,
     by_outcome,
+    copied,
+    copies,
     current_outcomes_of,
     in_units,
     instant_text,
@@ -85,23 +87,6 @@ def _sides(quote: events.Quote, state: State) -> dict[str, dict[str, Any] | None
     return sides
 
 
-def _rebuild_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> Rebuilder:
-    def rebuild(
-        event: events.CashDeposited | events.CashWithdrawn, _: State, __: TextLookup
-    ) -> Iterator[CommandReading]:
-        yield from lossy_reading(
-            kind(
-                at=instant_text(event.at),
-                contest=event.contest,
-                participant=event.participant,
-                amount=in_units(event.amount, MONEY),
-                reason=event.reason,
-            )
-        )
-
-    return rebuild
-
-
 def _call(call: events.ModelCall | None, texts: TextLookup) -> commands.ModelCall | None:
     """Return the call in a command."""
     if call is None:
@@ -123,28 +108,19 @@ def _reading(command: commands.RecordDecision | commands.RecordFailedCall) -> It
 
 def _failed_call(event: events.CallFailed, _: State, texts: TextLookup) -> Iterator[CommandReading]:
     yield from _reading(
-        commands.RecordFailedCall(
-            at=instant_text(event.at),
-            contest=event.contest,
-            participant=event.participant,
-            period=event.period,
-            error=event.error,
-            prompt=texts(event.prompt) if event.prompt else None,
-            call=_call(event.call, texts),
-        )
+        commands.RecordFailedCall(**copied(event, commands.RecordFailedCall) | _call_fields(event, texts))
     )
 
 
+def _call_fields(
+    event: events.DecisionRecorded | events.DecisionMalformed | events.CallFailed, texts: TextLookup
+) -> dict[str, Any]:
+    return {"call": _call(event.call, texts), "prompt": texts(event.prompt) if event.prompt else None}
+
+
 def _attempt_fields(event: events.DecisionRecorded | events.DecisionMalformed, texts: TextLookup) -> dict[str, Any]:
-    return {
-        "call": _call(event.call, texts),
-        "at": instant_text(event.at),
-        "contest": event.contest,
-        "participant": event.participant,
-        "period": event.period,
-        "attempt": event.attempt,
-        "prompt": texts(event.prompt) if event.prompt else None,
-    }
+    own = {name: getattr(event, name) for name in ("contest", "participant", "period", "attempt")}
+    return {"at": instant_text(event.at)} | own | _call_fields(event, texts)
 
 
 def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup) -> Iterator[CommandReading]:
@@ -228,8 +204,8 @@ def record_trade(
 
 TRADING_REBUILDERS: dict[type, Rebuilder] = {
     events.PricesQuoted: _quote_prices,
-    events.CashDeposited: _rebuild_cash(commands.DepositCash),
-    events.CashWithdrawn: _rebuild_cash(commands.WithdrawCash),
+    events.CashDeposited: copies(commands.DepositCash, lossy=True),
+    events.CashWithdrawn: copies(commands.WithdrawCash, lossy=True),
     events.DecisionRecorded: _record_decision,
     events.DecisionMalformed: _malformed_decision,
     events.CallFailed: _failed_call,
