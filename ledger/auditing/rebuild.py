@@ -156,7 +156,7 @@ def _measures(measures: tuple[int, ...], span: events.NumericRange | None) -> tu
 
 
 def _change_outcomes(event: events.OutcomesChanged, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    lists = {"add": event.added or None, "remove": event.removed or None}
+    lists: dict[str, Any] = {"add": event.added or None, "remove": event.removed or None}
     command = commands.ChangeOutcomes(**copied(event, commands.ChangeOutcomes), **lists)
     unsaid = "remove" if event.added else "add"  # empty, it counts like a field that is left out
     yield CommandReading(command, [command, structs.replace(command, **{unsaid: ()})], lossy=False)

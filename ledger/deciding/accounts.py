@@ -21,10 +21,10 @@ from forecast_ledger.ledger.deciding.state import (
     Write,
 )
 from forecast_ledger.ledger.model import commands, events, given_prices
+from forecast_ledger.ledger.model.book import EndingEvent, change_of
 from forecast_ledger.ledger.model.mismatch import probability_text
 
 PositionKey = tuple[str, str, int]  # contest, participant, number
-PositionEndEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
 
 
 def quote_prices(command: commands.Quote, state: State) -> events.PricesQuoted:
@@ -349,19 +349,14 @@ def cash_granted(event: events.CashGranted, state: State, _: int) -> tuple[Write
 def cash_moved(event: events.CashDeposited | events.CashWithdrawn, state: State, _: int) -> tuple[Write, ...]:
     """Add cash to an account, or take it away."""
     key = state.account_key(event.contest, event.participant)
-    account = state.accounts[key]
-    if isinstance(event, events.CashWithdrawn):
-        return ((state.accounts, key, account._replace(cash=account.cash - event.amount)),)
-    account = account._replace(cash=account.cash + event.amount, deposited=account.deposited + event.amount)
+    account, cash = state.accounts[key], change_of(event).cash
+    account = account._replace(cash=account.cash + cash, deposited=account.deposited + max(cash, 0))
     return ((state.accounts, key, account),)
 
 
-def position_ended(event: PositionEndEvent, state: State, position: int) -> tuple[Write, ...]:
+def position_ended(event: EndingEvent, state: State, position: int) -> tuple[Write, ...]:
     """End a position: settled, refunded or voided."""
-    if isinstance(event, events.PositionSettled):
-        brought = event.proceeds
-    else:
-        brought = event.amount if isinstance(event, events.TradesVoided) else event.cost
+    brought = change_of(event).cash
     held = state.positions[*state.account_key(event.contest, event.participant), event.position]
     return _update_position(event, state, held._replace(ended=position, brought=brought), brought)
 
@@ -369,7 +364,7 @@ def position_ended(event: PositionEndEvent, state: State, position: int) -> tupl
 def settlement_reversed(event: events.SettlementReversed, state: State, _: int) -> tuple[Write, ...]:
     """Restore a position from before its end."""
     held = state.positions[*state.account_key(event.contest, event.participant), event.position]
-    return _update_position(event, state, held._replace(ended=0, brought=0), -event.amount)
+    return _update_position(event, state, held._replace(ended=0, brought=0), change_of(event).cash)
 
 
 def _update_position(

@@ -5,7 +5,7 @@ from typing import Any
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.accounts import trading_account
-from forecast_ledger.ledger.deciding.legs import carry_out_legs, shares_bought, shares_sold
+from forecast_ledger.ledger.deciding.legs import carry_out_legs, traded
 from forecast_ledger.ledger.deciding.state import AccountState, AttemptCounts, Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events, replies
 from forecast_ledger.ledger.model.replies import recorded_call, text_digest
@@ -187,8 +187,8 @@ EVOLVE: dict[type, Evolve] = {
     events.DecisionMalformed: decision_malformed,
     events.DecisionDefaulted: decision_defaulted,
     events.TextKept: text_kept,
-    events.SharesBought: shares_bought,
-    events.SharesSold: shares_sold,
+    events.SharesBought: traded,
+    events.SharesSold: traded,
     events.LegRefused: account_unchanged,
     events.CallFailed: account_unchanged,
 }

@@ -9,6 +9,7 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.deciding.fees import trade_fee
 from forecast_ledger.ledger.deciding.state import AccountState, ContestState, PositionState, State, Write
 from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.book import TradeEvent, change_of, counted
 from forecast_ledger.ledger.model.replies import Reply
 from forecast_ledger.ledger.model.trading_rules import WHOLE, Trading, bet_cap, is_stale
 
@@ -101,14 +102,9 @@ class _LegRun:
             fee=fee,
             requested=bet.amount * (shares < wanted),
         )
-        self.account = self.account._replace(
-            cash=self.account.cash - amount - fee,
-            positions=max(self.account.positions, number),
-            bought=self.account.bought + shares,
-        )
+        self.account, self.positions[number] = after_trade(event, self.account, held)
         self.taken[side] = self.taken.get(side, 0) + shares
         self.held[bet.question, outcome] = number
-        self.positions[number] = held._replace(shares=held.shares + shares, cost=held.cost + amount)
         return event
 
     def sell(self, sale: events.Sale, fields: dict[str, Any]) -> events.SharesSold:
@@ -134,10 +130,7 @@ class _LegRun:
         fee = trade_fee(self.trading, shares, price, proceeds)
         if fee > max(proceeds, proceeds + self.account.cash):
             raise _RefusedLegError("not_enough_cash")
-        self.taken[side] = self.taken.get(side, 0) + shares
-        self.account = self.account._replace(cash=self.account.cash + proceeds - fee)
-        self.positions[number] = held._replace(shares=held.shares - shares, cost=held.cost - cost)
-        return events.SharesSold(
+        event = events.SharesSold(
             **fields,
             question=held.question,
             outcome=held.outcome,
@@ -150,6 +143,9 @@ class _LegRun:
             fee=fee,
             requested=wanted * (shares < wanted),
         )
+        self.account, self.positions[number] = after_trade(event, self.account, held)
+        self.taken[side] = self.taken.get(side, 0) + shares
+        return event
 
     def outcome(self, bet: events.Bet) -> int:
         """Return the index of the outcome that a bet is on; the side of a binary question may be in any case."""
@@ -227,32 +223,45 @@ class _LegRun:
         }
 
 
-def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...]:
-    """Add shares to a position, and take cash from the account."""
-    key = state.account_key(event.contest, event.participant)
-    account, number = state.accounts[key], event.position
-    before = state.positions.get((*key, number))
-    held = before or PositionState(event.question, event.outcome)
-    after = held._replace(
-        shares=held.shares + event.shares,
-        cost=held.cost + event.amount,
-        paid=held.paid + event.amount,
-        fees=held.fees + event.fee,
+def after_trade(event: TradeEvent, account: AccountState, held: PositionState) -> tuple[AccountState, PositionState]:
+    """Return an account and its position as a trade leaves them."""
+    change, bought = change_of(event), account.bought + counted(event)
+    paid_or_received = change.cash + change.fee
+    return (
+        account._replace(
+            cash=account.cash + change.cash, positions=max(account.positions, event.position), bought=bought
+        ),
+        held._replace(
+            shares=held.shares + change.shares,
+            cost=held.cost + change.cost,
+            paid=held.paid - min(paid_or_received, 0),
+            received=held.received + max(paid_or_received, 0),
+            fees=held.fees + change.fee,
+        ),
     )
-    bought = account.bought + event.shares
-    account = account._replace(
-        cash=account.cash - event.amount - event.fee, positions=max(account.positions, number), bought=bought
+
+
+def traded(event: TradeEvent, state: State, _: int) -> tuple[Write, ...]:
+    """Change the account and the position of a trade. Raises KeyError if its question is not in the contest."""
+    key, contest = state.account_key(event.contest, event.participant), state.contests[event.contest]
+    place = (*key, event.position)
+    is_new = place not in state.positions and not isinstance(event, events.SharesSold)
+    held = PositionState(event.question, event.outcome) if is_new else state.positions[place]
+    account, after = after_trade(event, state.accounts[key], held)
+    opened = (after.is_open() - held.is_open()) * state.completes(event.contest, event.participant)
+    writes: tuple[Write, ...] = (
+        (state.accounts, key, account),
+        (state.positions, place, after),
+        (state.contests, event.contest, contest._replace(open=contest.open + opened)),
     )
-    writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, (*key, number), after))
-    writes += _update_traded_at(event, state) + _update_depth(event, state)
-    if before is not None:
+    if is_new:
+        writes += _new_position(event, state)
+    if isinstance(event, events.TradeRecorded):
         return writes
-    contest, completes = state.contests[event.contest], state.completes(event.contest, event.participant)
-    opened = (state.contests, event.contest, contest._replace(open=contest.open + completes))
-    return (*writes, *new_position(event, state), opened)
+    return writes + _update_traded_at(event, state) + _update_depth(event, state)
 
 
-def new_position(event: events.SharesBought | events.TradeRecorded, state: State) -> tuple[Write, ...]:
+def _new_position(event: TradeEvent, state: State) -> tuple[Write, ...]:
     """Note who holds a position that is new. Raises KeyError if its question is not in the contest."""
     state.entries[event.contest, event.question]
     holders, key = state.holders.get(event.question, {}), state.account_key(event.contest, event.participant)
@@ -261,28 +270,6 @@ def new_position(event: events.SharesBought | events.TradeRecorded, state: State
         (holders, (*key, event.position), True),
         (state.held, (*key, event.question, event.outcome), event.position),
     )
-
-
-def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
-    """Take shares from a position, and add cash to the account."""
-    key = state.account_key(event.contest, event.participant)
-    account, held = state.accounts[key], state.positions[*key, event.position]
-    after = held._replace(
-        shares=held.shares - event.shares,
-        cost=held.cost - event.cost,
-        received=held.received + event.proceeds,
-        fees=held.fees + event.fee,
-    )
-    writes: tuple[Write, ...] = (
-        (state.accounts, key, account._replace(cash=account.cash + event.proceeds - event.fee)),
-        (state.positions, (*key, event.position), after),
-        *_update_traded_at(event, state),
-        *_update_depth(event, state),
-    )
-    if after.shares:
-        return writes
-    contest, completes = state.contests[event.contest], state.completes(event.contest, event.participant)
-    return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - completes)))
 
 
 def _update_traded_at(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.accounts import trading_account
-from forecast_ledger.ledger.deciding.legs import new_position
+from forecast_ledger.ledger.deciding.legs import traded
 from forecast_ledger.ledger.deciding.state import (
     AccountState,
     Decide,
@@ -13,9 +13,9 @@ from forecast_ledger.ledger.deciding.state import (
     PositionState,
     QuestionState,
     State,
-    Write,
 )
 from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.book import change_of, counted
 from forecast_ledger.ledger.model.mismatch import money_text
 from forecast_ledger.ledger.model.trading_rules import Trading
 
@@ -131,54 +131,17 @@ def _check_limits(
         if trade.shares < -held.shares and trade.shares < 0 and not trading.short_sales:
             detail = f"{money_text(max(held.shares, 0))} are held of outcome {trade.outcome}"
             raise Refused("not_enough_shares", "shares", str(command.shares), detail)
-    if account.bought + sum(map(_counted, trades)) > values.LARGEST_HOLDING:
+    if account.bought + sum(map(counted, trades)) > values.LARGEST_HOLDING:
         raise Refused("too_much_traded", "shares", str(command.shares))
-    change = sum(map(_cash, trades))
+    change = sum(change_of(trade).cash for trade in trades)
     if change < 0 and account.cash + change < 0 and not trading.overdrafts:
         detail = f"the cash is {money_text(account.cash)}"
         raise Refused("not_enough_cash", "amount", str(command.amount), detail)
-
-
-def _counted(event: events.TradeRecorded) -> int:
-    """Return what a trade counts of all that an account may trade: its shares, or its money if that is more."""
-    return max(abs(event.shares), event.amount + event.fee)
-
-
-def _cash(event: events.TradeRecorded) -> int:
-    """Return what a trade adds to the cash, 1e-6."""
-    return (-event.amount if event.shares > 0 else event.amount) - event.fee
-
-
-def trade_recorded(event: events.TradeRecorded, state: State, _: int) -> tuple[Write, ...]:
-    """Change the shares and the cost of a position, and the cash of its account."""
-    key, bought = state.account_key(event.contest, event.participant), event.shares > 0
-    account, contest = state.accounts[key], state.contests[event.contest]
-    before = state.positions.get((*key, event.position))
-    held = before or PositionState(event.question, event.outcome)
-    after = held._replace(
-        shares=held.shares + event.shares,
-        cost=held.cost + event.cost,
-        paid=held.paid + event.amount * bought,
-        received=held.received + event.amount * (not bought),
-        fees=held.fees + event.fee,
-    )
-    account = account._replace(
-        cash=account.cash + _cash(event),
-        positions=max(account.positions, event.position),
-        bought=account.bought + _counted(event),
-    )
-    opened = (after.is_open() - held.is_open()) * state.completes(event.contest, event.participant)
-    return (
-        (state.accounts, key, account),
-        (state.positions, (*key, event.position), after),
-        (state.contests, event.contest, contest._replace(open=contest.open + opened)),
-        *(new_position(event, state) if before is None else ()),
-    )
 
 
 DECIDE: dict[type, Decide] = {
     commands.RecordTrade: record_trade,
 }
 EVOLVE: dict[type, Evolve] = {
-    events.TradeRecorded: trade_recorded,
+    events.TradeRecorded: traded,
 }

@@ -11,12 +11,21 @@ from typing import Any
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_share, exact_shares
+from forecast_ledger.ledger.model.book import CashEvent, EndingEvent, TradeEvent, change_of
 from forecast_ledger.ledger.model.trading_rules import bet_cap
-from forecast_ledger.projections.facts.accounts import Account, AccountKey, Attempt, Holding, Ruling, Trade
+from forecast_ledger.projections.facts.accounts import (
+    BEFORE_ALL,
+    Account,
+    AccountKey,
+    Attempt,
+    Holding,
+    Place,
+    Ruling,
+    Trade,
+)
 from forecast_ledger.projections.facts.columns import Facts, moved
 
 _PAID, _LOST = Fraction(1), Fraction(0)
-EndingEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
 
 
 def enter_event(facts: Facts, position: int, event: Any) -> None:
@@ -72,15 +81,7 @@ def _renamed(facts: Facts, _: int, event: events.ParticipantRenamed) -> None:
 
 def _granted(facts: Facts, position: int, event: events.CashGranted) -> None:
     facts.books.progress(event.contest).enrolled += _completes(facts, event)
-    _move(facts, position, event, "granted", event.amount)
-
-
-def _deposited(facts: Facts, position: int, event: events.CashDeposited) -> None:
-    _move(facts, position, event, "deposited", event.amount)
-
-
-def _withdrawn(facts: Facts, position: int, event: events.CashWithdrawn) -> None:
-    _move(facts, position, event, "withdrawn", -event.amount)
+    _moved(facts, position, event)
 
 
 def _attempted(facts: Facts, position: int, event: events.DecisionRecorded | events.DecisionMalformed) -> None:
@@ -117,49 +118,28 @@ def _failed(facts: Facts, position: int, event: events.CallFailed) -> None:
     facts.books.failures.append((position, event))
 
 
-def _traded(facts: Facts, position: int, event: events.SharesBought | events.SharesSold) -> None:
-    """Enter a trade: its question and quote, and the changes to shares, cost and cash."""
-    code, bought = facts.question_codes.codes[event.question], isinstance(event, events.SharesBought)
-    if isinstance(event, events.SharesBought):
-        shares, cost, cash = event.shares, event.amount, -event.amount - event.fee
-        price, cap = None, bet_cap(facts.trading(event.contest), event.cash)
-    else:
-        shares, cost, cash = -event.shares, -event.cost, event.proceeds - event.fee
-        price, cap = event.price, 0
-    books, number = facts.books, event.position
-    account, quote = books.accounts[event.contest, event.participant], books.quotes.last(code, position)
+def _traded(facts: Facts, position: int, event: TradeEvent) -> None:
+    """Enter a trade: its question and quote, and its change of a position that may be new or end."""
+    code, number, change = facts.question_codes.codes[event.question], event.position, change_of(event)
+    books = facts.books
+    account = books.accounts[event.contest, event.participant]
+    quote = None if isinstance(event, events.TradeRecorded) else books.quotes.last(code, position)
+    cap = bet_cap(facts.trading(event.contest), event.cash) if isinstance(event, events.SharesBought) else 0
     books.trades.append(Trade(position, event, code, quote, cap))
-    if bought and number not in account.holdings:
-        account.holdings[number] = Holding(code, event.outcome, event.at)
-        books.holders.setdefault(code, set()).add((event.contest, event.participant, number))
-        books.progress(event.contest).count_positions(_completes(facts, event), event.at)
-    holding = account.holdings[number]
-    holding.shares, holding.cost = holding.shares + shares, holding.cost + cost
-    holding.paid, holding.received = holding.paid - min(cash, 0), holding.received + max(cash, 0)
-    if not holding.shares:
-        holding.status = "closed"
-        books.progress(event.contest).count_positions(-_completes(facts, event), event.at)
-    change = (code, holding.outcome, number, cash, shares, cost, price, event.fee)
-    facts.books.enter(position, event, "bought" if bought else "sold", change, quote.known_from)
-
-
-def _recorded_trade(facts: Facts, position: int, event: events.TradeRecorded) -> None:
-    """Enter a trade of elsewhere: the changes to shares, cost and cash, of a position that may be new or end."""
-    code, books, number = facts.question_codes.codes[event.question], facts.books, event.position
-    bought, account = event.shares > 0, books.accounts[event.contest, event.participant]
-    books.trades.append(Trade(position, event, code, None, 0))
-    if number not in account.holdings:
+    is_sale = isinstance(event, events.SharesSold)
+    if not is_sale and number not in account.holdings:
         account.holdings[number] = Holding(code, event.outcome, event.at, status="closed")
         books.holders.setdefault(code, set()).add((event.contest, event.participant, number))
-    holding, cash = account.holdings[number], (-event.amount if bought else event.amount) - event.fee
+    holding = account.holdings[number]
     was_open = holding.is_open()
-    holding.shares, holding.cost = holding.shares + event.shares, holding.cost + event.cost
-    holding.paid, holding.received = holding.paid - min(cash, 0), holding.received + max(cash, 0)
+    holding.shares, holding.cost = holding.shares + change.shares, holding.cost + change.cost
+    holding.paid, holding.received = holding.paid - min(change.cash, 0), holding.received + max(change.cash, 0)
     holding.status = "open" if holding.shares else "closed"
     opened = (holding.is_open() - was_open) * _completes(facts, event)
     books.progress(event.contest).count_positions(opened, event.at)
-    change = (code, holding.outcome, number, cash, event.shares, event.cost, None, event.fee)
-    books.enter(position, event, "bought" if bought else "sold", change)
+    price = event.price if isinstance(event, events.SharesSold) else None
+    known_from = BEFORE_ALL if quote is None else quote.known_from
+    books.enter(position, event, change, Place(code, holding.outcome, number, price), known_from)
 
 
 def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
@@ -193,33 +173,31 @@ def _rescheduled(facts: Facts, _: int, event: events.QuestionRescheduled) -> Non
 
 
 def _ended(facts: Facts, position: int, event: EndingEvent) -> None:
-    holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
-    price, fee = None, 0
+    holding, change = _holding(facts, event), change_of(event)
+    price = None
     if isinstance(event, events.PositionSettled):
-        kind, cash = "settled", event.proceeds
         price = PROBABILITY * exact_share(event.payout, event.payout_unit)
-    elif isinstance(event, events.PositionRefunded):
-        kind, cash = "refunded", event.cost
-    else:
-        kind, cash, fee = "voided", event.amount, -event.fee
     facts.books.progress(event.contest).count_positions(-holding.is_open() * _completes(facts, event), event.at)
-    holding.status = kind
-    change = (holding.question, holding.outcome, event.position, cash, -event.shares, -event.cost, price, fee)
-    facts.books.enter(position, event, kind, change)
+    holding.status = change.kind
+    facts.books.enter(position, event, change, Place(holding.question, holding.outcome, event.position, price))
 
 
 def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> None:
-    holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
-    settlement = facts.books.ends[event.reverses]
+    holding, end = _holding(facts, event), facts.books.ends[event.reverses]
     holding.status = "open" if holding.shares else "closed"
     facts.books.progress(event.contest).count_positions(holding.is_open() * _completes(facts, event), event.at)
-    change = (-event.amount, -settlement.shares, -settlement.cost, settlement.price, -settlement.fee)
-    facts.books.enter(position, event, "reversed", (holding.question, holding.outcome, event.position, *change))
+    change = change_of(event)._replace(shares=-end.shares, cost=-end.cost, fee=-end.fee)
+    facts.books.enter(position, event, change, Place(holding.question, holding.outcome, event.position, end.price))
 
 
-def _move(facts: Facts, position: int, event: events.AccountEvent, kind: str, cash: int) -> None:
-    facts.books.accounts[event.contest, event.participant].deposits += cash
-    facts.books.enter(position, event, kind, (-1, -1, 0, cash, 0, 0, None, 0))
+def _holding(facts: Facts, event: events.PositionEvent) -> Holding:
+    return facts.books.accounts[event.contest, event.participant].holdings[event.position]
+
+
+def _moved(facts: Facts, position: int, event: CashEvent) -> None:
+    change = change_of(event)
+    facts.books.accounts[event.contest, event.participant].deposits += change.cash
+    facts.books.enter(position, event, change)
 
 
 _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
@@ -227,14 +205,14 @@ _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.ParticipantExcluded: _excluded,
     events.ParticipantRenamed: _renamed,
     events.CashGranted: _granted,
-    events.CashDeposited: _deposited,
-    events.CashWithdrawn: _withdrawn,
+    events.CashDeposited: _moved,
+    events.CashWithdrawn: _moved,
     events.DecisionRecorded: _attempted,
     events.DecisionMalformed: _attempted,
     events.DecisionDefaulted: _defaulted,
     events.SharesBought: _traded,
     events.SharesSold: _traded,
-    events.TradeRecorded: _recorded_trade,
+    events.TradeRecorded: _traded,
     events.LegRefused: _refused,
     events.CallFailed: _failed,
     events.ContestFinalized: _finalized,

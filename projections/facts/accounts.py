@@ -10,15 +10,14 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.book import Change, TradeEvent
 from forecast_ledger.ledger.model.mismatch import mismatch, money_text
 from forecast_ledger.projections.facts.quotes import LastQuote, Quotes
 
 EXTERNAL_KINDS = frozenset({"granted", "deposited", "withdrawn"})
 ENDING_KINDS = frozenset({"settled", "refunded", "voided"})
 AccountKey = tuple[str, str]  # contest, participant
-AccountChange = tuple[
-    int, int, int, int, int, int, Fraction | int | None, int
-]  # the fields of a Movement from `question` on
+BEFORE_ALL = -(2**63)  # µs
 LARGEST_SUM = 2**62  # 1e-6; no account that follows the rules reaches it
 FINE_PER_MICRO = PROBABILITY  # units of 1e-15, in which postings are counted, in one of 1e-6
 
@@ -53,7 +52,19 @@ class Movement(NamedTuple):
         return 0 if self.kind in EXTERNAL_KINDS else self.cash + self.cost
 
 
-TradeEvent = events.SharesBought | events.SharesSold | events.TradeRecorded
+class Place(NamedTuple):
+    """Where a movement changes shares: question, outcome and number of the position, and the price of a share.
+
+    They are as in a Movement.
+    """
+
+    question: int = -1
+    outcome: int = -1
+    number: int = 0
+    price: Fraction | int | None = None
+
+
+NOWHERE = Place()
 
 
 class Trade(NamedTuple):
@@ -97,7 +108,7 @@ class Account:
     deposits: int = 0  # less withdrawals
     realised: int = 0
     fees: int = 0  # less those given back
-    counts_from: int = -(2**63)  # µs, the instant of its last movement
+    counts_from: int = BEFORE_ALL  # µs, the instant of its last movement
     decided: int = 0  # number of decisions
     holdings: dict[int, Holding] = field(default_factory=dict)
 
@@ -168,7 +179,7 @@ class Books:
     holders: dict[int, set[tuple[str, str, int]]] = field(default_factory=dict)  # question -> its positions
     contests: dict[str, Progress] = field(default_factory=dict)
     ends: dict[int, Movement] = field(default_factory=dict)  # by log position: settlements, refunds and voided trades
-    clock: int = -(2**63)  # the latest instant that any event claims, µs
+    clock: int = BEFORE_ALL  # the latest instant that any event claims, µs
 
     def payouts_of(self, contest: str, question: int) -> tuple[Fraction, ...] | None:
         """Return the payout of a share of each outcome, or None if the question is not resolved.
@@ -208,12 +219,19 @@ class Books:
         return self.contests.setdefault(contest, Progress())
 
     def enter(
-        self, position: int, event: events.AccountEvent, kind: str, change: AccountChange, known_from: int = -(2**63)
+        self,
+        position: int,
+        event: events.AccountEvent,
+        change: Change,
+        place: Place = NOWHERE,
+        known_from: int = BEFORE_ALL,
     ) -> None:
         """Enter a movement; known_from: the instant from which the quote of a trade is known, µs."""
-        account = self.accounts[event.contest, event.participant]
+        key = event.contest, event.participant
+        account = self.accounts[key]
         account.counts_from = max(account.counts_from, event.at, known_from)
-        movement = Movement(position, account.counts_from, (event.contest, event.participant), kind, *change)
+        counts_from, kind = account.counts_from, change.kind
+        movement = Movement(position, counts_from, key, kind, *place[:3], *change[1:4], place.price, change.fee)
         account.cash += movement.cash
         account.realised += movement.realised
         account.fees += movement.fee

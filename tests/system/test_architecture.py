@@ -45,6 +45,7 @@ PURE = (
         f"ledger.model.{name}"
         for name in (
             "answers",
+            "book",
             "events",
             "log",
             "mismatch",
