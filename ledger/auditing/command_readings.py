@@ -11,9 +11,7 @@ from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import (
     FIRST_INSTANT,
     LAST_INSTANT,
-    MONEY,
     PROBABILITY,
-    WEIGHT,
     format_instant,
     is_instant,
 )
@@ -58,35 +56,32 @@ def in_units(value: int, unit: int) -> Decimal:
     return Decimal(value).scaleb(1 - len(str(unit)), WIDE)
 
 
-_UNITS = {"amount": MONEY, "payable_unit": MONEY, "weight": WEIGHT, "hidden_coverage_weight": WEIGHT}
 _fields_of = lru_cache(maxsize=None)(fields)
 
 
-def copied(event: Event, kind: type[Command]) -> dict[str, Any]:
+def copied(event: Event, kind: type[Command], **units: int) -> dict[str, Any]:
     """Return the fields of a command that an event has too, without those that the event leaves out.
+
+    Instants are in RFC 3339. units: those of the fields that are decimals in the command.
 
     >>> from forecast_ledger.ledger.model import commands, events
     >>> copied(events.ContestFinalized(at=0, contest="spring"), commands.FinalizeContest)
     {'at': '1970-01-01T00:00:00Z', 'contest': 'spring'}
     """
-    given = ((field.name, getattr(event, field.name), field.default) for field in _fields_of(type(event)))
-    return {
-        name: _given(name, value) for name, value, unset in given if value != unset and name in kind.__struct_fields__
-    }
+    found: dict[str, Any] = {}
+    for field in _fields_of(type(event)):
+        name, value = field.name, getattr(event, field.name)
+        if value != field.default and name in kind.__struct_fields__:
+            given = in_units(value, units[name]) if name in units else value
+            found[name] = instant_text(value) if is_instant(name) else given
+    return found
 
 
-def _given(name: str, value: Any) -> Any:
-    """Return the value of a field as a command gives it: instants in RFC 3339, amounts and weights as decimals."""
-    if is_instant(name):
-        return instant_text(value)
-    return in_units(value, _UNITS[name]) if name in _UNITS else value
-
-
-def copies(kind: type[Command], *, lossy: bool = False) -> "Rebuilder":
+def copies(kind: type[Command], *, lossy: bool = False, **units: int) -> "Rebuilder":
     """Return the rebuilder of a command of which every field is one of its event. lossy: as in `CommandReading`."""
 
     def rebuild(event: Event, _: State, __: TextLookup) -> Iterator[CommandReading]:
-        command: Any = kind(**copied(event, kind))
+        command: Any = kind(**copied(event, kind, **units))
         yield CommandReading(command, (command,), lossy=lossy)
 
     return rebuild

@@ -28,7 +28,7 @@ from forecast_ledger.ledger.auditing.command_readings import (
     outcomes_of,
 )
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, read_fixed
+from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, read_fixed
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.answers import ABOVE, BELOW, exact_shares
@@ -209,7 +209,7 @@ def _annul_question(event: events.QuestionAnnulled, _: State, __: TextLookup) ->
 def _open_contest(event: events.ContestOpened, _: State, __: TextLookup) -> Iterator[CommandReading]:
     """Yield two readings: the rule set by a preset's name, current or former, and the whole rule set."""
     pool, starts_at = in_units(event.pool, MONEY), optional_instant(event.starts_at)
-    others = copied(event, commands.OpenContest)
+    others = copied(event, commands.OpenContest, payable_unit=MONEY)
 
     def variants(rules: RuleSet | str) -> Iterator[AnyCommand]:
         for has_pool, has_start in product((True, False), (True, False)):
@@ -224,7 +224,8 @@ def _open_contest(event: events.ContestOpened, _: State, __: TextLookup) -> Iter
 
 def _add_question(event: events.QuestionAdded, _: State, __: TextLookup) -> Iterator[CommandReading]:
     spots = tuple(commands.Spot(at=instant_text(spot.at), weight=spot.weight) for spot in event.spots) or None
-    yield from lossy_reading(commands.AddQuestion(**copied(event, commands.AddQuestion) | {"spots": spots}))
+    fields = copied(event, commands.AddQuestion, weight=WEIGHT, hidden_coverage_weight=WEIGHT)
+    yield from lossy_reading(commands.AddQuestion(**fields | {"spots": spots}))
 
 
 REBUILDERS: dict[type, Rebuilder] = {
@@ -233,7 +234,7 @@ REBUILDERS: dict[type, Rebuilder] = {
     events.ForecastWithdrawn: copies(commands.WithdrawForecast),
     events.QuestionClosed: copies(commands.CloseQuestion),
     events.ParticipantRenamed: copies(commands.RenameParticipant),
-    events.QuestionAmended: copies(commands.AmendQuestion),
+    events.QuestionAmended: copies(commands.AmendQuestion, weight=WEIGHT),
     events.QuestionRescheduled: copies(commands.RescheduleQuestion),
     events.OutcomesChanged: _change_outcomes,
     events.QuestionResolved: _resolve_question,

@@ -204,8 +204,8 @@ def record_trade(
 
 TRADING_REBUILDERS: dict[type, Rebuilder] = {
     events.PricesQuoted: _quote_prices,
-    events.CashDeposited: copies(commands.DepositCash, lossy=True),
-    events.CashWithdrawn: copies(commands.WithdrawCash, lossy=True),
+    events.CashDeposited: copies(commands.DepositCash, lossy=True, amount=MONEY),
+    events.CashWithdrawn: copies(commands.WithdrawCash, lossy=True, amount=MONEY),
     events.DecisionRecorded: _record_decision,
     events.DecisionMalformed: _malformed_decision,
     events.CallFailed: _failed_call,

@@ -141,22 +141,8 @@ def question_postponed(event: events.QuestionPostponed, state: State, _: int) ->
     rebuild: [
         (
             "REBUILDERS: dict[type, Rebuilder] = {\n",
-            """def _postpone_question(
-    event: events.QuestionPostponed, _: State, __: TextLookup
-) -> Iterator[CommandReading]:
-    yield from exact_reading(
-        commands.PostponeQuestion(
-            at=instant_text(event.at),
-            question=event.question,
-            expected_at=instant_text(event.expected_at),
-            because=event.because,
-            likely=None if event.likely is None else in_units(event.likely, PROBABILITY),
-        )
-    )
-
-
-""",
-            "    events.QuestionPostponed: _postpone_question,\n",
+            "",
+            "    events.QuestionPostponed: copies(commands.PostponeQuestion, likely=PROBABILITY),\n",
         )
     ],
 }
