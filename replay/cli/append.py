@@ -3,6 +3,8 @@
 import io
 import os
 import sys
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -31,6 +33,8 @@ from forecast_ledger.replay.console.view import Look, View, table_options
 if TYPE_CHECKING:
     from forecast_ledger.ledger.batching.claims import Claims
     from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.replay.importing.record_copy import FollowedCopy
+    from forecast_ledger.replay.importing.source_items import Source
     from forecast_ledger.replay.writing.append import OnProgress, Outcome
     from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
     from forecast_ledger.replay.writing.read_ahead import SentBlocks
@@ -47,7 +51,8 @@ class _Source(NamedTuple):
 
     header: the bytes before the first of them. total: how many, if all have been read. size: the bytes of a regular
     file that is read by blocks. left_out: says of which rows the map made no command, "" if of none. form: what the
-    file is, if its refused rows are written in another form.
+    file is, if its refused rows are written in another form. copy: the commands, if the map names the source of which
+    the file is a copy. followed: what records them.
     """
 
     commands: "Iterable[ReadCommand] | SentBlocks[Any]"
@@ -57,6 +62,13 @@ class _Source(NamedTuple):
     size: int | None = None
     left_out: Callable[[], str] = str
     form: str = ""
+    copy: "Source | None" = None
+    followed: "FollowedCopy | None" = None
+
+    def lines(self) -> list[str]:
+        """Say of which rows the map made no command, and what of a copy was changed or not carried over."""
+        followed = [] if self.followed is None else self.followed.lines()
+        return [*filter(None, [self.left_out()]), *followed]
 
 
 @click.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
@@ -67,6 +79,8 @@ class _Source(NamedTuple):
 )
 @click.option("--dry-run", is_flag=True, help="Print the outcome of each command, and record nothing.")
 @click.option("--strict", is_flag=True, help="With --map: refuse each row of which the map makes no command.")
+@click.option("--keep-missing", is_flag=True, help="Keep what a newer copy of a source does not have, and count it.")
+@click.option("--take-back", is_flag=True, help="Take back what a newer copy lacks, also if it is more than half.")
 @click.option("--atomic", is_flag=True, help="Record all commands in FILE or, if one is refused, none.")
 @click.option(
     "--refused",
@@ -103,6 +117,8 @@ def append(
     map_: str | None,
     dry_run: bool,
     strict: bool,
+    keep_missing: bool,
+    take_back: bool,
     atomic: bool,
     refused_path: Path | None,
     received: str,
@@ -119,7 +135,8 @@ def append(
     exist, it is created. Commands that are already recorded count as duplicates and change nothing. The first three
     refusals of each code are printed on stderr, with line, field and remedy, and the number of all; the exit code is
     then 1, also if quotes with skip_bad are refused. With --refused, the header and all refused lines are written to a
-    file; of Parquet and .xlsx as a CSV.
+    file; of Parquet and .xlsx as a CSV. If the map has `source`, FILE is a copy of that source: what changed since
+    earlier copies is corrected, and what is gone is taken back, unless --keep-missing.
 
     LOG may be a folder of segments, an empty folder, or the path of a new one that ends in a slash: the commands go
     straight into its segments, and are recorded when a segment is full and at the end of FILE.
@@ -130,14 +147,12 @@ def append(
     from forecast_ledger.replay.writing.append import outcome_row, tally
 
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
-    if dry_run and segments is not None:
-        fail("--dry-run reads the whole log: leave --segments out", USAGE)
-    if strict and map_ is None:
-        fail("--strict is about the rows of a CSV: name its map with --map", USAGE)
+    _check_options(trial=dry_run, segments=segments, strict=strict, map_=map_)
     limits = _limits(claims)
     _configure_logging(verbose=verbose)
     by_block = not (dry_run or atomic or received)
     source = _read(file, map_, received, keep=refused_path is not None, by_block=by_block, strict=strict)
+    source = _as_copy(source, keep_missing=keep_missing, take_back=take_back, alone=not (received or refused_path))
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (
         _refused_kept(refused_path, source, log) as keep,
@@ -150,13 +165,20 @@ def append(
         outcomes = tally(keep(handled), on_refusal, counts)
         if base is not None:
             emit(TRIAL_COLUMNS, map(outcome_row, outcomes), view, Look(keep=("line", "outcome")))
-        for _ in outcomes:
-            pass
+        deque(outcomes, 0)
         head = base or ledger.head()
-    if left_out := source.left_out():
-        say(left_out)
+    for line in source.lines():
+        say(line)
     if _print_counts(counts, head, view, dry_run=dry_run):
         sys.exit(FINDINGS)
+
+
+def _check_options(*, trial: bool, segments: str | None, strict: bool, map_: str | None) -> None:
+    """Exit with USAGE if options do not fit each other."""
+    if trial and segments is not None:
+        fail("--dry-run reads the whole log: leave --segments out", USAGE)
+    if strict and map_ is None:
+        fail("--strict is about the rows of a CSV: name its map with --map", USAGE)
 
 
 def _print_counts(counts: dict[str, int], head: Checkpoint, view: View, *, dry_run: bool) -> bool:
@@ -196,7 +218,10 @@ def _handled(
     from forecast_ledger.replay.writing.append import append_batches, append_blocks
     from forecast_ledger.replay.writing.read_ahead import reading_ahead
 
-    if isinstance(source.commands, Iterable):
+    if source.followed is not None:
+        yield from source.followed.outcomes(ledger, on_progress, atomic=atomic)
+        counts["duplicate"] += source.followed.left_out.known
+    elif isinstance(source.commands, Iterable):
         yield from append_batches(ledger, source.commands, on_progress, atomic=atomic)
     elif source.size is None:
         yield from append_blocks(ledger, source.commands, on_progress, counts)
@@ -277,6 +302,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     strict: refuse rows of which the map makes no command.
     """
     from forecast_ledger.replay.files.sheet_cells import read_parquet, read_sheet
+    from forecast_ledger.replay.importing.map_copy import table_copy
     from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
     from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
     from forecast_ledger.replay.mapping.row_blocks import RowBlocks
@@ -316,7 +342,28 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         return _Source(blocks, file, blocks.header, size=size, form=form)
     rows = map_records(mapping, records, keep=keep, recorded_at=received, strict=strict)
     placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
-    return _Source(placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit), form=form)
+    copy = table_copy(mapping.description, placed) if mapping.description.source else None
+    return _Source(
+        placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit), form=form, copy=copy
+    )
+
+
+def _as_copy(source: _Source, *, keep_missing: bool, take_back: bool, alone: bool) -> _Source:
+    """Return a copy with what records it; any other file as it is.
+
+    alone: whether no option is given that a whole copy does not take. Exits with USAGE if options do not fit.
+    """
+    if source.copy is None:
+        if keep_missing or take_back:
+            fail("--keep-missing and --take-back are for copies of a source: name it in the map with `source`", USAGE)
+        return source
+    from forecast_ledger.replay.importing.follow_copy import Following
+    from forecast_ledger.replay.importing.record_copy import FollowedCopy
+
+    if not alone:
+        fail("the map has `source`, so that FILE is a whole copy: leave --refused and --recorded-at out", USAGE)
+    following = Following(time.time_ns() // 1_000, keep_missing=keep_missing, take_back=take_back)
+    return source._replace(followed=FollowedCopy(source.copy, following))
 
 
 def _is_part_of(path: Path, log: str) -> bool:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,30 +78,30 @@ def import_from(
     """
     from forecast_ledger.replay.importing.follow_copy import Following
     from forecast_ledger.replay.importing.published_results import compare_published
-    from forecast_ledger.replay.importing.record_copy import record_copy
+    from forecast_ledger.replay.importing.record_copy import FollowedCopy, record_copy
     from forecast_ledger.replay.importing.source_files import SourceFiles
-    from forecast_ledger.replay.importing.source_items import LeftOut
 
     require_columns(view, COUNT_COLUMNS)
     read = _reader(kind, rules, prices_only=prices_only, trades=trades)
-    files, left_out = SourceFiles(path), LeftOut()
+    files = SourceFiles(path)
     try:
         source = read(files)
         following = Following(time.time_ns() // 1_000, keep_missing=keep_missing, take_back=take_back)
+        copy = FollowedCopy(source, following)
         with (
             summed_refusals(errors) as on_refusal,
             opened(log, name, dry_run=dry_run) as (ledger, _),
             progress("commands") as on_progress,
         ):
-            counts, changes = record_copy(ledger, source, following, left_out, on_refusal, on_progress=on_progress)
+            counts = record_copy(ledger, copy, on_refusal, on_progress=on_progress)
             head = ledger.head()
             compared = compare_published(ledger.read(), source.published)
     finally:
         files.close()
-    for line in (*left_out.lines(), *_changed(changes), *compared.lines(), *["nothing was written"] * dry_run):
+    for line in (*copy.lines(), *compared.lines(), *["nothing was written"] * dry_run):
         say(line)
     position = {} if dry_run else {"log_position": head.position, "digest": head.digest}
-    row = {**counts, "not_carried_over": sum(left_out.counts.values()), **position}
+    row = {**counts, "not_carried_over": sum(copy.left_out.counts.values()), **position}
     emit(COUNT_COLUMNS[: len(row)], [row], view)
     if counts["refused"]:
         sys.exit(FINDINGS)
@@ -131,12 +131,6 @@ def _reader(kind: str, rules: str | None, *, prices_only: bool, trades: bool) ->
         return found._replace(items=prices_alone(found.items, of_kind.bettors_of)) if prices_only else found
 
     return source
-
-
-def _changed(changes: Mapping[str, int]) -> list[str]:
-    """Return how often an import changed what an earlier copy said, or took it back, in words."""
-    counted = (f"{count:,} x {what}" for what, count in sorted(changes.items()))
-    return [f"changed since earlier copies: {', '.join(counted)}"] if changes else []
 
 
 @click.command(epilog="Example: forecast-ledger pay season.db spring-cup")

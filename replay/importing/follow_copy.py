@@ -4,7 +4,7 @@ A question that the ledger has from the same source is compared with its command
 other answers, forecasts that are new, corrected, gone or back again. What is the same is not sent again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     AnyCommand,
     ChangeOutcomes,
+    CloseQuestion,
     EnrolParticipant,
     OpenQuestion,
     Quote,
@@ -36,7 +37,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
-from forecast_ledger.ledger.model.events import ParticipantEnrolled
+from forecast_ledger.replay.importing.enrolled_bots import Bots
 from forecast_ledger.replay.importing.question_changes import (
     Answering,
     Answers,
@@ -75,6 +76,9 @@ OLD_PRICE = "a price from before the last quote: quotes are recorded in order of
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
 UNREAD = "forecasts that an earlier copy had; this one has a file that cannot be read whole: they stay"
 ANSWER_TIMES = "other times of a question whose answer this copy does not have: the answer and the times stay"
+TRADE_MISSED = (
+    "a trade that an earlier copy had: money moved, so that it stays; a new ledger of this copy is without it"
+)
 ANSWER_UNREAD = "an answer that an earlier copy had; this one has a file that cannot be read whole: it stays"
 
 _PlacedForecast = tuple[InputPlace, SubmitForecast | WithdrawForecast]
@@ -96,21 +100,24 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
     what is recorded.
 
     read: returns the pages of the log. Raises, before anything is returned, Refused (bad_source): the copy does not
-    have more than half of the forecasts that the ledger has of it, as one of another source would.
+    have more than half of the forecasts that the ledger has of it, as one of another source would; of a source with a
+    name, of the forecasts and answers.
     """
-    copy = RecordedCopy(read())
+    copy = RecordedCopy(read(), source.name)
     asked: dict[str, list[Placed]] = {}
     bots = Bots(copy)
     new: list[SourceItem] = []
-    forecasts = False
+    forecasts, traded = bool(source.name), set[str]()
     for place, given in source.items:
         item = bots.followed(place, given)
         forecasts |= isinstance(item, SubmitForecast)
         question = getattr(item, "question", None) or ""  # none is a command about several
         known = copy.questions.get(question)
-        if isinstance(item, OfQuestion) and known is not None and known.source == source_of(item.id):
+        if isinstance(item, OfQuestion) and known is not None and _is_followed(item, known):
             asked.setdefault(question, []).append((place, item))
             continue
+        if isinstance(item, RecordTrade):
+            traded.add(item.id)
         found = place, _under_present_id(item, copy) if known is None or isinstance(item, RecordTrade) else item
         if copy.questions:
             new.append(found)
@@ -120,30 +127,57 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
     about = {name: asked.get(name, []) for name in (*asked, *unasked)}
     questions = {name: _Question(copy, copy.questions[name], source.scope, following) for name in about}
     if forecasts and not (following.keep_missing or following.take_back):
-        _check_losses([questions[name].losses(own) for name, own in about.items()])
+        losses = [questions[name].losses(own) for name, own in about.items()]
+        losses += [questions[name].lost_answer(own) for name, own in about.items() if source.name]
+        _check_losses(losses, source.name)
     yield from new
+    if source.scope.trades:
+        yield from _missed_trades(copy, traded, source.scope.trades)
     if source.scope.bots:
         yield from bots.none_any_more()
     for name, own in about.items():
         yield from questions[name].followed(own)
 
 
-def _check_losses(losses: Sequence[tuple[int, int]]) -> None:
-    """Refuse (bad_source) a copy that lacks more than half of the forecasts of the ledger.
+def _is_followed(item: OfQuestion, known: RecordedQuestion) -> bool:
+    """Return whether a command is compared with what is recorded; one that opens the question of another is not."""
+    is_of_opener = isinstance(item, OpenQuestion | AddQuestion | ChangeOutcomes | CloseQuestion)
+    return known.source == source_of(item.id) and (known.is_own or not is_of_opener)
 
-    losses: what `losses` returns of each question.
+
+def _check_losses(losses: Sequence[tuple[int, int]], source: str) -> None:
+    """Refuse (bad_source) a copy that lacks more than half of what the ledger has of it.
+
+    losses: what `losses` returns of each question. source: its name, if it has one.
     """
     recorded, gone = (sum(column) for column in zip(*losses, strict=True)) if losses else (0, 0)
     if 2 * gone > recorded:
+        of_it = (
+            "forecasts and answers that the ledger has of it"
+            if source
+            else "forecasts that the ledger has on its questions"
+        )
         detail = (
-            f"of the {recorded:,} forecasts that the ledger has on its questions, each of a participant on a question, "
+            f"of the {recorded:,} {of_it}, each of a participant on a question, "
             f"it lacks {gone:,}, as a copy of another source does; nothing was recorded"
         )
+        another = (
+            "give another source another name, `source` in its map"
+            if source
+            else "keep another source in a ledger of its own with --name"
+        )
         remedy = (
-            "keep another source in a ledger of its own with --name; if this one adds to what is recorded, use "
+            f"{another}; if this one adds to what is recorded, use "
             "--keep-missing; if it is the newest copy, and the others are gone, use --take-back"
         )
-        raise Refused("bad_source", "path", None, detail, remedy=remedy)
+        raise Refused("bad_source", "file" if source else "path", None, detail, remedy=remedy)
+
+
+def _missed_trades(copy: RecordedCopy, traded: Collection[str], source: str) -> Iterator[SourceItem]:
+    """Return the trades that earlier copies had. traded: the ids of those that this one has. source: of their ids."""
+    for each in copy.traded:
+        if each not in traded and source_of(each) == source:
+            yield InputPlace(0, file=f"command {each!r}"), NotCarried(TRADE_MISSED)
 
 
 def _under_present_id(item: AnyCommand | Refused | NotCarried, copy: RecordedCopy) -> AnyCommand | Refused | NotCarried:
@@ -306,6 +340,15 @@ class _Question:
             gone = [who for who in gone if recorded[who] not in renamed]
         return len(recorded), len(gone)
 
+    def lost_answer(self, asked: Sequence[Placed]) -> tuple[int, int]:
+        """Return how many answers of the source stand, and how many of them the copy does not have: 0 or 1."""
+        known = self._known
+        stands = any(source_of(each.command_id) == known.source for each in known.standing)
+        if not stands or not self._scope.answers(known.opened) or self._scope.unread(known.opened, ""):
+            return 0, 0
+        answers = [(place, item) for place, item in asked if isinstance(item, Answering)]
+        return 1, int(Answers(known, answers, self._alone(self._open)).gone)
+
     def _given(self, asked: Sequence[Placed]) -> dict[str, list[_PlacedForecast]]:
         """Return the forecasts of the copy by participant, under the ids of the ledger."""
         given: dict[str, list[_PlacedForecast]] = {}
@@ -335,7 +378,8 @@ class _Question:
             found = item if number >= len(self._options.recorded) and self._options.agrees else KNOWN
             side = 1 if isinstance(item, ChangeOutcomes) and item.add else -1  # after the forecasts of its instant
             commands.append((read_instant(item.at), side, len(commands), (place, found)))
-        for who in [*given, *(who for who in self._known.forecasts if who not in given)]:
+        others = (who for who, recorded in self._known.forecasts.items() if recorded.own and who not in given)
+        for who in [*given, *others]:
             for each in self._of_participant(who, given.get(who, []), question, settled=settled):
                 at = getattr(each[1], "at", None)
                 commands.append((FIRST_INSTANT if at is None else read_instant(at), 0, len(commands), each))
@@ -348,17 +392,15 @@ class _Question:
         if recorded.merged:
             yield self._where, NotCarried(MERGED)
             return
-        spans, made, refused = self._spans(given, question)
-        if refused:  # perhaps because they were recorded before somebody closed the question by hand
-            said = self._spans(given, question._replace(closed_at=self._closes))[0]
-            refused = [] if [*map(_content, said)] == [*map(_content, recorded.spans)] else refused
-            spans = spans if refused else said
+        spans, made, refused = self._spans_before_close(given, recorded, question)
         if refused and not self._options.agrees:
-            yield from ((place, NotCarried(OTHER_OPTIONS)) for place, _ in refused)
+            yield from ((place, NotCarried(OTHER_OPTIONS)) for _, (place, _) in refused)
             return
-        yield from refused
+        yield from (fault for _, fault in refused)
         if refused and not spans:
             return
+        faulty = {name for name, _ in refused}
+        given = [each for each in given if each[1].id not in faulty]
         new_at = self._options.new_at
         before = spans if new_at is None else [span for span in spans if span.at < new_at]
         overtaken = new_at is not None and any(max(span.at, span.until or 0) >= new_at for span in recorded.spans)
@@ -385,13 +427,24 @@ class _Question:
         else:
             yield from self._added(given, spans, first, recorded)
 
+    def _spans_before_close(
+        self, given: Sequence[Placed], recorded: RecordedForecasts, question: QuestionState
+    ) -> tuple[list[Span], dict[int, SubmitForecast], list[tuple[str, SourceItem]]]:
+        """Return what `_spans` does; what was recorded before somebody closed the question by hand is not late."""
+        spans, made, refused = self._spans(given, question)
+        if refused:
+            said, _, still = self._spans(given, question._replace(closed_at=self._closes))
+            if [*map(_content, said)] == [*map(_content, recorded.spans)]:
+                spans, refused = said, still
+        return spans, made, refused
+
     def _spans(
         self, given: Sequence[Placed], question: QuestionState
-    ) -> tuple[list[Span], dict[int, SubmitForecast], list[SourceItem]]:
-        """Return the forecasts of a copy, the command of each by its instant, and those that the ledger refuses."""
+    ) -> tuple[list[Span], dict[int, SubmitForecast], list[tuple[str, SourceItem]]]:
+        """Return the forecasts of a copy, the command of each by its instant, and the ids that the ledger refuses."""
         alone, history = self._alone(question), self._options
         has_changed = bool(history.recorded or history.new) or not history.agrees
-        spans, made, refused = list[Span](), dict[int, SubmitForecast](), list[SourceItem]()
+        spans, made, refused = list[Span](), dict[int, SubmitForecast](), list[tuple[str, SourceItem]]()
         for place, item in given:
             if isinstance(item, WithdrawForecast):
                 end_forecast(spans, read_instant(item.at))
@@ -401,7 +454,7 @@ class _Question:
                         alone = self._alone(history.question_at(question, read_instant(item.at)))
                     event = forecast_event(item, alone, FIRST_INSTANT)
                 except Refused as fault:
-                    refused.append((place, fault))
+                    refused.append((item.id, (place, fault)))
                     continue
                 add_forecast(spans, event)
                 made[event.at] = item
@@ -520,58 +573,3 @@ def _first_new(spans: Sequence[Span], recorded: Sequence[Span]) -> int | None:
 def _is_late(spans: Sequence[Span], first: int, question: QuestionState) -> bool:
     """Return whether one of the new forecasts is not before the close."""
     return any(span.at >= question.closed_at for span in spans[first:])
-
-
-# --- bots: who is one by the newest copy, and who is none any more
-
-SEALED_BOT = "a bot that is none any more, in a contest that is finalized: its board stays"
-
-
-class Bots:
-    """The enrolments of a copy, compared with the last ones in the ledger; those of another origin stay."""
-
-    def __init__(self, copy: RecordedCopy) -> None:
-        self._copy = copy
-        self._contests: dict[str, set[str]] = {}  # of each question of the copy
-        self._enrolled: set[tuple[str, str]] = set()  # contest, participant
-        self._made: dict[tuple[str, str], tuple[InputPlace, str]] = {}  # the first forecast, and its source
-
-    def followed(self, place: InputPlace, item: AnyCommand | Refused | NotCarried) -> AnyCommand | Refused | NotCarried:
-        """Return an item; an enrolment under a new id if the ledger has another enrolment after the one it is known by.
-
-        It notes who forecasts in which contest.
-        """
-        if isinstance(item, AddQuestion):
-            self._contests.setdefault(item.question, set()).add(item.contest)
-        elif isinstance(item, SubmitForecast):
-            for contest in self._contests.get(item.question, ()):
-                self._made.setdefault((contest, item.participant), (place, source_of(item.id)))
-        elif isinstance(item, EnrolParticipant):
-            key = item.contest, item.participant
-            self._enrolled.add(key)
-            last = self._copy.enrolled.get(key)
-            is_own = last is not None and source_of(last.command_id) == source_of(item.id)
-            if last is not None and is_own and getattr(last.event, "bot", None) != item.bot:
-                return structs.replace(item, id=fitting_id(f"{item.id} after {last.position}"))
-        return item
-
-    def none_any_more(self) -> Iterator[SourceItem]:
-        """Return the enrolments of those whom the source enrolled as bots before, and who forecast without it now."""
-        for (contest, participant), last in self._copy.enrolled.items():
-            key = contest, participant
-            place, source = self._made.get(key, (None, ""))
-            event = last.event
-            if place is None or key in self._enrolled or source_of(last.command_id) != source:
-                continue
-            if not isinstance(event, ParticipantEnrolled) or not event.bot:
-                continue
-            if contest in self._copy.sealed:
-                yield place, NotCarried(SEALED_BOT)
-                continue
-            command = EnrolParticipant(
-                id=fitting_id(f"{source} enrol {contest} {participant} after {last.position}"),
-                at=format_instant(event.at),
-                contest=contest,
-                participant=participant,
-            )
-            yield place._replace(command="enrol_participant"), command

@@ -132,7 +132,8 @@ class Times:
         self._new = _times_of(openings[-1][1], known) if openings else self._old
         self.moved = self._new != self._old
         closed = read_instant(self._closings[-1][1].at) if self._closings else None
-        self._closed, self._recloses = closed, closed != known.said_closing and bool(openings)
+        self._is_said = bool(openings)
+        self._closed, self._recloses = closed, closed != known.said_closing and self._is_said
         self.differ = self.moved or self._recloses
         self.closes = self._new[1] if closed is None else closed
 
@@ -168,8 +169,8 @@ class Times:
             yield place, structs.replace(item, id=fitting_id(f"{item.id} after {known.position}")) if again else item
 
     def known(self) -> Iterator[SourceItem]:
-        """Return that the closings are known."""
-        yield from ((place, KNOWN) for place, _ in self._closings)
+        """Return the closings, which are known if the copy says all times of the question."""
+        yield from ((place, KNOWN if self._is_said else item) for place, item in self._closings)
 
 
 def _times_of(command: OpenQuestion, known: RecordedQuestion) -> tuple[int, int, int | None]:

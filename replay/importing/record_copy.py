@@ -8,6 +8,7 @@ from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     AnnulQuestion,
     AnyCommand,
+    EnrolParticipant,
     RescheduleQuestion,
     ResolveQuestion,
     RestateForecasts,
@@ -17,37 +18,56 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.follow_copy import Following, follow_copy
 from forecast_ledger.replay.importing.recorded_copy import is_missed, takes_back_an_answer
-from forecast_ledger.replay.importing.source_items import LeftOut, Source, carried, with_known_setup
-from forecast_ledger.replay.writing.append import OnRefusal, Outcome, append_batches, tally
+from forecast_ledger.replay.importing.source_items import SETUP, LeftOut, Source, carried, with_known_setup
+from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, Outcome, append_batches, tally
 
 REVOKED, REPLACED = "an answer revoked", "an answer replaced, or recorded again with other times"
 _SHOWN = 1_000  # commands between two calls of `on_progress`
 
 
-def record_copy(  # noqa: PLR0913 - a ledger, a source, how it is followed, and three reports
-    ledger: Ledger,
-    source: Source,
-    following: Following,
-    left_out: LeftOut,
-    on_refusal: OnRefusal,
-    *,
-    on_progress: Callable[[int], None] = lambda _: None,
-) -> tuple[dict[str, int], Counter[str]]:
-    """Append what a copy has, as it follows the copies that are recorded.
+class FollowedCopy:
+    """A copy that is recorded as it follows those before it.
 
-    Return the numbers of outcomes, and how often what an earlier copy said was changed or taken back, in words.
+    left_out: counts what is not sent, because it is known or not carried over. changes: how often what an earlier copy
+    said was changed or taken back, in words.
+    """
+
+    def __init__(self, source: Source, following: Following) -> None:
+        self._source, self._following = source, following
+        self.left_out, self.changes = LeftOut(), Counter[str]()
+
+    def outcomes(
+        self, ledger: Ledger, on_progress: OnProgress = lambda _: None, *, atomic: bool = False
+    ) -> Iterator[Outcome]:
+        """Append the commands that are to be sent; return the outcome of each. Raises what `Ledger.handle_many` raises.
+
+        on_progress: called with the line of each transaction's last command. atomic: all are recorded, or none. Who
+        edits the contest in a map is told that another one is recorded.
+        """
+        items = carried(follow_copy(self._source, ledger.read, self._following), self.left_out)
+        appended = append_batches(ledger, items, on_progress, atomic=atomic)
+        return _counting(with_known_setup(appended, (EnrolParticipant,) if self._source.name else SETUP), self.changes)
+
+    def lines(self) -> list[str]:
+        """Return what was not carried over, and what was changed or taken back, in words."""
+        counted = (f"{count:,} x {what}" for what, count in sorted(self.changes.items()))
+        changed = [f"changed since earlier copies: {', '.join(counted)}"] if self.changes else []
+        return [*self.left_out.lines(), *changed]
+
+
+def record_copy(
+    ledger: Ledger, copy: FollowedCopy, on_refusal: OnRefusal, *, on_progress: Callable[[int], None] = lambda _: None
+) -> dict[str, int]:
+    """Append what a copy has, as it follows the copies that are recorded; return the numbers of outcomes.
 
     on_refusal: called for each refusal. on_progress: called with the number of commands done. Raises what
     `Ledger.handle_many` raises; what was recorded before stays, and another import goes on from there.
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    items = carried(follow_copy(source, ledger.read, following), left_out)
-    changes = Counter[str]()
-    outcomes = _counting(with_known_setup(append_batches(ledger, items, lambda _: None)), changes)
-    for number, _ in enumerate(tally(outcomes, on_refusal, counts), 1):
+    for number, _ in enumerate(tally(copy.outcomes(ledger), on_refusal, counts), 1):
         if not number % _SHOWN:
-            on_progress(number + left_out.known)
-    return counts | {"duplicate": counts["duplicate"] + left_out.known}, changes
+            on_progress(number + copy.left_out.known)
+    return counts | {"duplicate": counts["duplicate"] + copy.left_out.known}
 
 
 def _counting(outcomes: Iterable[Outcome], changes: Counter[str]) -> Iterator[Outcome]:

@@ -75,13 +75,14 @@ def end_forecast(spans: list[Span], at: int, *, missed: bool = False) -> None:
 class RecordedForecasts:
     """What a participant forecast on a question, as it counts now.
 
-    position: of the last event about it. by_hand: whether a command of another origin is among them.
-    merged: whether they are of several ids, which became one participant.
+    position: of the last event about it. by_hand: whether a command of another origin is among them. own: whether
+    one of the source was, now or before. merged: whether they are of several ids, which became one participant.
     """
 
     spans: list[Span] = field(default_factory=list)
     position: int = 0
     by_hand: bool = False
+    own: bool = False
     merged: bool = False
 
 
@@ -95,18 +96,19 @@ class RecordedAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class RecordedQuestion:
-    """A question, as the source opened it, as it is now, and with the times that the source gave it last.
+    """A question, as it was opened, as it is now, and with the times that the source gave it last.
 
-    position: of the last event about it, but for forecasts. closing: the command and instant of an early close that is
-    in force. said_closing: the instant of the early close that the source had last. answers: all that settled it or
-    took that back. standing: the answer that stands, and an annulment of that. changes: of its outcomes.
-    ids: of all commands of forecasts, also of those retracted, and of quotes. quoted_at: the instant of the last quote,
-    µs. entries: as it was put into each contest. weights: as
-    the source gave them last, 1e-6.
+    source: the one whose copies are followed. position: of the last event about it, but for forecasts. closing: the
+    command and instant of an early close that is in force. said_closing: the instant of the early close that the
+    source had last. answers: all that settled it or took that back. standing: the answer that stands, and an
+    annulment of that. changes: of its outcomes. ids: of all commands of forecasts, also of those retracted, and of
+    quotes. quoted_at: the instant of the last quote, µs. entries: as it was put into each contest. weights: as the
+    source gave them last, 1e-6.
     """
 
     opened: QuestionOpened
     command_id: str
+    source: str
     position: int
     now: QuestionOpened
     said: QuestionOpened
@@ -122,9 +124,9 @@ class RecordedQuestion:
     weights: dict[str, int] = field(default_factory=dict)
 
     @property
-    def source(self) -> str:
-        """The source that opened it."""
-        return source_of(self.command_id)
+    def is_own(self) -> bool:
+        """Whether the source opened it."""
+        return source_of(self.command_id) == self.source
 
 
 def said(event: Answer) -> tuple[object, ...]:
@@ -140,9 +142,13 @@ def source_of(command_id: str) -> str:
 
 
 class RecordedCopy:
-    """The questions of a log, and what was recorded of them."""
+    """The questions of a log, and what was recorded of them.
 
-    def __init__(self, pages: Iterable[Sequence[Recorded]]) -> None:
+    source: the one whose copies are followed, also on questions that it did not open; "" for whichever opened each.
+    """
+
+    def __init__(self, pages: Iterable[Sequence[Recorded]], source: str = "") -> None:
+        self._source = source
         self.questions: dict[str, RecordedQuestion] = {}
         self.sealed: set[str] = set()  # contests
         self.renamed: dict[str, str] = {}  # id that a participant has had -> the present one
@@ -162,7 +168,8 @@ class RecordedCopy:
             for table, key, value in evolve(event, self.state, position):
                 table[key] = value
         if isinstance(event, QuestionOpened):
-            known = RecordedQuestion(event, recorded.command_id, position, event, event)
+            source = self._source or source_of(recorded.command_id)
+            known = RecordedQuestion(event, recorded.command_id, source, position, event, event)
             self.questions[event.question] = known
         elif isinstance(event, QuestionAdded):
             self.questions[event.question].entries[event.contest] = event
@@ -193,6 +200,7 @@ class RecordedCopy:
             own, other = known.forecasts.pop(old, RecordedForecasts()), known.forecasts.get(new, RecordedForecasts())
             if own.spans or own.merged:
                 own.merged |= bool(other.spans)
+                own.own |= other.own
                 known.forecasts[new] = own
 
     def _contest(self, recorded: Recorded, event: ParticipantEnrolled | ContestFinalized | TradeRecorded) -> None:
@@ -207,7 +215,7 @@ class RecordedCopy:
         known = self.questions[event.question]
         own = known.forecasts.setdefault(event.participant, RecordedForecasts())
         is_own = source_of(recorded.command_id) == known.source
-        own.position = recorded.position
+        own.position, own.own = recorded.position, own.own or is_own
         known.ids.add(recorded.command_id)
         if isinstance(event, ForecastsRetracted):
             own.spans, own.by_hand = [], not is_own

@@ -22,7 +22,7 @@ from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 FIRST_PLACES = 3  # of each reason, that are kept
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _THERE = {"duplicate_contest", "command_id_reused", "enrolled_already"}  # refusals of what is there
-_SETUP = (OpenContest, EnrolParticipant)  # what every import of a source sends again, with other words perhaps
+SETUP: tuple[type, ...] = (OpenContest, EnrolParticipant)  # what every import of a format sends again in other words
 
 
 class NotCarried(NamedTuple):
@@ -54,6 +54,7 @@ class Scope(NamedTuple):
     questions: whether the copy would have the question if the source did. forecasts, answers: whether it would have all
     forecasts on a question, and its answer. unread: whether a part of the copy that may have the forecasts of a
     participant on it, or its answer if the participant is "", cannot be read. bots: whether the copy says who is one.
+    trades: the first word of the ids of its trades, if it would have all of them.
     """
 
     questions: Callable[[QuestionOpened], bool] = lambda _: False
@@ -61,6 +62,7 @@ class Scope(NamedTuple):
     answers: Callable[[QuestionOpened], bool] = lambda _: True
     unread: Callable[[QuestionOpened, str], bool] = lambda *_: False
     bots: bool = True
+    trades: str = ""
 
 
 class Published(NamedTuple):
@@ -83,12 +85,14 @@ class Published(NamedTuple):
 class Source(NamedTuple):
     """A copy of a source: what it has, what it is whole for, and results that it publishes of trades.
 
-    The latter two are known once all items are read.
+    The latter two are known once all items are read. name: the first word of the ids of its commands, if it may also
+    forecast on questions that it did not open, and answer them, as a map may; "" if not.
     """
 
     items: Iterable[SourceItem]
     scope: Scope = Scope()
     published: Sequence[Published] = ()
+    name: str = ""
 
 
 class LeftOut:
@@ -126,11 +130,14 @@ def carried(items: Iterable[SourceItem], left_out: LeftOut) -> Iterator[ReadComm
             yield place, item
 
 
-def with_known_setup(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-    """Return the outcomes; a contest or an enrolment that is there counts as a duplicate, whatever its words."""
+def with_known_setup(outcomes: Iterable[Outcome], setup: tuple[type, ...] = SETUP) -> Iterator[Outcome]:
+    """Return the outcomes; a contest or an enrolment that is there counts as a duplicate, whatever its words.
+
+    setup: the commands for which that holds.
+    """
     for place, command, outcome in outcomes:
         there = isinstance(outcome, Refused) and outcome.code in _THERE
-        if command is not None and there and isinstance(command, _SETUP):
+        if command is not None and there and isinstance(command, setup):
             yield place, command, Receipt(command.id, 0, 0, duplicate=True)
         else:
             yield place, command, outcome

@@ -1,6 +1,7 @@
 """Commands from a CSV file, with a map in TOML that describes its columns."""
 
 import heapq
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -44,6 +45,7 @@ from forecast_ledger.replay.mapping.shares import divided_by_sum
 from forecast_ledger.replay.mapping.value_maps import with_value_maps
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
+_NAME = re.compile(r"[\w.-]{1,40}")  # of a source
 _FORECAST_FIELDS = {"id", "question", "participant", "probability"}
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
@@ -80,7 +82,8 @@ class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
     """A map as it is written.
 
     encoding: of the file; "" for UTF-8. sheet: of a workbook; "" for its only one. instant, offset, zone: the defaults
-    for all fields that are instants. sort: one of these.
+    for all fields that are instants. sort: one of these. source: the name of the source of which each file is a copy;
+    "" if files are not compared with those before them.
     """
 
     command: list[CommandMap]
@@ -91,6 +94,7 @@ class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
     offset: str = ""
     zone: str = ""
     sort: str = ""
+    source: str = ""
 
 
 class CommandReader:
@@ -252,6 +256,8 @@ class CsvMapping:
             raise Refused("bad_map", "command", None, "a map needs at least one [[command]]")
         self.columns = set().union(*(reader.columns for reader in self.readers))
         self.sort = description.sort
+        if description.source:
+            self.sort = _check_source(description)
         for part in description.command if self.sort not in {"", RECEIVED} else ():
             if not is_instant(self.sort) or self.sort not in part.fields:
                 detail = f"sort needs a field that is an instant, such as at, in every command; {part.type} lacks it"
@@ -541,6 +547,21 @@ def _is_optional_list(kind: type[AnyCommand], field: structs.FieldInfo) -> bool:
         and not field.required
         and bool({get_origin(each) for each in get_args(field.type)} & {tuple, dict})
     )
+
+
+def _check_source(description: CsvMap) -> str:
+    """Return the field by which the commands of a copy are sorted. Refuses: bad_map."""
+    if not _NAME.fullmatch(description.source):
+        remedy = "use one word of up to 40 letters, digits, points, hyphens or underscores, such as weekly-form"
+        raise Refused("bad_map", "source", description.source, "this is no name of a source", remedy=remedy)
+    if description.sort not in {"", "at"}:
+        detail = "copies of a source are compared in the order of `at`; leave sort out, or leave source out"
+        raise Refused("bad_map", "sort", description.sort, detail)
+    for number, part in enumerate(description.command):
+        if "at" not in part.fields:
+            detail = f"copies of a source are compared by their instants, so that {part.type} needs the field `at`"
+            raise Refused("bad_map", f"command[{number}].fields", None, detail)
+    return "at"
 
 
 def _is_long(part: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,12 +12,16 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.replay.files.sheet_cells import read_sheet
 from forecast_ledger.replay.importing.follow_copy import Following
 from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.map_copy import table_copy
 from forecast_ledger.replay.importing.published_results import compare_published
-from forecast_ledger.replay.importing.record_copy import record_copy
+from forecast_ledger.replay.importing.record_copy import FollowedCopy, record_copy
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import LeftOut
+from forecast_ledger.replay.importing.source_items import Source
+from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
+from forecast_ledger.replay.mapping.csv_reader import read_sources
 
 
 class Imported(NamedTuple):
@@ -50,21 +55,42 @@ def import_into(
     trades: bool = False,
 ) -> Imported:
     """Import as the command line does. now: the instant of the import."""
-    refused, left_out, files = list[str](), LeftOut(), SourceFiles(path)
-
-    def on_refusal(place: Any, error: Refused) -> None:
-        refused.append(f"{place.where()}: {error.code} {error.field}: {error.detail}")
-
+    files = SourceFiles(path)
     try:
         following = Following(read_instant(now), keep_missing=keep_missing, take_back=take_back)
         read = KINDS[kind].traded if trades else KINDS[kind].read
         assert read is not None
-        source = read(files, rules)
-        counts, changes = record_copy(ledger, source, following, left_out, on_refusal)
-        compared = compare_published(ledger.read(), source.published).lines()
+        return _recorded(ledger, read(files, rules), following)
     finally:
         files.close()
-    return Imported(counts, refused, left_out.counts, changes, compared)
+
+
+def import_table(
+    ledger: Ledger,
+    map_: str,
+    table: bytes,
+    *,
+    now: str = "2026-06-01T00:00:00Z",
+    keep_missing: bool = False,
+    take_back: bool = False,
+) -> Imported:
+    """Append a CSV or a workbook by a map that names its source, as the command line does."""
+    mapping, file = parse_map(map_.encode()), BytesIO(table)
+    packed = table.startswith(b"PK")
+    records = read_sheet(file, "", mapping.reads, ",") if packed else read_sources(file, mapping.delimiter)
+    source = table_copy(mapping.description, map_records(mapping, records).commands)
+    return _recorded(ledger, source, Following(read_instant(now), keep_missing=keep_missing, take_back=take_back))
+
+
+def _recorded(ledger: Ledger, source: Source, following: Following) -> Imported:
+    refused, copy = list[str](), FollowedCopy(source, following)
+
+    def on_refusal(place: Any, error: Refused) -> None:
+        refused.append(f"{place.where()}: {error.code} {error.field}: {error.detail}")
+
+    counts = record_copy(ledger, copy, on_refusal)
+    compared = compare_published(ledger.read(), source.published).lines()
+    return Imported(counts, refused, copy.left_out.counts, copy.changes, compared)
 
 
 def table(ledger: Ledger, name: str, *columns: str) -> list[tuple[str, ...]]:

@@ -31,6 +31,7 @@ from forecast_ledger.ledger.model.events import (
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing import metaculus_questions
+from forecast_ledger.replay.importing.enrolled_bots import SEALED_BOT
 from forecast_ledger.replay.importing.follow_copy import (
     ANSWER_MISSED,
     ANSWER_UNREAD,
@@ -41,7 +42,6 @@ from forecast_ledger.replay.importing.follow_copy import (
     MISSED,
     OTHER_CONTEST,
     SEALED,
-    SEALED_BOT,
     UNREAD,
 )
 from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED
@@ -568,3 +568,32 @@ def test_a_copy_that_does_not_say_who_is_a_bot_changes_none(older: Path) -> None
         edit(older / FORECASTS, lambda text: text.replace("Is Bot", "Was Bot", 1))
         assert "a column that is not read: 'Was Bot'" in import_into(ledger, "metaculus", older).left_out
         assert [event for event in events(ledger) if isinstance(event, ParticipantEnrolled)] == bots
+
+
+@pytest.mark.parametrize(
+    ("rows", "accepted"),
+    [
+        (["501,90,eve,False,2026-03-05 12:00:00+00:00,,,1.4,,,,,,,,,,"], 0),
+        (
+            [
+                "501,7,ada,False,2026-03-09 12:00:00+00:00,,,1.5,,,,,,,,,,",
+                "501,7,ada,False,2026-03-10 12:00:00+00:00,,,0.95,,,,,,,,,,",
+            ],
+            1,
+        ),
+    ],
+)
+def test_a_forecast_that_the_ledger_refuses_is_refused_once_and_never_a_duplicate(
+    rows: list[str], accepted: int, tmp_path: Path
+) -> None:
+    """Also if it is the only one of a new forecaster, or of those of somebody that are known; others are recorded."""
+    older, newer = copy(tmp_path / "older", **OPEN), copy(tmp_path / "newer", **OPEN)
+    edit(newer / FORECASTS, lambda text: text + "\n".join([*rows, ""]))
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", older)
+        known = import_into(ledger, "metaculus", older).counts["duplicate"]
+        for new in (accepted, 0):
+            found = import_into(ledger, "metaculus", newer)
+            assert [line.partition(": ")[2].split()[0] for line in found.refused] == ["out_of_range"]
+            assert found.counts == {"accepted": new, "duplicate": known, "refused": 1}
+            known += new

@@ -20,9 +20,9 @@ from forecast_ledger.replay.importing.manifold_fields import COLUMNS as MANIFOLD
 from forecast_ledger.replay.importing.metaculus import BOTS_DIFFER, COLUMNS_OF_FORECASTS, SAME_NAME
 from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS
 from forecast_ledger.replay.importing.polymarket_fields import COLUMNS as POLYMARKET
-from forecast_ledger.replay.importing.record_copy import record_copy
+from forecast_ledger.replay.importing.record_copy import FollowedCopy, record_copy
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import Columns, LeftOut
+from forecast_ledger.replay.importing.source_items import Columns
 from tests.support.paths import DATA
 from tests.support.sources import edit, ticking
 
@@ -193,12 +193,11 @@ def test_every_column_of_a_format_is_used_or_ignored(table: str) -> None:
 
 def told(kind: str, path: Path) -> list[str]:
     """What an import says that it does not carry over; nothing is refused."""
-    files, left_out = SourceFiles(path), LeftOut()
+    now = read_instant("2026-06-01T00:00:00Z")
+    copy = FollowedCopy(KINDS[kind].read(SourceFiles(path), None), Following(now))
     with ticking() as ledger:
-        now = read_instant("2026-06-01T00:00:00Z")
-        counts, _ = record_copy(ledger, KINDS[kind].read(files, None), Following(now), left_out, lambda *_: None)
-    assert counts["refused"] == 0
-    return left_out.lines()
+        assert record_copy(ledger, copy, lambda *_: None)["refused"] == 0
+    return copy.left_out.lines()
 
 
 def rewritten(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
