@@ -94,13 +94,11 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.explain.explain_scores import Explanation
     from forecast_ledger.replay.explain.numbers import explain
     from forecast_ledger.replay.explain.what_if import under_rules
-    from forecast_ledger.replay.files.export import export
+    from forecast_ledger.replay.files.export import Sealed, export, seal
     from forecast_ledger.replay.files.manifest import Manifest
     from forecast_ledger.replay.files.restore import restore
-    from forecast_ledger.replay.files.seal import Sealed, seal
-    from forecast_ledger.replay.pages.paper_files import audit
     from forecast_ledger.replay.pages.pictures import Picture
-    from forecast_ledger.replay.pages.report import plot, report
+    from forecast_ledger.replay.pages.report import audit, plot, report
     from forecast_ledger.replay.pages.working_paper import Audit
     from forecast_ledger.replay.reading.log import WithSegments
     from forecast_ledger.replay.reading.replay import Replay, replay
@@ -132,14 +130,14 @@ else:  # so that a type checker reports a name that is not offered
         "Replay": ("replay.reading.replay", "Replay"),
         "RuleSet": ("ledger.model.rules", "RuleSet"),
         "Runner": ("replay.readmodel.runner", "Runner"),
-        "Sealed": ("replay.files.seal", "Sealed"),
+        "Sealed": ("replay.files.export", "Sealed"),
         "Subscription": ("ledger.storing.subscription", "Subscription"),
         "Table": ("projections.core.table", "Table"),
         "Unavailable": ("ledger.core.errors", "Unavailable"),
         "Uncertain": ("ledger.core.errors", "Uncertain"),
         "WithSegments": ("replay.reading.log", "WithSegments"),
         "append": ("replay.writing.append", "append_lines"),
-        "audit": ("replay.pages.paper_files", "audit"),
+        "audit": ("replay.pages.report", "audit"),
         "commands": ("ledger.model.commands", ""),
         "events": ("ledger.model.events", ""),
         "explain": ("replay.explain.numbers", "explain"),
@@ -151,7 +149,7 @@ else:  # so that a type checker reports a name that is not offered
         "report": ("replay.pages.report", "report"),
         "restore": ("replay.files.restore", "restore"),
         "rules": ("ledger.model.rules", ""),
-        "seal": ("replay.files.seal", "seal"),
+        "seal": ("replay.files.export", "seal"),
         "under_rules": ("replay.explain.what_if", "under_rules"),
         "verify": ("replay.audit.verify", "verify"),
     }

@@ -68,11 +68,10 @@ from forecast_ledger.projections.trading.portfolios import snapshots
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.explain import explain_scores
 from forecast_ledger.replay.files import export
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay, summarize_tables
-from forecast_ledger.replay.readmodel.consistency import check_model
-from forecast_ledger.replay.readmodel.runner import Runner
+from forecast_ledger.replay.readmodel.runner import Runner, check_model
 from tests.support.crowds import crowd
 from tests.support.servers import PG_CTL, postgres
 from tests.system.test_crowds import beside

@@ -12,9 +12,9 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, compute_digest
 from forecast_ledger.ledger.model.mismatch import instant_text
 from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.replay.reading.blocks import PrintedRow, escape
 from forecast_ledger.replay.reading.event_text import EventIds, OutcomeNames, Outcomes, event_ids, sentence, unnamed
 from forecast_ledger.replay.reading.log import BEYOND_END
-from forecast_ledger.replay.reading.text_tables import PrintedRow, escape
 
 EVENT_LIST_COLUMNS = ["log_position", "recorded_at", "at", "type", *EventIds._fields, "says"]
 _PARTICIPANT = ("participant", "to")  # the fields of an event that have the id of a participant

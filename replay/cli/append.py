@@ -14,7 +14,6 @@ import click
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.replay.console.exits import FINDINGS, USAGE
 from forecast_ledger.replay.console.shell import (
     emit,
     errors_option,
@@ -28,7 +27,8 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.console.view import Look, View, table_options
+from forecast_ledger.replay.console.signals import FINDINGS, USAGE
+from forecast_ledger.replay.console.terminal import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.batching.claims import Claims
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.importing.record_copy import FollowedCopy
     from forecast_ledger.replay.importing.source_items import Source
     from forecast_ledger.replay.writing.append import OnProgress, Outcome
-    from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
-    from forecast_ledger.replay.writing.read_ahead import SentBlocks
+    from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand, SentBlocks
 
 LARGEST_MAP = 2**20  # bytes
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
@@ -216,7 +215,7 @@ def _handled(
     Only a file is read ahead: what comes slowly through a pipe would have to wait for the block after it.
     """
     from forecast_ledger.replay.writing.append import append_batches, append_blocks
-    from forecast_ledger.replay.writing.read_ahead import reading_ahead
+    from forecast_ledger.replay.writing.command_lines import reading_ahead
 
     if source.followed is not None:
         yield from source.followed.outcomes(ledger, on_progress, atomic=atomic)
@@ -279,7 +278,7 @@ def _refused_kept(
     path: Path | None, source: _Source, log: str
 ) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
     """Yield a function that passes outcomes on; with a path, the records that are refused are written to it."""
-    from forecast_ledger.replay.files.atomic_output import refused_file
+    from forecast_ledger.replay.files.manifest import refused_file
 
     if path is None:
         yield iter
@@ -306,8 +305,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
     from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
     from forecast_ledger.replay.mapping.row_blocks import RowBlocks
-    from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines
-    from forecast_ledger.replay.writing.read_ahead import size_of
+    from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines, size_of
 
     form, size = _form(file), size_of(file)
     if map_ is None and form:
@@ -392,7 +390,7 @@ def _form(file: IO[bytes]) -> str:
 
 def _shown(source: _Source, counts: dict[str, int]) -> AbstractContextManager[Callable[[int], None]]:
     """Show how much of a file is recorded: of its bytes or, if all of it has been read, of its commands."""
-    from forecast_ledger.replay.writing.read_ahead import size_of
+    from forecast_ledger.replay.writing.command_lines import size_of
 
     if source.total is None:
         return progress("lines", size_of(source.file), source.file.tell)

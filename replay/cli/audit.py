@@ -13,7 +13,6 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.exits import DAMAGED, FINDINGS, USAGE
 from forecast_ledger.replay.console.replaying import Location, as_of_option, emit_table, replay_log, segments_options
 from forecast_ledger.replay.console.shell import (
     complain,
@@ -30,13 +29,12 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.console.terminal import GREEN, RED
-from forecast_ledger.replay.console.view import Look, View, listing_options, table_options
+from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
+from forecast_ledger.replay.console.terminal import GREEN, RED, Look, View, listing_options, table_options
 
 if TYPE_CHECKING:
-    from forecast_ledger.replay.audit.checkpoint import SavedCheckpoint
     from forecast_ledger.replay.audit.compare import FirstDifference
-    from forecast_ledger.replay.audit.verify import CheckResult
+    from forecast_ledger.replay.audit.verify import CheckResult, SavedCheckpoint
     from forecast_ledger.replay.reading.log import Log
 
 _LAST = 2**63 - 1  # no log position is greater
@@ -145,7 +143,7 @@ def _checkpoint_advice(log: str, name: str) -> tuple[str, ...]:
 
 def read_checkpoint_file(file: IO[bytes]) -> "SavedCheckpoint":
     """Read a checkpoint; any other file is wrong usage."""
-    from forecast_ledger.replay.audit.checkpoint import LARGEST_CHECKPOINT, read_checkpoint
+    from forecast_ledger.replay.audit.verify import LARGEST_CHECKPOINT, read_checkpoint
 
     try:
         return read_checkpoint(file.read(LARGEST_CHECKPOINT + 1))
@@ -155,8 +153,7 @@ def read_checkpoint_file(file: IO[bytes]) -> "SavedCheckpoint":
 
 def _compare_checkpoint(earlier: "SavedCheckpoint", log: "Log") -> "tuple[CheckResult, list[str]]":
     """Compare a log with a checkpoint. Returns a row of the report, and every difference."""
-    from forecast_ledger.replay.audit.checkpoint import compare_with_checkpoint
-    from forecast_ledger.replay.audit.verify import CheckResult
+    from forecast_ledger.replay.audit.verify import CheckResult, compare_with_checkpoint
 
     at = earlier.log_position
     try:
@@ -194,7 +191,7 @@ def checkpoint(log: Location, as_of: str | None, name: str) -> None:
     position, the digest and instant of the row there, the version of this code, and the version, number of rows and
     digest of every projection that `replay` prints.
     """
-    from forecast_ledger.replay.audit.checkpoint import checkpoint_text, take_checkpoint
+    from forecast_ledger.replay.audit.verify import checkpoint_text, take_checkpoint
     from forecast_ledger.replay.reading.log import Log
 
     with progress("read") as on_progress:

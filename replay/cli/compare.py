@@ -11,7 +11,6 @@ import click
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.cli.reference import read_rules
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.exits import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.console.replaying import (
     Location,
     as_of_option,
@@ -32,13 +31,13 @@ from forecast_ledger.replay.console.shell import (
     require_name,
     say,
 )
-from forecast_ledger.replay.console.terminal import GREEN, RED
-from forecast_ledger.replay.console.view import Look, View, table_options
+from forecast_ledger.replay.console.signals import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.console.terminal import GREEN, RED, Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.projections.tables.catalogue import Projections
-    from forecast_ledger.replay.audit.claims import Claim, Comparison
+    from forecast_ledger.replay.audit.compare import Claim, Comparison
     from forecast_ledger.replay.reading.replay import Replay
 
 
@@ -93,8 +92,8 @@ def what_if(
     rules and under each of these, and how alike the ranks are. @FILE is a JSON file; `rules` lists the presets.
     """
     from forecast_ledger.replay.explain.what_if import under_rules, what_is_missing
-    from forecast_ledger.replay.reading import lookup
     from forecast_ledger.replay.reading.board_notes import unsealed
+    from forecast_ledger.replay.reading.log import find_contest
 
     several = len(rule_sets) > 1
     _check_usage(show, several=several, correlations=correlations)
@@ -110,7 +109,7 @@ def what_if(
     if file is not None:
         after, refused = _appended(log, file, name, before, errors)
     if contest is not None:
-        lookup.find_contest(after.facts, contest)
+        find_contest(after.facts, contest)
         if unseal:
             after = unsealed(after, contest)
     if several and contest is not None:
@@ -253,8 +252,8 @@ def compare(
     not have is wrong usage. Columns without a name are not compared.
     """
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
-    from forecast_ledger.replay.audit.claims import DIFFERENCE_COLUMNS, Comparison, read_claim
-    from forecast_ledger.replay.reading import lookup
+    from forecast_ledger.replay.audit.compare import DIFFERENCE_COLUMNS, Comparison, read_claim
+    from forecast_ledger.replay.reading.log import find_contest
 
     columns = CATALOGUE[require_projection(table)].columns
     key = CATALOGUE[table].key
@@ -266,7 +265,7 @@ def compare(
     season = replay_log(log, name, as_of)
     ours = season.projections.table(table)
     if contest is not None:
-        lookup.find_contest(season.projections.facts, contest)
+        find_contest(season.projections.facts, contest)
         ours = ours.only("contest", contest)
     comparison = Comparison(ours, claim, partial=partial)
     found = list(comparison.differences())

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from forecast_ledger.ledger.core.values import DAY, format_instant
-from forecast_ledger.replay.console.exits import FINDINGS
 from forecast_ledger.replay.console.shell import report_errors
-from forecast_ledger.replay.reading.text_tables import PrintedRow, as_table
+from forecast_ledger.replay.console.signals import FINDINGS
+from forecast_ledger.replay.reading.blocks import PrintedRow, as_table
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.tables.catalogue import Projections

@@ -8,7 +8,6 @@ import click
 from msgspec import json
 
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.exits import USAGE
 from forecast_ledger.replay.console.replaying import Location, as_of_option, require_projection, segments_options
 from forecast_ledger.replay.console.shell import (
     REMEDY,
@@ -26,10 +25,11 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.console.view import Look, Selected, View, table_options
+from forecast_ledger.replay.console.signals import USAGE
+from forecast_ledger.replay.console.terminal import Look, Selected, View, table_options
 from forecast_ledger.replay.explain.numbers import NUMBERS
 from forecast_ledger.replay.explain.numbers import explain as explained
-from forecast_ledger.replay.reading.text_tables import escape_json
+from forecast_ledger.replay.reading.blocks import escape_json
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.explain.diff import Diff

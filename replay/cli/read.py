@@ -6,7 +6,6 @@ import click
 
 from forecast_ledger.replay.cli import audit
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.exits import USAGE
 from forecast_ledger.replay.console.replaying import (
     Location,
     as_of_option,
@@ -28,7 +27,8 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.console.view import Look, View, table_options
+from forecast_ledger.replay.console.signals import USAGE
+from forecast_ledger.replay.console.terminal import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.core.table import Table
@@ -239,7 +239,7 @@ def replay(
 
 def require_contest(contest: str, season: "Replay") -> "Replay":
     """Return the replay. Raises Refused if it has no such contest; the message names the contests that it has."""
-    from forecast_ledger.replay.reading import lookup
+    from forecast_ledger.replay.reading.log import find_contest
 
-    lookup.find_contest(season.projections.facts, contest)
+    find_contest(season.projections.facts, contest)
     return season

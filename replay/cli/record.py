@@ -12,7 +12,6 @@ from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.replay.cli.append import board_prizes, opened, summed_refusals
 from forecast_ledger.replay.cli.read import require_contest
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.exits import FINDINGS
 from forecast_ledger.replay.console.replaying import emit_table, replay_log, say_season
 from forecast_ledger.replay.console.shell import (
     emit,
@@ -25,7 +24,8 @@ from forecast_ledger.replay.console.shell import (
     require_name,
     say,
 )
-from forecast_ledger.replay.console.view import Look, View, table_options
+from forecast_ledger.replay.console.signals import FINDINGS
+from forecast_ledger.replay.console.terminal import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.importing.source_files import SourceFiles

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.replay.console.exits import USAGE
 from forecast_ledger.replay.console.shell import emit, fail, report_errors
-from forecast_ledger.replay.console.view import Look, View, table_options
+from forecast_ledger.replay.console.signals import USAGE
+from forecast_ledger.replay.console.terminal import Look, View, table_options
 from forecast_ledger.replay.reading.blocks import Table, as_text
 
 LARGEST_RULES = 2**20  # bytes of a file of rules

@@ -8,7 +8,6 @@ import click
 from forecast_ledger.ledger.core.values import read_duration
 from forecast_ledger.replay.cli.audit import read_checkpoint_file
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.exits import DAMAGED, FINDINGS, USAGE
 from forecast_ledger.replay.console.replaying import Location, as_of_option, say_season, segments_options
 from forecast_ledger.replay.console.shell import (
     fail,
@@ -20,6 +19,7 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
+from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
 
 KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit", "score")
 
@@ -123,7 +123,7 @@ def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | No
     and prizes, paid and owed; the trial balance; late and back-dated entries; answers that were revoked, and what they
     moved; exclusions; what was not checked; and a line to sign. The exit codes are those of `verify`.
     """
-    from forecast_ledger.replay.pages.paper_files import audit as audited
+    from forecast_ledger.replay.pages.report import audit as audited
 
     try:
         limit = read_duration(late)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forecast_ledger.ledger.core.values import format_instant, read_instant
-from forecast_ledger.replay.console.exits import USAGE
 from forecast_ledger.replay.console.shell import (
     emit,
     fail,
@@ -21,7 +20,8 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.console.view import Look, View
+from forecast_ledger.replay.console.signals import USAGE
+from forecast_ledger.replay.console.terminal import Look, View
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.core.table import Table

@@ -14,11 +14,20 @@ from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
 from forecast_ledger.ledger.core.remote_files import path_in
 from forecast_ledger.replay.console import completion, terminal
-from forecast_ledger.replay.console.exits import DAMAGED, FINE, SIGNALLED, UNCERTAIN, UNREADABLE, USAGE, write_last
-from forecast_ledger.replay.console.signals import reported, signal_of, terminable
-from forecast_ledger.replay.console.terminal import RED, colour_text, has_colour
-from forecast_ledger.replay.console.view import Look, Selected, View
-from forecast_ledger.replay.reading.text_tables import TEXT_FORMATS, as_table, escape
+from forecast_ledger.replay.console.signals import (
+    DAMAGED,
+    FINE,
+    SIGNALLED,
+    UNCERTAIN,
+    UNREADABLE,
+    USAGE,
+    reported,
+    signal_of,
+    terminable,
+    write_last,
+)
+from forecast_ledger.replay.console.terminal import RED, Look, Selected, View, colour_text, has_colour
+from forecast_ledger.replay.reading.blocks import TEXT_FORMATS, as_table, escape
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Checkpoint

@@ -6,11 +6,52 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
 from threading import Event, Thread, Timer, current_thread, main_thread
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
+
+# --- Exit codes, and the standard streams from the start of a command to its end.
+
+
+FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
+EXITS = {
+    FINE: "fine",
+    FINDINGS: "findings: a command was refused, or a figure, a prize, a checkpoint, a log or a read model differs",
+    USAGE: "wrong usage, or a request that was refused",
+    UNREADABLE: "the store cannot be opened, read, locked or written, or the input or output failed",
+    DAMAGED: "the log is damaged, or a newer version wrote it; the message names the log position",
+    UNCERTAIN: "the store failed while recording: perhaps the commands are recorded; it is safe to send them again",
+}
+SIGNALLED = 128  # plus the number of the signal, as in shells
+
+
+def prepare_streams() -> None:
+    """Replace closed standard streams by the null device, and let stdout accept every character.
+
+    Unless stdout is a terminal, which has an encoding of its own, the encoding is UTF-8.
+    """
+    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - stays open until the process ends
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def write_last(stream: IO[str]) -> None:
+    """Flush a stream for the last time.
+
+    If that fails, the rest goes to the null device, because Python flushes again when it ends.
+    """
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
 
 _SOON = 0.01  # seconds
 _GRACE = 1.5  # seconds that a command has to end by itself after a signal
@@ -42,8 +83,8 @@ def _end_process(told: socket.socket) -> None:
 
             for child in active_children():
                 child.kill()
-        if "forecast_ledger.replay.files.atomic_output" in sys.modules:
-            from forecast_ledger.replay.files.atomic_output import discard_scratch_folders
+        if "forecast_ledger.replay.files.manifest" in sys.modules:
+            from forecast_ledger.replay.files.manifest import discard_scratch_folders
 
             discard_scratch_folders()
     finally:

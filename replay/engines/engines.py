@@ -1,23 +1,142 @@
 """Engines: where the questions of a log are scored: in this process, in others, or on a cluster. All give the same."""
 
+import itertools
 import pickle
 from collections import defaultdict, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from io import BytesIO
 from multiprocessing.context import BaseContext
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.core import gc_pause
-from forecast_ledger.ledger.core.errors import LedgerError, Unavailable, installing
+from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
-from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.tables.question_parts import QuestionPart
+from forecast_ledger.projections.boards.added_scores import has_many_sums
+from forecast_ledger.projections.core.arrays import Int64Array, stable_order
+from forecast_ledger.projections.core.table import Table, TableParts
+from forecast_ledger.projections.facts.columns import Facts, ForecastPage
+from forecast_ledger.projections.facts.question_facts import (
+    FactsByQuestion,
+    QuestionFacts,
+    with_questions,
+    without_questions,
+)
+from forecast_ledger.projections.scores.time_weighted import MOST_PARTS
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
+from forecast_ledger.projections.tables.question_parts import (
+    ACCOUNTS,
+    BOUNDS,
+    SUMS,
+    QuestionPart,
+    finish,
+    is_by_question,
+    needed,
+    score,
+)
+from forecast_ledger.projections.trading.account_histories import Selection
+from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts, UnreadForecasts, read_forecasts_on
 from forecast_ledger.replay.engines.pool import processors, start
-from forecast_ledger.replay.engines.tasks import Shared, Task
+
+# --- Tasks: questions whose forecasts are read and scored together, by any process that has the frame of the log.
+
+
+FORECASTS = 1 << 17  # of a task, about; any number gives the same results
+_OF_EACH = 1 << 12  # forecasts of a task in each segment: fewer are a small part of what is read for them
+
+
+class Task(NamedTuple):
+    """Some questions, by code, the facts about them, and the forecasts on them that are not in segments.
+
+    The questions of `own` and `rest` are numbered from 0.
+    """
+
+    questions: Int64Array
+    own: QuestionFacts
+    rest: list[ForecastPage]
+
+
+class Shared(NamedTuple):
+    """What all tasks need; it can be pickled.
+
+    facts: without questions. sealed: where the forecasts in segments are. wanted: see `question_parts.needed`.
+    """
+
+    facts: Facts
+    sealed: SealedForecasts
+    wanted: frozenset[str]
+
+    def score(self, task: Task) -> QuestionPart:
+        """Return the part of a task's questions. Raises Corrupt, Unavailable."""
+        facts = with_questions(self.facts, task.own)
+        forecasts = read_forecasts_on(facts, self.sealed, np.arange(len(facts.questions)), task.rest)
+        return score(replace(facts, forecasts=forecasts), self.wanted).numbered(task.questions)
+
+
+def shared_by_tasks(frame: LogFrame, wanted: frozenset[str]) -> Shared:
+    """Return what all tasks of a log need."""
+    return Shared(without_questions(frame.frame.facts), frame.sealed, wanted)
+
+
+def task_size(frame: LogFrame) -> int:
+    """Return about how many forecasts are scored together: more if they are in many segments."""
+    return min(max(FORECASTS, _OF_EACH * len(frame.sealed.segments)), 4 * FORECASTS)
+
+
+def divide(
+    frame: LogFrame, size: int = FORECASTS, of: Collection[int] | None = None, power: int = 1
+) -> list[Int64Array]:
+    """Return the questions of a log, by code, in parts of about one size, or of one question that is larger.
+
+    The questions of a part are neighbours in the order of ids, as in segments. size: the sum over its questions of the
+    number of their forecasts to this power. of: some questions, if not all.
+    """
+    labels = frame.frame.facts.question_codes.labels
+    order = np.array(sorted(range(len(labels)) if of is None else of, key=labels.__getitem__), np.int64)
+    sizes = frame.frame.counts[order] ** power
+    before = np.cumsum(sizes) - sizes
+    return np.split(order, np.flatnonzero(np.diff(before // size)) + 1) if len(order) else []
+
+
+def tasks(
+    frame: LogFrame, parts: list[Int64Array], contest: str | None = None, facts: FactsByQuestion | None = None
+) -> Iterator[Task]:
+    """Yield a task for each part of questions of a log.
+
+    contest: the only one in which they are scored. facts: those of the log, if they are at hand.
+    """
+    facts = FactsByQuestion(frame.frame.facts) if facts is None else facts
+    for part, rest in zip(parts, _rest_of(frame, parts), strict=True):
+        yield Task(part, facts.on(part.tolist(), contest), rest)
+
+
+def _rest_of(frame: LogFrame, parts: list[Int64Array]) -> Iterator[list[ForecastPage]]:
+    """Yield the forecasts that are not in segments on the questions of each part, which are numbered from 0."""
+    rest = frame.frame.rest
+    if not rest:
+        yield from ([] for _ in parts)
+        return
+    whole = ForecastPage(*map(np.concatenate, zip(*rest, strict=True)))
+    task_of, place = np.full((2, len(frame.frame.counts)), -1)  # a question of no part
+    for number, part in enumerate(parts):
+        task_of[part], place[part] = number, np.arange(len(part))
+    own, whole = task_of[whole.question], whole._replace(question=place[whole.question])
+    order = stable_order(own)
+    limits = np.searchsorted(own[order], np.arange(len(parts) + 1)).tolist()
+    start = np.cumsum(whole.lengths) - whole.lengths
+    for first, end in itertools.pairwise(limits):
+        rows = order[first:end]
+        size = whole.lengths[rows]
+        inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        *each, numbers = whole
+        own_numbers = numbers[np.repeat(start[rows], size) + inside]
+        yield [ForecastPage._make([*(column[rows] for column in each), own_numbers])] if len(rows) else []
+
 
 _SIGNED = tuple(np.iinfo(kind) for kind in (np.int8, np.int16, np.int32))
 
@@ -190,3 +309,106 @@ def _begin(sent: bytes) -> None:
 def _score(task: Task) -> bytes:
     with gc_pause.paused():
         return pack(_shared[0].score(task))
+
+
+# --- All tables of a log whose questions are scored in parts, by one of the engines.
+
+
+MANY = 1 << 22  # forecasts from which on it is worth starting processes
+
+
+def engine_for(frame: LogFrame) -> Engine:
+    """Return the engine for a log: processes, if there are many forecasts, and processors for more than one."""
+    return "processes" if processors() > 1 and frame.frame.counts.sum() >= MANY else "local"
+
+
+def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int | None = None) -> Projections:
+    """Return the projections of a log, as `replay` describes it. Raises Refused, Corrupt, Unavailable."""
+    chosen = engine_for(frame) if engine == "auto" else engine
+    if memory is None:
+        return divided(frame, chosen, tables)
+    forecasts = forecasts_within(memory, chosen, len(frame.frame.facts.questions))
+    return InParts(frame, chosen, tables, min(forecasts, task_size(frame)))
+
+
+def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, forecasts: int = 0) -> Projections:
+    """Return the projections of a log, with all that these tables need of the forecasts on each question.
+
+    A table that needs more has all forecasts read when it is asked for. forecasts: of the questions that are scored
+    together, about; 0 for as many as `task_size` says. Raises Corrupt, Unavailable.
+    """
+    wanted = needed(tables)
+    every = np.arange(len(frame.frame.facts.questions))
+    facts = replace(frame.frame.facts, forecasts=UnreadForecasts(partial(frame.forecasts_on, every)))
+    if SUMS in wanted and has_many_sums(frame.frame.facts, frame.frame.counts):
+        wanted |= {BOUNDS}
+    division = divide(frame, forecasts or task_size(frame)) if wanted else []
+
+    def parts_of(wanted: frozenset[str]) -> Iterable[QuestionPart]:
+        return ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division)) if wanted else ()
+
+    return Projections(facts, cached=finish(facts, parts_of(wanted), wanted, lambda: parts_of(frozenset({SUMS}))))
+
+
+class InParts(Projections):
+    """The projections of a log whose large tables are never whole in memory: each is computed again in parts.
+
+    Tables with a row for a question or an account are large. The others rest on sums that an engine computes once.
+    """
+
+    def __init__(self, frame: LogFrame, engine: Engine, tables: Collection[str], forecasts: int) -> None:
+        """forecasts: of the questions that are scored together, about. Raises Corrupt, Unavailable."""
+        small = [name for name in tables if not is_by_question(name)]
+        whole = divided(frame, engine, small, forecasts)
+        super().__init__(whole.facts, cached=whole.cached)
+        self._frame, self._engine, self._forecasts = frame, engine, forecasts
+
+    def parts(self, name: str) -> TableParts:
+        """Return the table of a projection in parts, which raise Corrupt, Unavailable, Refused."""
+        if is_by_question(name):
+            return TableParts(self._by_question(name))
+        if CATALOGUE[name].division == ACCOUNTS:
+            return TableParts(self._by_account())
+        return super().parts(name)
+
+    def _by_question(self, name: str) -> Iterator[Table]:
+        """Yield a table some questions at a time; if its key begins with the contest, contest after contest."""
+        facts, shared = self._frame.frame.facts, shared_by_tasks(self._frame, frozenset({name}))
+        by_question = FactsByQuestion(facts)
+        yield self.as_table(name, score(shared.facts, shared.wanted).tables[name])
+        # The parts of a score on a question are fewer than its forecasts squared.
+        size, power = self._forecasts, 1
+        if name == "score_parts":
+            size, power = min(size * _FORECAST // _SCORE_PART, MOST_PARTS), 2
+        for contest in sorted(facts.contests) if CATALOGUE[name].key[0] == "contest" else [None]:
+            own = None if contest is None else facts.contests[contest].entries
+            parts = divide(self._frame, size, own, power)
+            for part in ENGINES[self._engine](shared, tasks(self._frame, parts, contest, by_question)):
+                yield self.as_table(name, part.tables[name])
+
+    def _by_account(self) -> Iterator[Table]:
+        yield self.selected_portfolios(Selection(""))
+        for contest, participant in sorted(self.facts.books.accounts):
+            yield self.selected_portfolios(Selection(contest, participant))
+
+
+def forecasts_within(memory: int, engine: Engine, questions: int) -> int:
+    """Return how many forecasts are scored together in about this much memory, in bytes, of all processes.
+
+    questions: of the log; this process has what is known of them. Raises Refused(out_of_range): it is too little.
+    """
+    count = processors() + 1 if engine == "processes" else 1  # this process has the results
+    base = _PROCESS * count + _QUESTION * questions
+    own = (memory - base) // count
+    if own < _LEAST * _FORECAST:
+        least = -(-(base + _LEAST * _FORECAST * count) >> 20)
+        detail = f"{memory >> 20} MiB is too little for the engine {engine} and {questions:,} questions"
+        raise Refused("out_of_range", "memory", None, detail, remedy=f"give {least} MiB or more")
+    return own // _FORECAST
+
+
+_PROCESS = 150 << 20  # bytes that a process needs for itself, about
+_QUESTION = 4_000  # bytes for each question
+_FORECAST = 2_000  # bytes for each forecast that is scored
+_SCORE_PART = 250  # bytes for each row of score_parts
+_LEAST = 1 << 12  # forecasts

@@ -27,7 +27,7 @@ from forecast_ledger.projections.facts.from_segments import facts_of_segments, s
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.projections.tables.schemas import ALWAYS, FORECASTS
-from forecast_ledger.replay.explain.dependencies import (
+from forecast_ledger.replay.explain.diff import (
     AnsweredQuestions,
     Scope,
     can_change,

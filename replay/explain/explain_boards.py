@@ -24,7 +24,6 @@ from forecast_ledger.projections.scores.time_weighted import mean_kind
 from forecast_ledger.projections.studies.difficulty import CONTEST
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, read_log, rounded_parts
-from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.board_notes import ids_of, says_ids, says_present_id, seal_notes
 from forecast_ledger.replay.reading.descriptions import (
     describe_board,
@@ -33,7 +32,7 @@ from forecast_ledger.replay.reading.descriptions import (
     least_forecasts,
     money,
 )
-from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.log import Log, find_contest
 
 NEIGHBOURS = 3  # rows on either side of a rank
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
@@ -153,7 +152,7 @@ def rank(source: Log, contest: str, participant: str) -> Explanation:
     applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = read_contest(source, contest, participant)
-    opened = lookup.find_contest(reading.facts, contest)
+    opened = find_contest(reading.facts, contest)
     if (contest, participant) in reading.facts.books.accounts:
         return _rank_by_profit(reading, contest, participant)
     projections, place = board_row(reading, contest, participant)
@@ -187,7 +186,7 @@ def balance(source: Log, contest: str, participant: str) -> Explanation:
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, not_trading, not_enrolled.
     """
     reading = read_contest(source, contest, participant)
-    facts, opened = reading.facts, lookup.find_contest(reading.facts, contest)
+    facts, opened = reading.facts, find_contest(reading.facts, contest)
     if opened.opened.rules.trading is None:
         raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists the accounts")
     account = facts.books.accounts.get((contest, participant))
@@ -241,7 +240,7 @@ def _read_contest(source: Log, contest: str, names: Collection[str]) -> LogReadi
         return getattr(event, "contest", None) == contest and own
 
     reading = read_log(source, select)
-    opened = lookup.find_contest(reading.facts, contest)
+    opened = find_contest(reading.facts, contest)
     codes = reading.facts.question_codes.codes
     selected = [
         recorded
@@ -254,7 +253,7 @@ def _read_contest(source: Log, contest: str, names: Collection[str]) -> LogReadi
 
 def board_row(reading: LogReading, contest: str, participant: str) -> tuple[Projections, BoardRow]:
     """Return the projections, and the participant's row of the board. Raises Refused if there is none."""
-    lookup.find_contest(reading.facts, contest)
+    find_contest(reading.facts, contest)
     projections = Projections(reading.facts)
     place = next((row for row in projections.board(contest) if row.participant == participant), None)
     if place is None:

@@ -28,7 +28,6 @@ from forecast_ledger.projections.facts.from_segments import facts_of_segments, s
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.scored_questions import Answer, Questions, kernel_of, members, scored_questions
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.board_notes import (
     changed_answers,
     ids_of,
@@ -40,9 +39,9 @@ from forecast_ledger.replay.reading.board_notes import (
 )
 from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
-from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.readmodel import log_index
-from forecast_ledger.replay.readmodel.log_index import IndexQuery
+from forecast_ledger.replay.reading.log import Log, find_contest, find_entry, outcome_names
+from forecast_ledger.replay.readmodel import read_model
+from forecast_ledger.replay.readmodel.read_model import IndexQuery
 
 OTHERS_LISTED = 10  # participants that are listed, of those that a number depends on
 
@@ -85,7 +84,7 @@ class LogReading(NamedTuple):
 
     def summary(self, recorded: Recorded) -> dict[str, Any]:
         """Return an event as a row, with the names of outcomes."""
-        return event_summary(recorded, partial(lookup.outcome_names, self.facts))
+        return event_summary(recorded, partial(outcome_names, self.facts))
 
 
 Select = Callable[[Any], bool]  # whether an event is selected
@@ -110,7 +109,7 @@ def read_log(
 
     if query is not None:
         with source.opened() as store:
-            facts = from_log.facts(filtered(log_index.indexed_pages(store, query, cut)))
+            facts = from_log.facts(filtered(read_model.indexed_pages(store, query, cut)))
         return LogReading(cut.reached(), facts, selected)
     with source.parts(cut) as parts:
         if only:
@@ -278,8 +277,8 @@ def _read_question(source: Log, contest: str, question: str, model: str | None) 
 
 def _narrowed(facts: Facts, contest: str, question: str) -> tuple[Contest, Questions]:
     """Return the contest with this question only, and the question as it is scored."""
-    whole = lookup.find_contest(facts, contest)
-    entry = lookup.find_entry(facts, whole, question)
+    whole = find_contest(facts, contest)
+    entry = find_entry(facts, whole, question)
     narrowed = replace(whole, entries={entry.question: entry})
     questions = scored_questions(facts, narrowed)
     if not len(questions.code):

@@ -21,7 +21,7 @@ from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
-from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.log import find_contest
 
 _PRIZE = {"take", "prize"}  # columns that are empty without a take
 
@@ -62,7 +62,7 @@ def under_rules(projections: Projections, contest: str, rules: RuleSet) -> Proje
     {'A': '0.00', 'B': '1000.00', 'C': '0.00', 'bot': '0.00'}
     """
     facts = projections.facts
-    current = lookup.find_contest(facts, contest)
+    current = find_contest(facts, contest)
     if current.opened.rules.trading != rules.trading:
         wrong = "its trading rules differ from those that trades were decided by; give the contest's own in `trading`"
         raise Refused("rules_not_consistent", "rules", rules.name, wrong)

@@ -27,8 +27,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.facts.columns import put_last
 from forecast_ledger.projections.facts.event_checks import rescheduled
-from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
-from forecast_ledger.replay.files.manifest import MANIFEST_BYTES
+from forecast_ledger.replay.files.manifest import MANIFEST_BYTES, clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.importing.hub_questions import OUTPUT_TYPE, OUTPUT_TYPE_ID, ROUND_ID, task_values
 from forecast_ledger.replay.importing.source_files import MISSING
 from forecast_ledger.replay.reading.log import Log

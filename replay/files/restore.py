@@ -23,8 +23,7 @@ from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
-from forecast_ledger.replay.files.export_tables import export_tables
-from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS
+from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS, export_tables
 from forecast_ledger.replay.files.manifest import (
     SEGMENTS,
     SQLITE,

@@ -13,7 +13,7 @@ from sqlite_utils import Database
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.columns import DECIMALS, Column
-from forecast_ledger.replay.files.export_tables import FOREIGN_KEYS, ExportTable, describe_columns, dictionary_table
+from forecast_ledger.replay.files.formats import FOREIGN_KEYS, ExportTable, describe_columns, dictionary_table
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
 from forecast_ledger.replay.readmodel.part_store import insert_rows
 

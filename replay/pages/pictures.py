@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.reading.text_tables import escape_controls
+from forecast_ledger.replay.reading.blocks import escape_controls
 
 VEGA_LITE = "5.21"  # the version of Vega-Lite that specifications are written for
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"  # of the widths by which labels are placed

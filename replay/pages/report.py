@@ -11,17 +11,18 @@ from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
+from forecast_ledger.replay.audit.verify import SavedCheckpoint
+from forecast_ledger.replay.files.manifest import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.pages.charts import CHARTS
+from forecast_ledger.replay.pages.evidence import HOUR
 from forecast_ledger.replay.pages.page_parts import Contest
 from forecast_ledger.replay.pages.pictures import VEGA_LITE, KnownTables, Picture, count, to_png, to_svg, visible
 from forecast_ledger.replay.pages.sections import contest_section
-from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.blocks import Number
+from forecast_ledger.replay.pages.working_paper import Audit, Paper, working_paper
+from forecast_ledger.replay.reading.blocks import Heading, Number, as_markdown, escape_controls, escaped
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences
-from forecast_ledger.replay.reading.log import AsOf, OnProgress
+from forecast_ledger.replay.reading.log import AsOf, Log, OnProgress, find_contest
 from forecast_ledger.replay.reading.replay import Replay, replay
-from forecast_ledger.replay.reading.text_tables import escape_controls
 from forecast_ledger.replay.reading.version import code_version
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     facts = season.projections.facts
     names = [*contests] or sorted(facts.contests)
     for each in names:
-        lookup.find_contest(facts, each)
+        find_contest(facts, each)
     sections, pictures, projections = [], dict[str, Picture](), KnownTables(season.projections)
     same = _same_questions(facts, names)
     for number, each in enumerate(names):
@@ -147,7 +148,7 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
     if contest is None and len(known) != 1:
         raise Refused("malformed", "contest", None, f"name one of the contests: {listed('', known)}")
     chosen = known[0] if contest is None else contest
-    lookup.find_contest(season.projections.facts, chosen)
+    find_contest(season.projections.facts, chosen)
     picture = draw(season.projections, chosen)
     if picture is None:
         raise Refused("nothing_standing", "contest", chosen, f"it has nothing to show as {kind}")
@@ -202,3 +203,64 @@ def template_environment() -> "Environment":
     environment = Environment(loader=loader, autoescape=True, finalize=finalize, undefined=StrictUndefined)
     environment.tests["of_numbers"] = lambda column: isinstance(column, Number)
     return environment
+
+
+# --- Working papers as files: Markdown and HTML.
+
+
+@checked("name", "as_of")
+def audit(  # noqa: PLR0913 - the arguments with a default are keywords
+    log: str | PathLike[str],
+    out: str | PathLike[str],
+    *,
+    late: int = HOUR,
+    checkpoint: SavedCheckpoint | None = None,
+    name: str = "main",
+    as_of: AsOf = None,
+    on_progress: OnProgress = lambda _: None,
+) -> Audit:
+    """Check a log, and write the working paper of it: what was checked, what was found, and what was not checked.
+
+    out: a file whose name ends in .html or .md, which it replaces at once, or not at all. late: how long after the
+    instant that it claims an entry may be recorded, µs. checkpoint: an earlier one to compare the log with. log, name,
+    as_of, on_progress: as in `replay`. The paper of a damaged log says where the damage is, and gives no numbers.
+
+    Raises, first that applies: ValueError (another ending), Refused (as_of is not an instant, or beyond the log),
+    Unavailable (also: HTML needs the extra `report`), OSError.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import append, audit, open
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     found = audit(f"{folder}/season.db", f"{folder}/paper.md")
+    >>> found.paper.verdict
+    'All 7 checks of 34 events found no fault.'
+    """
+    write = PAPER_FORMATS.get(Path(out).suffix)
+    if write is None:
+        raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
+    found = working_paper(Log(log, name, as_of, on_progress), out, late=int(late), checkpoint=checkpoint)
+    write_file(Path(out), write(found.paper).encode("utf-8", "replace"))
+    return found
+
+
+def to_html(paper: Paper) -> str:
+    """Return a paper as one page of HTML. Raises Unavailable: the extra `report` is not installed."""
+    return template_environment().get_template("paper.html.jinja").render(paper=paper)
+
+
+def to_markdown(paper: Paper) -> str:
+    """Return a paper as Markdown. No text of the log is markup."""
+    blocks = [block for section in paper.sections for block in section.blocks()]
+    parts = [
+        as_markdown([Heading(paper.title, 1)], authored=False),
+        f"**{escaped(paper.verdict)}**",
+        as_markdown(blocks, authored=False),
+        f"The same log gives the same paper: `{paper.command.replace('`', '')}`",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+PAPER_FORMATS: dict[str, Callable[[Paper], str]] = {".html": to_html, ".md": to_markdown}

@@ -19,8 +19,14 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import LEVELS, RuleSet
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.audit.checkpoint import CheckpointDifferences, SavedCheckpoint, compare_with_checkpoint
-from forecast_ledger.replay.audit.verify import CheckResult, Verification, run_checks
+from forecast_ledger.replay.audit.verify import (
+    CheckpointDifferences,
+    CheckResult,
+    SavedCheckpoint,
+    Verification,
+    compare_with_checkpoint,
+    run_checks,
+)
 from forecast_ledger.replay.pages.evidence import (
     HOUR,
     WORST,

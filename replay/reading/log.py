@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, get_args
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
@@ -19,7 +20,7 @@ from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, give
 from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedLog, SealedPart
 from forecast_ledger.ledger.storing.store import Store, has_segments_beside, is_folder, segments_beside
-from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD, facts_of_segments, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 
@@ -353,3 +354,34 @@ def _found(log: str) -> Path | None:
     if is_folder(log):
         return folder_at(log)
     return segments_beside(log) if has_segments_beside(log) else None
+
+
+# --- Look up contests and questions by id; an unknown id is refused with the ids that exist.
+
+
+def find_contest(facts: Facts, name: str) -> Contest:
+    """Return the contest with this id.
+
+    Raises Refused (unknown_contest); the message lists the contests of the log, the most similar first.
+    """
+    contest = facts.contests.get(name)
+    if contest is None:
+        detail = f"the log has no such contest; it has: {listed(name, facts.contests)}"
+        raise Refused("unknown_contest", "contest", name, detail, remedy="use the id of a contest in the log")
+    return contest
+
+
+def find_entry(facts: Facts, contest: Contest, question: str) -> Entry:
+    """Return the entry of a question in a contest. Raises Refused (unknown_question)."""
+    code = facts.question_codes.codes.get(question, -1)
+    if code not in contest.entries:
+        detail = f"the question is not in the contest {contest.opened.contest!r}"
+        remedy = "`table LOG scores` lists the questions that have a score"
+        raise Refused("unknown_question", "question", question, detail, remedy=remedy)
+    return contest.entries[code]
+
+
+def outcome_names(facts: Facts, question: str) -> Sequence[str]:
+    """Return the names of a question's outcomes, in their order; () if it has a range, or the facts do not have it."""
+    code = facts.question_codes.codes.get(question)
+    return () if code is None else facts.questions[code].outcomes

@@ -20,8 +20,7 @@ from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.projections.tables.schemas import DIVISIONS
-from forecast_ledger.replay.engines.divided import scored
-from forecast_ledger.replay.engines.engines import ENGINES, Choice
+from forecast_ledger.replay.engines.engines import ENGINES, Choice, scored
 from forecast_ledger.replay.engines.pool import check_guard
 from forecast_ledger.replay.reading.board_notes import every_seal_note
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, LogParts, OnProgress, Trust, WithSegments

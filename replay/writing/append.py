@@ -19,8 +19,9 @@ from forecast_ledger.replay.writing.command_lines import (
     Lines,
     ReadCommand,
     read_lines,
+    reading_ahead,
+    size_of,
 )
-from forecast_ledger.replay.writing.read_ahead import reading_ahead, size_of
 
 LARGEST_BATCH = 10_000  # most commands per transaction; other writers wait for each
 FIRST_BATCH = 1_000  # commands of the first transaction

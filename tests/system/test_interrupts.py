@@ -139,7 +139,7 @@ STUCK = """
 import signal, sqlite3, sys, time
 from pathlib import Path
 from forecast_ledger.replay.console.signals import end_in_time
-from forecast_ledger.replay.files.atomic_output import scratch_folder
+from forecast_ledger.replay.files.manifest import scratch_folder
 if __name__ == "__main__":
     end_in_time()
     scratch = scratch_folder(Path("out"))

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.model.rules import KernelName, RuleSet
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.audit.verify import verify
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import seal
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.forging import audited, in_first_form, written

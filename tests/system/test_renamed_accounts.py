@@ -20,8 +20,8 @@ from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.audit.verify import verify
-from forecast_ledger.replay.engines.divided import divided
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.engines.engines import divided
+from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.projections.incremental.test_refresh import RefreshedTables, assert_equal_a_rebuild, refresh, refreshed

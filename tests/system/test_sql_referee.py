@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, WithdrawForecast
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.replay import replay
 from tests.support.given import DAY, NOW, contest, day, entry, forecast, micros, opened, resolution
 

@@ -29,11 +29,11 @@ from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.append import LARGEST_MAP
 from forecast_ledger.replay.cli.main import main
-from forecast_ledger.replay.console.exits import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
+from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import MANIFEST_BYTES, MANIFEST_FILE
 from forecast_ledger.replay.mapping.csv_mapping import parse_map
-from forecast_ledger.replay.reading.text_tables import as_json, as_table, as_terminal_csv
+from forecast_ledger.replay.reading.blocks import as_json, as_table, as_terminal_csv
 from tests.support.exports import FORMS, resealed
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.logs import rows, written

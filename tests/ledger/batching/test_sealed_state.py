@@ -25,7 +25,7 @@ from forecast_ledger.ledger.segments.segment_columns import to_columns
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, read_manifest
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import seal
 from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.effort import times

@@ -18,7 +18,7 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.projections.tables.schemas import ALWAYS, DIVISIONS, INPUTS, Projection, schema
-from forecast_ledger.replay.explain.dependencies import AnsweredQuestions, Scope, can_change, touches
+from forecast_ledger.replay.explain.diff import AnsweredQuestions, Scope, can_change, touches
 from tests.projections.incremental.test_refresh import EVEN, tournament
 from tests.support import logs, oracle
 from tests.support.effort import times

@@ -14,8 +14,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core import table as table_module
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
-from forecast_ledger.replay.audit import checkpoint as checkpoint_module
-from forecast_ledger.replay.audit.checkpoint import (
+from forecast_ledger.replay.audit import verify as checkpoint_module
+from forecast_ledger.replay.audit.verify import (
     LARGEST_CHECKPOINT,
     SavedCheckpoint,
     SavedTable,

@@ -14,10 +14,10 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.columns import columns_of_rows
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
-from forecast_ledger.replay.audit import claims
-from forecast_ledger.replay.audit.claims import ClaimDifference, Comparison, agrees, read_claim, read_number
+from forecast_ledger.replay.audit import compare
+from forecast_ledger.replay.audit.compare import ClaimDifference, Comparison, agrees, read_claim, read_number
+from forecast_ledger.replay.reading.blocks import as_csv
 from forecast_ledger.replay.reading.replay import Replay, replay
-from forecast_ledger.replay.reading.text_tables import as_csv
 from tests.support.exports import TITLES, export_commands, export_log
 from tests.support.logs import written
 
@@ -173,7 +173,7 @@ def test_a_renamed_or_ignored_column_is_in_the_file() -> None:
 
 def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not read into memory whole."""
-    monkeypatch.setattr(claims, "LARGEST_CLAIM", 20)
+    monkeypatch.setattr(compare, "LARGEST_CLAIM", 20)
     assert "more than 20 bytes" in refusal("participant,prize\nada,1\n")
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.files.export import default_tables
-from forecast_ledger.replay.reading.text_tables import as_csv
+from forecast_ledger.replay.reading.blocks import as_csv
 from tests.replay.cli.test_main import run
 from tests.support.exports import FORMS
 from tests.support.logs import commands_of, written

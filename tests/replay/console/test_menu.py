@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from forecast_ledger.replay import cli
-from forecast_ledger.replay.cli.main import USAGE, main
-from forecast_ledger.replay.console.menu import WIDTH
+from forecast_ledger.replay.cli.main import USAGE, WIDTH, main
 from tests.replay.cli.test_main import run
 from tests.support.menu import loaded
 from tests.support.terminals import seen

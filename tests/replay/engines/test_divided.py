@@ -17,13 +17,21 @@ from forecast_ledger.projections.boards import added_scores, score_sums
 from forecast_ledger.projections.boards.added_scores import MOST_KEPT
 from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.projections.tables.question_parts import QuestionPart, needed
-from forecast_ledger.replay.engines import divided as divided_module
 from forecast_ledger.replay.engines import engines
-from forecast_ledger.replay.engines.divided import MANY, divided, engine_for
-from forecast_ledger.replay.engines.engines import ENGINES, processes
+from forecast_ledger.replay.engines import engines as divided_module
+from forecast_ledger.replay.engines.engines import (
+    ENGINES,
+    MANY,
+    Task,
+    divide,
+    divided,
+    engine_for,
+    processes,
+    shared_by_tasks,
+    tasks,
+)
 from forecast_ledger.replay.engines.log_frame import LogFrame
-from forecast_ledger.replay.engines.tasks import Task, divide, shared_by_tasks, tasks
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_tables
 from forecast_ledger.replay.writing.append import append_lines

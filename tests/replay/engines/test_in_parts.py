@@ -11,13 +11,10 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
-from forecast_ledger.replay.engines import divided
-from forecast_ledger.replay.engines.divided import InParts, forecasts_within
-from forecast_ledger.replay.engines.engines import ENGINES, Engine
+from forecast_ledger.replay.engines import engines
+from forecast_ledger.replay.engines.engines import ENGINES, Engine, InParts, divide, forecasts_within, tasks
 from forecast_ledger.replay.engines.log_frame import LogFrame
-from forecast_ledger.replay.engines.tasks import divide, tasks
-from forecast_ledger.replay.files.export import export
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import export, seal
 from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_parts
 from tests.replay.cli.test_main import run
@@ -121,7 +118,7 @@ def test_parts_of_scores_are_computed_for_so_many_questions_as_have_few_enough_r
     whole = replay(log).table("score_parts")
     assert len(whole) > 8 * 6
     monkeypatch.setattr(time_weighted, "MOST_PARTS", 50)
-    monkeypatch.setattr(divided, "MOST_PARTS", 50)
+    monkeypatch.setattr(engines, "MOST_PARTS", 50)
     with pytest.raises(Refused, match="the limit is 50"):
         replay(log).table("score_parts")
     parts = InParts(Log(log).frame(Cut(None)), "local", BUILT, 10**6).parts("score_parts")
@@ -149,7 +146,7 @@ def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out
 
 def test_the_memory_is_divided_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has 150 MiB for itself and 2,000 bytes a forecast; one of them has 4,000 bytes a question."""
-    monkeypatch.setattr(divided, "processors", lambda: 3)
+    monkeypatch.setattr(engines, "processors", lambda: 3)
     each, questions = 150 * 2**20 + 2_000 * 5_000, 4_000 * 70
     assert forecasts_within(each + questions, "local", 70) == 5_000
     assert forecasts_within(4 * each + questions, "processes", 70) == 5_000

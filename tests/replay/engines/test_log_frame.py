@@ -26,7 +26,7 @@ from forecast_ledger.projections.facts.columns import Facts, joined
 from forecast_ledger.projections.facts.from_log import width
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, forecasts_on, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines

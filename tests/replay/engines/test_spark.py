@@ -16,8 +16,8 @@ import pytest
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.replay.engines import engines, tasks
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.engines import engines
+from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import WithSegments
 from forecast_ledger.replay.reading.replay import replay, summarize_parts, summarize_tables
 from forecast_ledger.replay.writing.append import append_lines
@@ -153,7 +153,7 @@ def test_damage_that_a_machine_finds_is_reported_here(season: Path, monkeypatch:
     def damaged(*_: object) -> None:
         raise Corrupt(7, "a file was changed")
 
-    monkeypatch.setattr(tasks, "read_forecasts_on", damaged)
+    monkeypatch.setattr(engines, "read_forecasts_on", damaged)
     with pytest.raises(Corrupt, match="log position 7: a file was changed"):
         replay(season, engine="spark")
     assert pickle.loads(pickle.dumps(Corrupt(7, "x", "digests"))).check == "digests"  # noqa: S301 - ours

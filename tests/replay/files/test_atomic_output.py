@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger.replay.files.atomic_output import discard_scratch_folders, move_into_place, scratch_folder
+from forecast_ledger.replay.files.manifest import discard_scratch_folders, move_into_place, scratch_folder
 from tests.support.exports import contents
 
 

@@ -19,7 +19,7 @@ from forecast_ledger.projections.core.columns import KINDS, Column, Values, ids
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files import export as module
 from forecast_ledger.replay.files.export import default_tables, export
-from forecast_ledger.replay.files.export_tables import EVENT_COLUMNS, UNITS, export_tables
+from forecast_ledger.replay.files.formats import EVENT_COLUMNS, UNITS, export_tables
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.reading.log import Log

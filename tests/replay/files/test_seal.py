@@ -11,9 +11,8 @@ import pytest
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
-from forecast_ledger.replay.files.export import export
+from forecast_ledger.replay.files.export import export, seal
 from forecast_ledger.replay.files.restore import restore
-from forecast_ledger.replay.files.seal import seal
 from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.replay.cli.test_main import run
 from tests.support.exports import export_log

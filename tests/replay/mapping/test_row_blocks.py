@@ -10,7 +10,7 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.files.atomic_output import refused_file
+from forecast_ledger.replay.files.manifest import refused_file
 from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
 from forecast_ledger.replay.mapping.csv_reader import read_sources
 from forecast_ledger.replay.mapping.row_blocks import RowBlocks

@@ -16,8 +16,7 @@ from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentMa
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.explain.numbers import explain
-from forecast_ledger.replay.files.export import export
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import export, seal
 from forecast_ledger.replay.reading.log import AsOf, Trust, WithSegments
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.writing.pay import prizes_from_log

@@ -8,7 +8,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.log import find_contest
 from tests.support.paths import SOURCES
 
 BASELINE = PRESETS["baseline"]
@@ -22,7 +22,7 @@ def test_a_contest_is_found_by_its_id() -> None:
     """The contest itself, not a copy."""
     facts = Facts()
     facts.contests = {"cup": CUP, "arena": ARENA}
-    assert lookup.find_contest(facts, "arena") is ARENA
+    assert find_contest(facts, "arena") is ARENA
 
 
 @pytest.mark.parametrize(("contests", "there"), [({}, "none"), ({"cup": CUP, "arena": ARENA}, "arena, cup")])
@@ -31,7 +31,7 @@ def test_a_contest_that_is_not_there_is_refused_with_those_that_are(contests: di
     facts = Facts()
     facts.contests = contests
     with pytest.raises(Refused) as refused:
-        lookup.find_contest(facts, "league")
+        find_contest(facts, "league")
     assert refused.value.code == "unknown_contest"
     assert str(refused.value).endswith(
         f"the log has no such contest; it has: {there}; use the id of a contest in the log"

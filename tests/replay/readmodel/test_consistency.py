@@ -16,10 +16,9 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, UNREADABLE, USAGE
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.readmodel.consistency import DRIFTS_SHOWN, Drift, check_model
 from forecast_ledger.replay.readmodel.part_store import SYSTEM, rows_digest
 from forecast_ledger.replay.readmodel.read_model import ReadModel
-from forecast_ledger.replay.readmodel.runner import Runner
+from forecast_ledger.replay.readmodel.runner import DRIFTS_SHOWN, Drift, Runner, check_model
 from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, history, record
 from tests.support.effort import times

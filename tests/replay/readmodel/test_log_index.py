@@ -20,9 +20,8 @@ from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_scores
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel import part_store
-from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.part_store import PLACES
-from forecast_ledger.replay.readmodel.runner import Runner
+from forecast_ledger.replay.readmodel.runner import Runner, check_model
 from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import record, stored

@@ -26,10 +26,9 @@ from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Proje
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel import read_model
-from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.part_store import OPTIONAL, VERSIONS
 from forecast_ledger.replay.readmodel.read_model import ReadModel
-from forecast_ledger.replay.readmodel.runner import Lag, Runner
+from forecast_ledger.replay.readmodel.runner import Lag, Runner, check_model
 from tests.projections.incremental.test_refresh import trading
 from tests.support import oracle
 from tests.support.effort import times

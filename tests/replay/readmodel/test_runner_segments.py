@@ -7,10 +7,9 @@ import pytest
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.replay.cli.main import FINE, USAGE
-from forecast_ledger.replay.files.seal import seal
+from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.readmodel.consistency import check_model
-from forecast_ledger.replay.readmodel.runner import Runner
+from forecast_ledger.replay.readmodel.runner import Runner, check_model
 from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, crashing, record
 from tests.support import oracle

@@ -24,7 +24,7 @@ from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli import main
 from forecast_ledger.replay.cli.main import FINE, USAGE
-from forecast_ledger.replay.console.exits import EXITS
+from forecast_ledger.replay.console.signals import EXITS
 from forecast_ledger.replay.reading.blocks import Entry, Table
 from forecast_ledger.replay.reference import fields, topics
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES

@@ -12,7 +12,7 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.files.atomic_output import refused_file
+from forecast_ledger.replay.files.manifest import refused_file
 from forecast_ledger.replay.writing import append, command_lines
 from forecast_ledger.replay.writing.append import append_batches, append_blocks, append_lines, tally
 from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBlocks, read_lines

@@ -23,9 +23,8 @@ from forecast_ledger.replay.engines import pool
 from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from forecast_ledger.replay.mapping.csv_reader import read_sources
 from forecast_ledger.replay.mapping.row_blocks import RowBlocks
-from forecast_ledger.replay.writing import append, command_lines, read_ahead
-from forecast_ledger.replay.writing.command_lines import LineBlocks
-from forecast_ledger.replay.writing.read_ahead import ReadAhead, reading_ahead
+from forecast_ledger.replay.writing import append, command_lines
+from forecast_ledger.replay.writing.command_lines import LineBlocks, ReadAhead, reading_ahead
 from tests.replay.mapping.test_row_blocks import MAPS, random_rows
 from tests.replay.writing.test_append import FIRST_LINES, LONG, SMALL, forecast_line, random_file, sent
 from tests.support.effort import times
@@ -48,7 +47,7 @@ class Here:
 
     def submit(self, task: Callable[..., Any], /, *sent: Any, **_: Any) -> Future[Any]:
         """Do a task."""
-        read_ahead._readers.clear()
+        command_lines._readers.clear()
         self._given[0](pickle.loads(self._given[1]))  # noqa: S301 - it was pickled here
         done: Future[Any] = Future()
         done.set_result(task(*sent))
@@ -63,14 +62,14 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[Here]:
     monkeypatch.setattr(append, "_next_size", lambda *_: SMALL)
     monkeypatch.setattr(command_lines, "LONGEST_LINE", LONG)
     monkeypatch.setattr(command_lines, "READ_BYTES", 61)
-    monkeypatch.setattr(read_ahead, "WORTH", 1)
+    monkeypatch.setattr(command_lines, "WORTH", 1)
     started: list[Here] = []
 
     def start(*given: Any) -> Here:
         started.append(Here(*given))
         return started[-1]
 
-    monkeypatch.setattr(read_ahead, "start", start)
+    monkeypatch.setattr(command_lines, "start", start)
     return started
 
 
@@ -124,7 +123,7 @@ def test_another_process_reads_most_of_a_long_file(
     two_ledgers: tuple[Ledger, Ledger], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pools: list[Here]
 ) -> None:
     """A process of its own, which ends with the file."""
-    monkeypatch.setattr(read_ahead, "start", pool.start)
+    monkeypatch.setattr(command_lines, "start", pool.start)
     others: list[int] = []
 
     class Watched(ReadAhead[Any]):
@@ -152,8 +151,8 @@ def test_another_process_reads_most_of_a_long_file(
 @pytest.mark.usefixtures("pools")
 def test_an_interrupt_ends_another_process_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for it: what it reads is of no use any more."""
-    monkeypatch.setattr(read_ahead, "start", pool.start)
-    monkeypatch.setattr(read_ahead, "processors", lambda: 2)
+    monkeypatch.setattr(command_lines, "start", pool.start)
+    monkeypatch.setattr(command_lines, "processors", lambda: 2)
     blocks, other = LineBlocks(BytesIO(b"\n".join(good_lines(9 * SMALL)))), 0
 
     def interrupted() -> None:
@@ -217,8 +216,8 @@ def test_without_the_other_process_the_rest_is_read_here(
 ) -> None:
     """Killed while it reads, or between two blocks, or never started: nothing is lost, and a warning is logged."""
     if how == "killed":
-        monkeypatch.setattr(read_ahead, "start", pool.start)
-        monkeypatch.setattr(read_ahead, "_read", killed)
+        monkeypatch.setattr(command_lines, "start", pool.start)
+        monkeypatch.setattr(command_lines, "_read", killed)
     elif how == "broken":
         submit = Here.submit
 
@@ -229,7 +228,7 @@ def test_without_the_other_process_the_rest_is_read_here(
 
         monkeypatch.setattr(Here, "submit", broken)
     else:
-        monkeypatch.setattr(read_ahead, "start", no_pool if how == "no room" else Daemon)
+        monkeypatch.setattr(command_lines, "start", no_pool if how == "no room" else Daemon)
 
     class Waiting(ReadAhead[Any]):
         def take(self, count: int) -> Any:
@@ -247,7 +246,7 @@ def test_one_processor_reads_and_records(monkeypatch: pytest.MonkeyPatch, pools:
     """Two processes would take turns on it."""
     file = b"\n".join(good_lines(9 * SMALL))
     for count in (1, 2):
-        monkeypatch.setattr(read_ahead, "processors", lambda count=count: count)
+        monkeypatch.setattr(command_lines, "processors", lambda count=count: count)
         with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as ledger:
             assert append.append_lines(ledger, BytesIO(file), read_ahead=True)["accepted"] == 2 + 9 * SMALL
             assert append.append_lines(ledger, BytesIO(file))["duplicate"] == 2 + 9 * SMALL
@@ -261,8 +260,8 @@ def test_the_other_process_of_a_long_file_is_started_at_once(
     """Before its first block is read; for a shorter file, after many commands."""
     path, taken = tmp_path / "lines.jsonl", list[int]()
     path.write_bytes(b"\n".join(good_lines(9 * SMALL)))
-    monkeypatch.setattr(read_ahead, "processors", lambda: 2)
-    monkeypatch.setattr(read_ahead, "LONG", path.stat().st_size + (not is_long))
+    monkeypatch.setattr(command_lines, "processors", lambda: 2)
+    monkeypatch.setattr(command_lines, "LONG", path.stat().st_size + (not is_long))
     take = LineBlocks.take
 
     def watched(self: LineBlocks, count: int) -> command_lines.Lines:
