@@ -1,7 +1,7 @@
 """Arguments of a wrong type are refused where a call comes in, before anything is done."""
 
 from collections.abc import Callable, Collection, Iterable
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, formatannotation, signature
 from itertools import chain, repeat
 from numbers import Integral
@@ -100,17 +100,25 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     if not isinstance(value, kind) or (type(value) is bool and kind is Integral):
         return False
-    is_of_items = parts and kind.__module__ in {"builtins", "collections.abc"} and isinstance(value, Collection)
-    if not is_of_items or parts[0] is Any or type(value).__module__.startswith(__name__.partition(".")[0]):
+    has_items = parts and _is_of_items(kind) and isinstance(value, Collection)
+    if not has_items or parts[0] is Any or type(value).__module__.startswith(__name__.partition(".")[0]):
         return True  # items of a class of ours are made when they are asked for
     items: Any = value
     return all(_fits(item, parts[0]) for item in (_one_of_each_type(items) if _is_of_classes(parts[0]) else items))
 
 
+@cache
 def _is_of_classes(hint: Any) -> bool:
     """Return whether the type of a value decides whether the value fits, not what is in it."""
-    parts = get_args(hint)
-    return all(map(_is_of_classes, parts)) if get_origin(hint) in {Union, UnionType} else not parts
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in {Union, UnionType}:
+        return all(map(_is_of_classes, parts))
+    return not parts or parts[0] is Any or not _is_of_items(origin)
+
+
+def _is_of_items(kind: Any) -> bool:
+    """Return whether the items of a value of this class are looked at."""
+    return kind.__module__ in {"builtins", "collections.abc"}
 
 
 def _one_of_each_type(items: Iterable[Any]) -> Collection[Any]:
