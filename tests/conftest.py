@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 import warnings
+from collections.abc import Generator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -60,17 +61,19 @@ def pytest_configure(config: pytest.Config) -> None:
                 import_module(name)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests only in files of this folder that have some; the search visits every object of a module."""
+    found = yield
+    return found if b">>> " in file_path.read_bytes() else [each for each in found if type(each) is pytest.Module]
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """Collect without looking for garbage: hardly any of the objects that are made is."""
     gc.disable()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave what was collected, millions of objects, out of all later searches for garbage."""
+    """Leave what was collected, millions of objects, out of all later searches for garbage, also as Python ends."""
     gc.freeze()
     gc.enable()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let the interpreter free everything as it ends, as it does without this file."""
-    gc.unfreeze()
