@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 from typing import Any
 
@@ -107,12 +107,18 @@ def refreshed(recorded: Sequence[Recorded], cuts: Sequence[int], lost: frozenset
     return tables
 
 
+@lru_cache(128)
+def rebuilt(recorded: tuple[Recorded, ...]) -> dict[str, Rows]:
+    """The rows of every table, built whole; several tests compare their updates of the same log with them."""
+    projections = Projections(facts([recorded] if recorded else []))
+    return {name: list(projections.table(name).plain()) for name in BUILT}
+
+
 def assert_equal_after_each_event(recorded: Sequence[Recorded], begin: int = 0) -> None:
     """Check that the tables equal a rebuild after every event; up to `begin` they are built whole."""
     tables, incremental = RefreshedTables(), IncrementalTables()
     if begin:
-        projections = Projections(facts([recorded[:begin]]))
-        tables.rows = {name: list(projections.table(name).plain()) for name in BUILT}
+        tables.rows = dict(rebuilt(tuple(recorded[:begin])))
         for first, end in ((0, begin - 2), (begin - 2, begin)):
             incremental.add(recorded[first:end])
             assert first or list(incremental.updates())
@@ -131,9 +137,7 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 def assert_equal_a_rebuild(tables: RefreshedTables, recorded: Sequence[Recorded]) -> None:
     """Check that each table has the rows of a rebuild; within a contest, a leaderboard keeps its order."""
-    projections = Projections(facts([recorded] if recorded else []))
-    for name in BUILT:
-        expected = list(projections.table(name).plain())
+    for name, expected in rebuilt(tuple(recorded)).items():
         if not CATALOGUE[name].as_built:
             assert Counter(tables.rows[name]) == Counter(expected), name
         else:
