@@ -630,7 +630,7 @@ def _crowd(questions: int, participants: int, count: int) -> Facts:
     at = START + 1 + chance.permutation(count) * (28 * DAY // count)
     at = at[np.lexsort((at, question))]
     position = facts.as_of + 1 + np.argsort(np.argsort(at))
-    facts.forecasts = Forecasts(
+    facts.held = Forecasts(
         position=position,
         at=at,
         recorded_at=at,

@@ -1,6 +1,6 @@
 """The facts of a log as columns: one table for each kind of fact, ids as integer codes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeVar
@@ -388,8 +388,14 @@ class Facts:
     retractions: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     renames: tuple[Rename, ...] = ()  # in log order
     statuses: dict[int, "Status"] = field(default_factory=dict)  # a cache, by log position
-    forecasts: Forecasts = field(default_factory=lambda: join_pages([])[0])
+    # The forecasts, or a function that reads them when they are first asked for, and keeps them.
+    held: Forecasts | Callable[[], Forecasts] = field(default_factory=lambda: join_pages([])[0])
     books: Books = field(default_factory=Books)
+
+    @property
+    def forecasts(self) -> Forecasts:
+        """The forecasts; what `held` raises, if it has to read them."""
+        return self.held() if callable(self.held) else self.held
 
     def trading(self, contest: str) -> Trading:
         """Return a contest's trading rules. Raises KeyError if it has none."""

@@ -62,7 +62,7 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     """
     facts = Facts()
     columns = [forecasts for page in pages if (forecasts := file_page(facts, page)) is not None]
-    facts.forecasts = laid_out(facts, gather_forecasts(facts, columns))
+    facts.held = laid_out(facts, gather_forecasts(facts, columns))
     return facts
 
 

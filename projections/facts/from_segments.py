@@ -40,7 +40,7 @@ def facts_of_segments(
     for segment, end in segments:
         columns += file_segment(facts, segment, end)
     columns += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
-    facts.forecasts = laid_out(facts, gather_forecasts(facts, columns))
+    facts.held = laid_out(facts, gather_forecasts(facts, columns))
     return facts
 
 

@@ -113,7 +113,7 @@ def without_questions(facts: Facts) -> Facts:
         retractions={},
         contests={name: replace(contest, entries={}) for name, contest in facts.contests.items()},
         statuses={},
-        forecasts=_NO_FORECASTS,
+        held=_NO_FORECASTS,
         books=Books(clock=facts.books.clock),
     )
 

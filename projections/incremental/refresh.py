@@ -158,9 +158,7 @@ class IncrementalTables:
         """Yield the whole tables of some projections."""
         self._gather()
         if names:
-            projections = Projections(
-                replace(self.facts, forecasts=self._forecasts_on(range(len(self.facts.questions))))
-            )
+            projections = Projections(replace(self.facts, held=self._forecasts_on(range(len(self.facts.questions)))))
             yield from (TableUpdate(projections.table(name), [()]) for name in names)
 
     def updates(self) -> Iterator[TableUpdate]:
@@ -292,7 +290,7 @@ class IncrementalTables:
     ) -> Facts:
         """Return the facts about some contests, with the forecasts on some questions."""
         return replace(
-            self.facts, contests=contests, forecasts=self._forecasts_on(questions), books=books or self.facts.books
+            self.facts, contests=contests, held=self._forecasts_on(questions), books=books or self.facts.books
         )
 
     def _contests(self, names: Iterable[str]) -> dict[str, Contest]:

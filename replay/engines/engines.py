@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from io import BytesIO
 from multiprocessing.context import BaseContext
@@ -40,7 +40,7 @@ from forecast_ledger.projections.tables.question_parts import (
     score,
 )
 from forecast_ledger.projections.trading.account_histories import Selection
-from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts, UnreadForecasts, read_forecasts_on
+from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts, read_forecasts_on
 from forecast_ledger.replay.engines.pool import processors, start
 
 # --- Tasks: questions whose forecasts are read and scored together, by any process that has the frame of the log.
@@ -75,7 +75,7 @@ class Shared(NamedTuple):
         """Return the part of a task's questions. Raises Corrupt, Unavailable."""
         facts = with_questions(self.facts, task.own)
         forecasts = read_forecasts_on(facts, self.sealed, np.arange(len(facts.questions)), task.rest)
-        return score(replace(facts, forecasts=forecasts), self.wanted).numbered(task.questions)
+        return score(replace(facts, held=forecasts), self.wanted).numbered(task.questions)
 
 
 def shared_by_tasks(frame: LogFrame, wanted: frozenset[str]) -> Shared:
@@ -339,7 +339,7 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     """
     wanted = needed(tables)
     every = np.arange(len(frame.frame.facts.questions))
-    facts = replace(frame.frame.facts, forecasts=UnreadForecasts(partial(frame.forecasts_on, every)))
+    facts = replace(frame.frame.facts, held=cache(partial(frame.forecasts_on, every)))
     if SUMS in wanted and has_many_sums(frame.frame.facts, frame.frame.counts):
         wanted |= {BOUNDS}
     division = divide(frame, forecasts or task_size(frame)) if wanted else []

@@ -1,7 +1,6 @@
 """A log of which only the forecasts on some questions are in memory at a time."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,29 +53,3 @@ def read_forecasts_on(
     """
     names = [facts.questions[code].question for code in questions.tolist()]
     return forecasts_on(facts, sealed.on(names), rest)
-
-
-class UnreadForecasts(Forecasts):
-    """The forecasts of a log, which are read as soon as any of them is asked for.
-
-    Tables that an engine has computed need none of them.
-    """
-
-    __slots__ = ("_read",)
-    _read: Callable[[], Forecasts]
-
-    def __init__(self, read: Callable[[], Forecasts]) -> None:
-        """read: returns the forecasts."""
-        object.__setattr__(self, "_read", read)  # a record is frozen; its columns are not set yet
-
-    def __getattr__(self, name: str) -> Any:
-        """Read the forecasts, and set all their columns: this is only called for what is not set."""
-        if name not in _COLUMNS:
-            raise AttributeError(name)
-        forecasts = self._read()
-        for column in _COLUMNS:
-            object.__setattr__(self, column, getattr(forecasts, column))
-        return getattr(self, name)
-
-
-_COLUMNS = frozenset(field.name for field in fields(Forecasts))

@@ -246,7 +246,7 @@ class _History:
             facts,
             as_of=position,
             digest=self._digests[position - 1] if self._draws and position else "",
-            forecasts=forecasts,
+            held=forecasts,
             participant_codes=self._codes(position),
             attestations=self._facts.attestations,
             statuses={},

@@ -64,11 +64,11 @@ def in_parts(
         for codes in parts:
             own = with_questions(shared, pickled(by_question.on(codes.tolist())))
             forecasts = facts.forecasts.on(codes, facts.as_of)
-            each.append(pickled(score(replace(own, forecasts=forecasts), wanted).numbered(codes)))
+            each.append(pickled(score(replace(own, held=forecasts), wanted).numbered(codes)))
         return random.sample(each, len(each))
 
     wanted = needed(tables) | ({BOUNDS} if bounded else set())
-    return finish(replace(facts, forecasts=NONE), found(wanted), wanted, lambda: found(frozenset({SUMS})))
+    return finish(replace(facts, held=NONE), found(wanted), wanted, lambda: found(frozenset({SUMS})))
 
 
 def pickled(sent: Sent) -> Sent:
@@ -80,7 +80,7 @@ def pickled(sent: Sent) -> Sent:
 def check(facts: Facts, random: Random, most: int, *, bounded: bool = False) -> None:
     """Every table of a replay is the same without any forecast but in the parts."""
     cached = in_parts(facts, divided(facts, random, most), random, bounded=bounded)
-    assert summarize_tables(replace(facts, forecasts=NONE), cached) == summarize_tables(facts)
+    assert summarize_tables(replace(facts, held=NONE), cached) == summarize_tables(facts)
 
 
 @given(
@@ -202,7 +202,7 @@ def test_scores_are_computed_again_where_bounds_leave_a_doubt(
     monkeypatch.setattr(score_sums, "FEW", 6)  # more than anyone has in one of these parts
     parts = [np.array([*range(12), *range(15, 27)]), np.array([12, 13, 14, 27, 28, 29])]
     cached = in_parts(facts, parts, Random(4), bounded=True)
-    assert summarize_tables(replace(facts, forecasts=NONE), cached) == expected
+    assert summarize_tables(replace(facts, held=NONE), cached) == expected
     assert len(again) in computed
     if places == PLACES:
         assert {facts.participant_codes.labels[code] for code in kept} == ({*alike} if len(alike) > 1 else set())
@@ -216,7 +216,7 @@ def test_a_doubt_that_no_board_has_left_is_settled_late(again: list[object], mon
     monkeypatch.setattr(score_sums, "FEW", 6)
     cached = in_parts(facts, divided(facts, Random(3), 2), Random(4), bounded=True)
     assert again == []
-    assert summarize_tables(replace(facts, forecasts=NONE), cached) == expected
+    assert summarize_tables(replace(facts, held=NONE), cached) == expected
     assert again
 
 
@@ -290,7 +290,7 @@ def test_sums_that_are_too_large_for_bounds_are_computed_again(
     monkeypatch.setattr(score_sums, "FEW", 2)
     monkeypatch.setattr(added_scores, "MOST_WAITING", 0)
     cached = in_parts(facts, divided(facts, Random(3), 4), Random(4), bounded=True)
-    assert summarize_tables(replace(facts, forecasts=NONE), cached) == expected
+    assert summarize_tables(replace(facts, held=NONE), cached) == expected
     assert failed
 
 
@@ -309,7 +309,7 @@ def test_a_table_alone_is_made_of_what_it_needs(table: str) -> None:
     """Without any forecast, and without what other tables need: this holds for each table of a replay."""
     facts = oracle.facts_in(recorded("metaculus-2022"))
     cached = in_parts(facts, divided(facts, Random(1), 2), Random(2), (table,))
-    found = summarize_tables(replace(facts, forecasts=NONE), cached, [table])
+    found = summarize_tables(replace(facts, held=NONE), cached, [table])
     assert found == {table: SUMMARIES[table]}
 
 

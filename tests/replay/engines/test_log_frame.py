@@ -79,7 +79,7 @@ def in_parts(frame: LogFrame, random: Random) -> Facts:
     assert frame.frame.counts.tolist() == np.bincount(whole.question, minlength=len(part)).tolist()
     for number, forecasts in enumerate(read):
         assert {number}.issuperset(part[forecasts.question])
-    return replace(facts, forecasts=whole.rows(stable_order(whole.question)), statuses={})
+    return replace(facts, held=whole.rows(stable_order(whole.question)), statuses={})
 
 
 @given(oracle.logs(), st.data())
