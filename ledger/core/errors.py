@@ -17,6 +17,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the source of an import does not have the files or the form that its format publishes",
         "compare it with the guide `docs/importing.md`",
     ),
+    "ambiguous": (
+        "the table can be read in more than one way, or does not say something that is needed",
+        "give the option that the message names",
+    ),
     "unmapped_value": (
         "the `map` of the field does not have this value",
         "add the value to the `map`, or leave out such rows with `where`",

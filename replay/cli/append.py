@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 LARGEST_MAP = 2**20  # bytes
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
-_WORKBOOK, _OLD_WORKBOOK = "a workbook", b"\xd0\xcf\x11\xe0"
-_OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"  # the first file in it, not compressed
 TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 
 
@@ -300,14 +298,14 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     received: the column or field that says when a command was received. by_block: read blocks of commands, if possible.
     strict: refuse rows of which the map makes no command.
     """
-    from forecast_ledger.replay.files.sheet_cells import read_parquet, read_sheet
+    from forecast_ledger.replay.files.table_rows import JSON_LINES, form_of, table_records
     from forecast_ledger.replay.importing.map_copy import table_copy
     from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
-    from forecast_ledger.replay.mapping.csv_reader import read_sources, with_line_feeds
+    from forecast_ledger.replay.mapping.csv_reader import with_line_feeds
     from forecast_ledger.replay.mapping.row_blocks import RowBlocks
     from forecast_ledger.replay.writing.command_lines import LineBlocks, read_lines, size_of
 
-    form, size = _form(file), size_of(file)
+    form, size = form_of(file, tables=map_ is not None), size_of(file)
     if map_ is None and form:
         fail(f"FILE is {form}: name with --map the map that says which columns make the fields of a command", USAGE)
     if map_ is None:
@@ -321,20 +319,17 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         fail(f"{map_}: {error.strerror}", USAGE)
     if len(text) > LARGEST_MAP:
         fail(f"{map_}: a map has at most {LARGEST_MAP:,} bytes, and this file has more", USAGE)
-    mapping, unit = parse_map(text, Path(map_).parent), "row" if form else "line"
+    mapping, unit = parse_map(text, Path(map_).parent), "row" if form and form != JSON_LINES else "line"
 
     def reads(name: str) -> bool:
         return mapping.reads(name) or name == received
 
-    if form == _WORKBOOK:
-        records = read_sheet(file, mapping.description.sheet, reads, mapping.delimiter, keep=keep)
+    file, shape = file if form else with_line_feeds(file), mapping.description
+    records = table_records(
+        file, form, reads, delimiter=shape.delimiter, encoding=shape.encoding, sheet=shape.sheet, keep=keep
+    )
+    if form:
         file = io.BytesIO()  # nothing is left of it
-    elif form:
-        records = read_parquet(file, reads, mapping.delimiter, keep=keep)
-        file = io.BytesIO()  # nothing is left of it
-    else:
-        file = with_line_feeds(file)
-        records = read_sources(file, mapping.delimiter, mapping.encoding)
     if by_block and mapping.is_of_forecasts:
         blocks = RowBlocks(mapping, records, keep=keep, unit=unit)
         return _Source(blocks, file, blocks.header, size=size, form=form)
@@ -368,24 +363,6 @@ def _is_part_of(path: Path, log: str) -> bool:
     """Return whether a path is that of a log, or is in its folder."""
     place = Path(log.removeprefix("sqlite:///")).resolve()
     return path.resolve() == place or place in path.resolve().parents
-
-
-def _form(file: IO[bytes]) -> str:
-    """Return what a file is, if it is a table of another form than CSV; "" if it cannot be looked into."""
-    from forecast_ledger.replay.files.sheet_cells import is_workbook
-
-    look = getattr(file, "peek", None)
-    first = b"" if look is None else look(4)[:4]
-    if first == b"PAR1":
-        return "Parquet"
-    if first == _OLD_WORKBOOK:
-        fail("FILE is an .xls, or a workbook with a password: save it as .xlsx without a password, or as a CSV", USAGE)
-    if first[:2] == b"PK":
-        if is_workbook(file):
-            return _WORKBOOK
-        if look is not None and _OPEN_DOCUMENT in look(100)[:100]:
-            fail("FILE is an .ods: save it as .xlsx or as a CSV", USAGE)
-    return ""
 
 
 def _shown(source: _Source, counts: dict[str, int]) -> AbstractContextManager[Callable[[int], None]]:

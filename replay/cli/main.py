@@ -111,6 +111,7 @@ __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "m
 
 COMMANDS = {
     "Record": {
+        "score": Place("cli.score:score", "Score a table of forecasts in one step, and print its board"),
         "append": Place("cli.append:append", "Append the commands in FILE to a log"),
         "import-from": Place("cli.record:import_from", "Append the contents of PATH, in a published format"),
         "pay": Place("cli.record:pay", "Pay the winners of a finalized CONTEST"),
@@ -178,6 +179,7 @@ def main() -> None:
 
     \b
     forecast-ledger demo
+    forecast-ledger score forecasts.csv answers.csv
     forecast-ledger append season.db commands.jsonl
     forecast-ledger leaderboard season.db spring-cup
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character

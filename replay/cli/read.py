@@ -51,9 +51,13 @@ def leaderboard(log: Location, contest: str, as_of: str | None, name: str, view:
     For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
     are in the table `leaderboard`.
     """
+    print_board(require_contest(contest, replay_log(log, name, as_of)), contest, view)
+
+
+def print_board(season: "Replay", contest: str, view: View) -> None:
+    """Print the board of a contest, and say what it leaves out and up to where it goes."""
     from forecast_ledger.replay.reading.board_notes import left_out
 
-    season = require_contest(contest, replay_log(log, name, as_of))
     trading = contest in season.projections.traded
     board = season.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
     emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))

@@ -59,6 +59,22 @@ def _parquet_records(file: IO[bytes], header: list[str], read: list[str], delimi
             yield number, [cell.strip() for cell in cells], csv_line(cells, delimiter)
 
 
+def arrow_records(frame: Any) -> Iterator[SourceRecord]:
+    """Return the header of an Arrow table, then the number and the cells of each row, as `read_parquet` has them.
+
+    Refuses: bad_csv (a column of lists, objects or bytes).
+    """
+    names = [str(name) for name in frame.schema.names]
+    for field in frame.schema:
+        _check_type(field.name, field.type)
+    yield 1, names, b""
+    number = 0
+    for batch in frame.to_batches():
+        for cells in zip(*map(_texts, batch.columns), strict=True):
+            number += 1
+            yield number, [cell.strip() for cell in cells], b""
+
+
 def _batches(file: IO[bytes], read: list[str]) -> Iterator[tuple[dict[str, list[str]], int]]:
     """Return the texts of each column, and their number, some rows at a time. Refuses: bad_csv."""
     try:

@@ -67,6 +67,8 @@ WRITERS = {
     "replay.cli.append",
     "replay.cli.demo",
     "replay.cli.record",
+    "replay.cli.score",
+    "replay.scoring.score",
     "replay.cli.main",
 }
 VOCABULARIES = {"ledger.model.commands", "ledger.model.events", "ledger.model.rules"}

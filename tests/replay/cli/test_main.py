@@ -437,6 +437,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert not [outcome for outcome in outcomes if isinstance(outcome, Refused)]
     assert run("export", str(folder / "season.db"), str(folder / "exported"), "--format", "csv").exit_code == FINE
     (folder / "FluSight-forecast-hub").symlink_to(STORY.parent / "hub-import")
+    (folder / "forecasts.csv").write_text("question,user,p\nrain,ada,0.8\n", encoding="utf-8")
+    (folder / "answers.csv").write_text("question,answer\nrain,yes\n", encoding="utf-8")
     (folder / "published.csv").write_bytes((folder / "exported" / "leaderboard.csv").read_bytes())
     return folder
 
@@ -462,8 +464,8 @@ def test_the_example_of_every_help_runs(season: None, command: str) -> None:
 def test_the_examples_of_the_whole_help_run(season: None) -> None:
     """One after another."""
     lines = re.findall(r"(?m)^ *forecast-ledger (.*)$", main.help or "")
-    assert len(lines) == 3
-    assert [run(*shlex.split(line)).exit_code for line in lines] == [FINE] * 3
+    assert len(lines) == 4
+    assert [run(*shlex.split(line)).exit_code for line in lines] == [FINE] * 4
 
 
 def test_help_is_instant() -> None:

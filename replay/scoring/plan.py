@@ -1,0 +1,301 @@
+"""The maps by which tables of forecasts and answers are recorded, and what was recognised, in words."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import DAY, format_instant
+from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
+from forecast_ledger.replay.scoring.map_text import cell, constant, field_of, map_text, template
+from forecast_ledger.replay.scoring.options import Options
+from forecast_ledger.replay.scoring.recognised import (
+    Answers,
+    Forecasts,
+    Period,
+    largest_decimals,
+    period_of,
+    understand,
+    understand_answers,
+)
+from forecast_ledger.replay.scoring.roles import check_named
+from forecast_ledger.replay.scoring.rule_names import check_rules, rule_set, written_rules
+from forecast_ledger.replay.scoring.settled import answer_commands, known_alone, outcome_field, outcomes_of, without
+from forecast_ledger.replay.scoring.tables import Table
+from forecast_ledger.replay.scoring.words import rule_words, words_of
+from forecast_ledger.replay.scoring.written import Instants, distinct, instants_of
+
+Fields = dict[str, Any]
+
+
+class Step(NamedTuple):
+    """A table, and the map by which its rows are recorded. part: what it records, "" if it is all."""
+
+    part: str
+    table: Table
+    text: str
+
+
+class Plan(NamedTuple):
+    """The steps in their order, what was recognised, and the contest that is opened."""
+
+    steps: list[Step]
+    words: list[str]
+    contest: str
+
+
+class _Making(NamedTuple):
+    """What the commands are made from. source: of the questions."""
+
+    forecasts: Forecasts
+    answers: Answers
+    source: Forecasts | Answers
+    period: Period
+    opens: Instants | None
+    closes: Instants | None
+    contest: str
+    rules: str | dict[str, str | int]
+    options: Options
+
+
+def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
+    """Return how tables are recorded; answers: None if the forecasts' table has them.
+
+    Refuses: ambiguous, bad_csv, bad_instant, bad_number, duplicate_outcome, id_too_long, not_summing_to_one,
+    unknown_outcome, unknown_rules, unscorable_question.
+    """
+    check_named([forecasts, *([] if answers is None else [answers])], options)
+    found = understand(forecasts, options, alone=answers is None)
+    told = _answers_within(found) if answers is None else understand_answers(answers, options)
+    timed = found.times is not None
+    source: Forecasts | Answers = told if timed and answers is not None and _has_times(told) else found
+    opens, closes = (_instants(source, role, options) if timed else None for role in ("opens", "closes"))
+    opening = [] if opens is None else [opens.read(text) for text in _cells(source, "opens")]
+    period = period_of(found, [at for at in opening if at is not None], options)
+    rules = written_rules(options.rules, found.kind)
+    check_rules(
+        rule_set(rules),
+        found.kind,
+        has_times=timed,
+        has_opens=bool(opens or options.opens),
+        has_closes=bool(closes or options.closes),
+    )
+    contest = options.contest or forecasts.stem
+    making = _Making(found, told, source, period, opens, closes, contest, rules, options)
+    words = words_of(found, told, period, {"opens": opens, "closes": closes}, options)
+    return Plan([*_steps(making)], [*words, rule_words(rule_set(rules), found.kind)], contest)
+
+
+def _answers_within(found: Forecasts) -> Answers:
+    """Return the answers in the forecasts' own table. Refuses: ambiguous (it has none)."""
+    if found.answer_row or "outcome" in found.roles:
+        return Answers(found.table, found.roles)
+    detail = f"{found.table.name}: no column is known to have the answers, and there is no second table"
+    remedy = "give a table of answers, or name the column: --column outcome=NAME"
+    raise Refused("ambiguous", "outcome", None, detail, remedy=remedy)
+
+
+def _has_times(told: Answers) -> bool:
+    return "closes" in told.roles or "opens" in told.roles
+
+
+def _instants(source: Forecasts | Answers, role: str, options: Options) -> Instants | None:
+    """Return how the opening or the close of questions is written; None if no column has it, or the caller says it."""
+    if getattr(options, role) or not source.columns(role):
+        return None
+    texts = [*distinct(_cells(source, role))]
+    return instants_of(source.columns(role)[0], texts, options) if texts else None
+
+
+def _cells(source: Forecasts | Answers, role: str) -> Sequence[str]:
+    return source.table.columns[source.columns(role)[0]]
+
+
+def _steps(making: _Making) -> Iterator[Step]:
+    """Return the steps: questions, forecasts and answers, each from its table; of one table all at once."""
+    table, answers = making.forecasts.table, making.answers.table
+    setup, made, settled = [*_setup(making)], _forecast(making), _settled(making)
+    sort = {"sort": "at"}
+    if answers is table:
+        title = f"Forecasts and answers of {_title(table)}."
+        yield Step("", table, map_text(title, {**sort, **table.keys}, [*setup, made, *settled]))
+        return
+    order = {} if _is_ordered(making.forecasts) else sort
+    if making.source is making.answers:
+        yield Step("questions", answers, map_text(f"Questions of {_title(answers)}.", answers.keys, setup))
+        setup = []
+    title = f"Forecasts of {_title(table)}."
+    yield Step("forecasts", table, map_text(title, {**order, **table.keys}, [*setup, made]))
+    yield Step("answers", answers, map_text(f"Answers of {_title(answers)}.", answers.keys, settled))
+
+
+def _settled(making: _Making) -> list[Fields]:
+    """Return the commands of the answers, which are recorded as of the close."""
+    told, found, at = making.answers, making.forecasts, making.period.words()[1]
+    if making.closes is not None and making.source.table is told.table:
+        return answer_commands(found, told, _boundary(told, "closes", making.closes, at), making.options)
+    if making.closes is not None:
+        ends = [making.closes.read(text) for text in distinct(_cells(making.source, "closes"))]
+        at = format_instant(max([making.period.closes, *(end + DAY for end in ends if end is not None)]))
+    return answer_commands(found, told, at, making.options)
+
+
+def _title(table: Table) -> str:
+    return "".join(mark for mark in table.name if mark.isprintable())
+
+
+def _is_ordered(found: Forecasts) -> bool:
+    """Return whether no forecast is earlier than the one before it of the same forecaster on the same question."""
+    times, last = found.times, dict[tuple[str, str], int]()
+    if times is None:
+        return True
+    read = {text: times.read(text) or 0 for text in distinct(_cells(found, "time"))}
+    for item in found.items():
+        key, at = (item.question, item.forecaster), read.get(item.time, 0)
+        if at < last.get(key, at):
+            return False
+        last[key] = at
+    return True
+
+
+def _setup(making: _Making) -> Iterator[Fields]:
+    """Return the commands that open the contest and its questions."""
+    opens_at, closes_at = making.period.words()
+    once = {"where": {"#": "1"}}
+    contest = constant(making.contest)
+    yield {
+        "type": "open_contest",
+        "id": "contest",
+        **once,
+        "fields": {"at": opens_at, "contest": contest, "rules": making.rules},
+    }
+    source = making.source
+    wide = isinstance(source, Forecasts) and source.shape.wide == "questions"
+    question = "{#column}" if wide else template(source.columns("question"))
+    chosen: Fields = {"columns": [*making.forecasts.shape.columns], **once} if wide else _present(source, ["question"])
+    if not wide:
+        chosen |= known_alone(making.forecasts, Answers(source.table, source.roles))
+    fields: Fields = {"at": opens_at, "question": question, "kind": making.forecasts.kind}
+    if title := _title_column(source):
+        fields["title"] = cell(title)
+    if making.forecasts.kind == "multiple_choice":
+        fields["outcomes"] = outcome_field(outcomes_of(making.forecasts, making.options), question)
+    if making.forecasts.kind == "numeric":
+        fields["range"] = _range(making)
+    fields["opens_at"] = _boundary(source, "opens", making.opens, opens_at)
+    fields["closes_at"] = _boundary(source, "closes", making.closes, closes_at)
+    yield {"type": "open_question", "id": f"open {question}", **chosen, "fields": fields}
+    added = {"at": opens_at, "contest": contest, "question": question}
+    yield {"type": "add_question", "id": f"add {question}", **chosen, "fields": added}
+
+
+def _boundary(source: Forecasts | Answers, role: str, written: Instants | None, usual: str) -> Any:
+    """Return when questions open or close: as a column says, or the same for all."""
+    if written is None:
+        return usual
+    Answers(source.table, source.roles).of(role)  # refuses two for one question
+    days = {"end_of_day": True} if role == "closes" and written.day else {}
+    return field_of(source.columns(role)[0], {**written.keys, **days})
+
+
+def _title_column(source: Forecasts | Answers) -> str:
+    """Return the column of titles, if it says the same in every row of a question; "" if there is none."""
+    if not source.columns("title") or not source.columns("question"):
+        return ""
+    try:
+        Answers(source.table, source.roles).of("title")
+    except Refused:
+        return ""
+    return source.columns("title")[0]
+
+
+def _present(source: Forecasts | Answers, roles: Sequence[str]) -> Fields:
+    """Return the condition that columns are not empty, for those that are in some row."""
+    columns = [column for role in roles for column in source.columns(role)]
+    some = [column for column in columns if "" in source.table.columns[column]]
+    return {"present": some} if some else {}
+
+
+def _range(making: _Making) -> Fields:
+    """Return the range of a numeric question that takes quantiles, open at both ends."""
+    found = making.forecasts
+    numbers = {*(item.text for item in found.items()), *distinct(_cells(making.answers, "outcome"))}
+    decimals, least, most = largest_decimals([text for text in numbers if _is_number(text, found)], found.numbers)
+    levels = [*found.shape.levels] or sorted(distinct(_cells(found, "quantile")), key=_level)
+    return {
+        "lower": f"{least:f}",
+        "upper": f"{most if most > least else least + 1:f}",
+        "open_lower": True,
+        "open_upper": True,
+        "levels": [*map(_level, levels)],
+        **({"decimals": decimals} if decimals > DEFAULT_DECIMALS else {}),
+    }
+
+
+def _is_number(text: str, found: Forecasts) -> bool:
+    try:
+        largest_decimals([text], found.numbers)
+    except Refused:
+        return False
+    return True
+
+
+def _level(text: str) -> Any:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise Refused("bad_number", "quantile", text, "a level of a quantile is not a number") from None
+
+
+def _forecast(making: _Making) -> Fields:
+    """Return the command of a forecast."""
+    found, shape = making.forecasts, making.forecasts.shape
+    question = "{#column}" if shape.wide == "questions" else template(found.columns("question"))
+    who = template(found.columns("forecaster")) or constant(found.forecaster)
+    who = "{#column}" if shape.wide == "forecasters" else who
+    time = found.columns("time")[:1] if found.times is not None else ()
+    at = field_of(time[0], found.times.keys) if found.times is not None else format_instant(found.made_at)
+    command: Fields = {"type": "submit_forecast", "id": " ".join([question, who, *map(cell, time)])}
+    fields: Fields = {"at": at, "question": question, "participant": who}
+    grouped = [*found.columns("question"), *found.columns("forecaster"), *time]
+    keys, part = found.numbers.keys, found.columns("option") or found.columns("quantile")
+    where: Fields = {}
+    if found.answer_row:
+        where |= {column: {"not": [found.answer_row]} for column in found.columns("forecaster")[:1]}
+    command |= _present(found, ["question", "forecaster"])
+    if shape.wide in {"quantiles", "options"}:
+        for column in shape.columns:
+            where |= without([column], found.table, column)
+        parts = {shape.label(column): field_of(column, keys) for column in shape.columns}
+        fields |= {"probabilities": parts} if shape.wide == "options" else {"quantiles": [*parts.values()]}
+    elif shape.wide:
+        where |= without(shape.columns, found.table, "#cell")
+        command["columns"] = [*shape.columns]
+        fields["probability"] = {"from": "{#cell}", **keys} if keys else "{#cell}"
+    else:
+        [column] = found.columns("value" if "quantile" in found.roles else "probability")
+        where |= without([column], found.table, column)
+        value = field_of(column, keys)
+        if part:
+            command["group"] = grouped
+            long = {"level": cell(part[0]), "value": value}
+            levels = sorted(map(_level, distinct(_cells(found, "quantile")))) if found.kind == "numeric" else []
+            fields |= {"quantiles": {**long, "levels": levels}} if levels else {"probabilities": long}
+        else:
+            fields["probability"] = value
+    if "group" not in command and _repeats(found):
+        command["id"] = " ".join(["row {#}", *["{#column}"] * ("columns" in command)])
+    if where:
+        command["where"] = where
+    if making.options.normalize and "probabilities" in fields:
+        command["normalize"] = {"within": _level(making.options.normalize)}
+    return {**command, "fields": fields}
+
+
+def _repeats(found: Forecasts) -> bool:
+    """Return whether two forecasts have the same question, forecaster and time."""
+    keys = [(item.question, item.forecaster, item.time, item.part) for item in found.items()]
+    return len({*keys}) < len(keys) or any(sum(map(len, key)) > _LONGEST for key in keys)
+
+
+_LONGEST = 190  # characters of a question, a forecaster and a time in the id of a command

@@ -1,0 +1,256 @@
+"""What a table of forecasts says: its columns, its shape, the kind of its questions, and how its cells are written."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import (
+    DAY,
+    ID_LENGTH,
+    LARGEST_MEASURE,
+    MOST_DECIMALS,
+    format_instant,
+    read_instant,
+)
+from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
+from forecast_ledger.replay.scoring.options import Options
+from forecast_ledger.replay.scoring.roles import OF_ANSWERS, USUAL, Found, roles_of
+from forecast_ledger.replay.scoring.shapes import Shape, answer_row, shape_of
+from forecast_ledger.replay.scoring.tables import Table
+from forecast_ledger.replay.scoring.written import (
+    Instants,
+    Numbers,
+    distinct,
+    instants_of,
+    is_absent,
+    numbers_of,
+    probabilities_of,
+    value_of,
+)
+
+WITHOUT_TIME = "2000-01-01T00:00:00Z"  # at which forecasts without a time count as made
+
+
+class Item(NamedTuple):
+    """A number of a forecast: its row, its question and forecaster, its time and its option or level, as texts."""
+
+    row: int
+    question: str
+    forecaster: str
+    time: str
+    part: str
+    text: str
+
+
+class Forecasts(NamedTuple):
+    """A table of forecasts that is understood.
+
+    kind: of its questions. times: None if it has none. answer_row: the name in the row that has the answers, "" if no
+    row has. made_at: of forecasts without a time.
+    """
+
+    table: Table
+    roles: Mapping[str, Found]
+    shape: Shape
+    kind: str
+    times: Instants | None
+    numbers: Numbers
+    forecaster: str
+    answer_row: str
+    made_at: int
+
+    def columns(self, role: str) -> tuple[str, ...]:
+        """Return the columns of a role; none if it has none."""
+        return self.roles[role].columns if role in self.roles else ()
+
+    def items(self) -> Iterator[Item]:
+        """Return every number of a forecast, row by row; those of cells without a value are left out."""
+        table, shape = self.table, self.shape
+        part = self.columns("option") or self.columns("quantile")
+        cells = shape.columns or self.columns("value" if "quantile" in self.roles else "probability")
+        shared = [table.rows(self.columns(role)) for role in ("question", "forecaster", "time")]
+        parts, numbers = table.rows(part), table.rows(cells)
+        for row in range(len(table.lines)):
+            question, forecaster, time = (" ".join(each[row]) for each in shared)
+            if self.answer_row and forecaster == self.answer_row:
+                continue
+            for column, text in zip(cells, numbers[row], strict=True):
+                if is_absent(text):
+                    continue
+                label = shape.label(column)
+                yield Item(
+                    row,
+                    label if shape.wide == "questions" else question,
+                    label if shape.wide == "forecasters" else forecaster or self.forecaster,
+                    time,
+                    label if shape.wide in {"options", "quantiles"} else "".join(parts[row]),
+                    text,
+                )
+
+
+# The columns by which a published format is known, and what reads it.
+_PUBLISHED = {
+    "hubverse": {"output_type", "output_type_id", "value"},
+    "metaculus": {"Forecaster Username", "Probability Yes", "Continuous CDF"},
+}
+
+
+def understand(table: Table, options: Options, *, alone: bool) -> Forecasts:
+    """Return what a table of forecasts says. alone: it has the answers, too.
+
+    Refuses: ambiguous, bad_instant, bad_number.
+    """
+    try:
+        return _understood(table, options, alone=alone)
+    except Refused as refused:
+        for kind, columns in _PUBLISHED.items():
+            if columns <= {*table.columns}:
+                remedy = f"{refused.remedy}; or read the whole download: forecast-ledger import-from {kind} LOG FOLDER"
+                raise Refused(refused.code, refused.field, refused.value, refused.detail, remedy=remedy) from None
+        raise
+
+
+def _understood(table: Table, options: Options, *, alone: bool) -> Forecasts:
+    roles = roles_of(table, [role for role in USUAL if alone or role != "outcome"], options)
+    shape = shape_of(table, roles, options)
+    if "question" not in roles and shape.wide != "questions":
+        detail = f"{table.name}: no column is known to have the question"
+        raise Refused("ambiguous", "question", None, detail, remedy="name it: --column question=NAME")
+    if shape.wide == "quantiles" or "quantile" in roles:
+        kind = "numeric"
+    else:
+        kind = "multiple_choice" if shape.wide == "options" or "option" in roles else "binary"
+    times = _times(table, roles, options)
+    answers_in = answer_row(table, roles) if shape.wide == "questions" else ""
+    made_at = read_instant(_instant(options.made_at), "made_at") if options.made_at else read_instant(WITHOUT_TIME)
+    forecaster = options.forecaster or table.stem
+    found = Forecasts(table, roles, shape, kind, times, Numbers({}, ""), forecaster, answers_in, made_at)
+    texts = [*dict.fromkeys(item.text for item in found.items())]
+    if not texts:
+        raise Refused("bad_csv", table.name, None, "the table has no forecast that is a number")
+    column = " ".join(shape.columns[:1] or found.columns("value") or found.columns("probability"))
+    written = (numbers_of if kind == "numeric" else probabilities_of)(column, texts, options)
+    return _checked(found._replace(numbers=written))
+
+
+def _times(table: Table, roles: Mapping[str, Found], options: Options) -> Instants | None:
+    if "time" not in roles:
+        return None
+    [column] = roles["time"].columns[:1]
+    texts = [*distinct(table.columns[column])]
+    return instants_of(column, texts, options) if texts else None
+
+
+def _instant(text: str) -> str:
+    """Return an instant of an option, which may be a date, in UTC."""
+    return f"{text}T00:00:00Z" if len(text) == len("2026-03-01") else text
+
+
+def instant_of(text: str, field: str) -> int:
+    """Return an instant of an option in µs: RFC 3339, or a date in UTC. Refuses: bad_instant, naive_instant."""
+    return read_instant(_instant(text), field)
+
+
+def _checked(found: Forecasts) -> Forecasts:
+    """Refuse forecasts of which two say something of the same, or whose names are too long for an id."""
+    seen, unit = dict[tuple[str, ...], int](), found.table.unit
+    for item in found.items():
+        key = (item.question, item.forecaster, item.part)
+        if found.times is None and key in seen:
+            lines = f"{unit}s {found.table.lines[seen[key]]} and {found.table.lines[item.row]}"
+            detail = f"{found.table.name}: {lines} both have a forecast of {item.forecaster!r} on {item.question!r}"
+            remedy = "name the column that says when each was made, --column time=NAME, or leave one out"
+            raise Refused("ambiguous", "time", None, detail, remedy=remedy)
+        seen[key] = item.row
+        if len(item.question) > ID_LENGTH - len("answer "):
+            detail = f"{found.table.name}: {unit} {found.table.lines[item.row]}: the question is too long for an id"
+            raise Refused(
+                "id_too_long", "question", item.question, detail, remedy="name a column with ids of questions"
+            )
+    return found
+
+
+class Answers(NamedTuple):
+    """A table that has the answers, with the columns of its questions, and what it says of each of them."""
+
+    table: Table
+    roles: Mapping[str, Found]
+
+    def columns(self, role: str) -> tuple[str, ...]:
+        """Return the columns of a role; none if it has none."""
+        return self.roles[role].columns if role in self.roles else ()
+
+    def of(self, role: str) -> dict[str, str]:
+        """Return question -> what a column says of it, "" if nothing. Refuses: ambiguous (two rows differ)."""
+        [column] = self.columns(role)
+        found, lines = dict[str, str](), dict[str, int]()
+        cells = self.table.columns[column]
+        for key, text, line in zip(self.questions(), cells, self.table.lines, strict=True):
+            if is_absent(text) or not key:
+                found.setdefault(key, "")
+            elif found.get(key):
+                if found[key] != text:
+                    where = f"{self.table.name}: {self.table.unit}s {lines[key]} and {line}"
+                    detail = f"{where} say {found[key]!r} and {text!r}"
+                    remedy = f"correct one of them, or name another column: --column {role}=NAME"
+                    raise Refused("ambiguous", role, key, detail, remedy=remedy)
+            else:
+                found[key], lines[key] = text, line
+        return found
+
+    def questions(self) -> list[str]:
+        """Return the question of each row."""
+        return [" ".join(row) for row in self.table.rows(self.columns("question"))]
+
+
+def understand_answers(table: Table, options: Options) -> Answers:
+    """Return what a table of answers says. Refuses: ambiguous."""
+    roles = roles_of(table, OF_ANSWERS, options)
+    for role in ("question", "outcome"):
+        if role not in roles:
+            detail = f"{table.name}: no column is known to have the {role if role == 'question' else 'answer'}"
+            raise Refused("ambiguous", role, None, detail, remedy=f"name it: --column {role}=NAME")
+    return Answers(table, roles)
+
+
+class Period(NamedTuple):
+    """When questions open and close, in µs, if no column says it; opens is at or before every instant of the table."""
+
+    opens: int
+    closes: int
+
+    def words(self) -> tuple[str, str]:
+        """Return both as RFC 3339."""
+        return format_instant(self.opens), format_instant(self.closes)
+
+
+def period_of(forecasts: Forecasts, opening: Sequence[int], options: Options) -> Period:
+    """Return when questions open and close. opening: instants of a column that says it."""
+    times = forecasts.times
+    if times is None:
+        return Period(forecasts.made_at, forecasts.made_at + DAY)
+    [column] = forecasts.columns("time")[:1]
+    made = [at for text in distinct(forecasts.table.columns[column]) if (at := times.read(text)) is not None]
+    if not made:
+        raise Refused("bad_instant", column, None, "no time of the column can be read")
+    opens = instant_of(options.opens, "opens") if options.opens else min([*made, *opening]) // DAY * DAY
+    closes = instant_of(options.closes, "closes") if options.closes else (max(made) // DAY + 1) * DAY
+    return Period(opens, closes)
+
+
+def largest_decimals(numbers: Sequence[str], written: Numbers) -> tuple[int, Decimal, Decimal]:
+    """Return how many decimals a question keeps of numbers, and the least and the greatest of them.
+
+    It keeps all that they have, up to 12, if the numbers with so many decimals are not beyond what a ledger takes.
+
+    >>> largest_decimals(["1.25", "-3"], Numbers({}, ""))
+    (2, Decimal('-3'), Decimal('1.25'))
+    """
+    values = [value_of(text, written) for text in numbers]
+    needed = max(0, *(-int(value.normalize().as_tuple().exponent) for value in values))
+    least, most = min(values), max(values)
+    decimals = min(needed, MOST_DECIMALS)
+    while decimals > DEFAULT_DECIMALS and max(abs(least), abs(most)).scaleb(decimals) >= LARGEST_MEASURE:
+        decimals -= 1
+    return decimals, least, most

@@ -1,0 +1,170 @@
+"""Tables to be scored: files or frames, read whole, whose rows a map then reads again."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
+from forecast_ledger.replay.files.sheet_cells import arrow_records, number_text
+from forecast_ledger.replay.files.table_rows import form_of, table_records
+from forecast_ledger.replay.mapping.csv_reader import SourceRecord, read_sources
+from forecast_ledger.replay.scoring.options import Options
+
+DELIMITERS = ",;\t|"
+_REMEDY = "give each row one cell for each column"
+
+
+class Table(NamedTuple):
+    """A table of texts. name: of its file. columns: their cells, by name. lines: the place of each row.
+
+    records: returns the header and all rows once more. unit: what a place counts. keys: how a map reads the file.
+    """
+
+    name: str
+    columns: Mapping[str, Sequence[str]]
+    lines: Sequence[int]
+    records: Callable[[], Iterator[SourceRecord]]
+    unit: str
+    keys: Mapping[str, str]
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without its ending."""
+        return Path(self.name).stem
+
+    def rows(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the cells of each row in some columns.
+
+        >>> table_of_rows([{"q": "rain", "p": 0.5}], "f").rows(["p", "q"])
+        [('0.5', 'rain')]
+        """
+        return [*zip(*(self.columns[name] for name in names), strict=True)] if names else [()] * len(self.lines)
+
+
+def read_table(path: Path, options: Options) -> Table:
+    """Read a CSV, Parquet, JSON lines or .xlsx file. A row that cannot be read is left to the map, which refuses it.
+
+    Raises, first that applies: OSError, Unavailable (no library for it), Refused (bad_csv, bad_map: no such sheet,
+    ambiguous: the delimiter).
+    """
+    with path.open("rb") as file:
+        form = form_of(file, tables=True)
+        delimiter = options.delimiter or ("," if form else _delimiter(file.readline()))
+
+    def records() -> Iterator[SourceRecord]:
+        with path.open("rb") as file:
+            yield from table_records(
+                file, form, lambda _: True, delimiter=delimiter, encoding=options.encoding, sheet=options.sheet
+            )
+
+    given = {"delimiter": "" if form or delimiter == "," else delimiter, "encoding": options.encoding}
+    keys = given | {"sheet": options.sheet if form == "a workbook" else ""}
+    try:
+        return _table(path.name, records, "row" if form and form != "JSON lines" else "line", keys)
+    except Refused as refused:
+        remedy = {"bad_map": "name the sheet with --sheet"}.get(refused.code, refused.remedy)
+        if "not UTF-8" in refused.detail:
+            remedy = "convert the file to UTF-8, or name its encoding, such as --encoding cp1252"
+        raise Refused(refused.code, refused.field, refused.value, refused.detail, remedy=remedy) from None
+
+
+def _delimiter(line: bytes) -> str:
+    """Return the character between the names of a header. Refuses: ambiguous (two of them give as many columns)."""
+    counts = {mark: _width(line, mark) for mark in DELIMITERS}
+    most = max(counts.values())
+    found = [mark for mark, count in counts.items() if count == most]
+    if most > 1 and len(found) > 1:
+        detail = f"the header has as many columns by {' as by '.join(map(repr, found))}"
+        raise Refused("ambiguous", "delimiter", None, detail, remedy="give --delimiter")
+    return found[0]
+
+
+def _width(line: bytes, mark: str) -> int:
+    import io  # noqa: PLC0415
+
+    cells = next(read_sources(io.BytesIO(line), mark, "latin-1"), (1, [], b""))[1]
+    return 0 if isinstance(cells, Refused) else len(cells)
+
+
+def table_of(given: object, name: str) -> Table:
+    """Return a table from a frame that exports an Arrow stream, such as of pandas, Polars or PyArrow, or from rows.
+
+    Raises, first that applies: TypeError (neither), Unavailable (no pyarrow), Refused (bad_csv).
+    """
+    if (
+        isinstance(given, Sequence)
+        and not isinstance(given, str | bytes)
+        and all(isinstance(row, Mapping) for row in given)
+    ):
+        return table_of_rows(given, name)
+    if not hasattr(given, "__arrow_c_stream__"):
+        raise TypeError(f"{name}: give a data frame, or a list of dicts, not {type(given).__name__}")
+    try:
+        import pyarrow  # noqa: PLC0415 - late: an extra
+    except ImportError:
+        raise Unavailable(f"data frames need pyarrow; {installing('columnar')}") from None
+    frame = pyarrow.table(given)
+    return _table(name, lambda: arrow_records(frame), "row", {})
+
+
+def table_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
+    """Return a table from rows as dicts, whose keys together are its columns. Refuses: bad_csv.
+
+    >>> table_of_rows([{"q": "rain", "p": 0.5}, {"q": None}], "f").columns
+    {'q': ['rain', ''], 'p': ['0.5', '']}
+    """
+    header = [*dict.fromkeys(str(key) for row in rows for key in row)]
+    texts = [{str(key): _text(value, str(key)) for key, value in row.items()} for row in rows]
+
+    def records() -> Iterator[SourceRecord]:
+        yield 1, header, b""
+        for number, row in enumerate(texts, 1):
+            yield number, [row.get(key, "") for key in header], b""
+
+    return _table(name, records, "row", {})
+
+
+def _text(value: Any, column: str) -> str:
+    """Return a value as the text that a CSV would have. Refuses: bad_csv (a list, an object or bytes)."""
+    value = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value  # a scalar of NumPy
+    if value is None or value != value:  # noqa: PLR0124 - NaN and the like are not equal to themselves
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return number_text(value) if abs(value) < 10**15 else repr(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, datetime):
+        return value.isoformat(" ") if value.tzinfo is None else value.isoformat()
+    if isinstance(value, date | int | str):
+        return str(value).strip()
+    remedy = "give it as a text; JSON for a list or an object"
+    raise Refused("bad_csv", column, None, f"a value of the type {type(value).__name__}", remedy=remedy)
+
+
+def _table(name: str, records: Callable[[], Iterator[SourceRecord]], unit: str, keys: Mapping[str, str]) -> Table:
+    """Read the rows of a table. Refuses: bad_csv (no header, no rows, or a row without a certain end)."""
+    reading = records()
+    _, header, _ = next(reading, (1, Refused("bad_csv", name, None, "the table is empty"), b""))
+    if isinstance(header, Refused):
+        raise header.about(name)
+    twice = next((column for column in header if header.count(column) > 1), None)
+    if twice is not None:
+        raise Refused(
+            "bad_csv", "column", twice, f"{name}: two columns have the same name", remedy="rename one of them"
+        )
+    rows, lines, seen, odd = list[list[str]](), list[int](), dict[str, str](), ""
+    for line, cells, _ in reading:
+        if not isinstance(cells, Refused) and len(cells) == len(header):
+            rows.append([seen.setdefault(cell, cell) for cell in cells])  # one object for each text
+            lines.append(line)
+        elif not odd:
+            fault = str(cells) if isinstance(cells, Refused) else f"{len(cells)} cells, the header {len(header)}"
+            odd = f", since {unit} {line} has {fault}"
+    if not rows:
+        raise Refused("bad_csv", name, None, f"the table has no row that fits its header{odd}", remedy=_REMEDY)
+    columns = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+    return Table(name, columns, lines, records, unit, {key: text for key, text in keys.items() if text})

@@ -1,0 +1,119 @@
+"""What was recognised of tables, in words: every column, how it is written, and what the rules count."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.replay.scoring.options import Options
+from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, Period
+from forecast_ledger.replay.scoring.roles import Roles
+from forecast_ledger.replay.scoring.settled import answer_texts, is_by_option, unforecast
+from forecast_ledger.replay.scoring.tables import Table
+from forecast_ledger.replay.scoring.written import Instants, general_meaning, meanings_of
+
+_KINDS = {"binary": "binary", "multiple_choice": "multiple-choice", "numeric": "numeric"}
+_SAID = {"yes": "yes", "no": "no", "none": "no answer yet", "void": "void: the question does not count"}
+_MOST = 5  # names in a line
+
+
+def words_of(
+    found: Forecasts, told: Answers, period: Period, boundaries: Mapping[str, Instants | None], options: Options
+) -> list[str]:
+    """Return what was recognised, a line for each column and decision.
+
+    boundaries: how the columns opens and closes are written; None if none is used.
+    """
+    how = {role: written.words for role, written in boundaries.items() if written is not None}
+    return [
+        *_forecast_words(found, how),
+        *_answer_words(found, told, how, options),
+        *_question_words(found),
+        *_period_words(found, period, how),
+    ]
+
+
+def rule_words(rules: RuleSet, kind: str) -> str:
+    """Return what rules count of questions of a kind, in words."""
+    kernel = KERNELS[rules.quantile_kernel if kind == "numeric" else rules.kernel]
+    better = "lower is better" if kernel.lower_is_better and rules.reference == "none" else "higher is better"
+    last = "the last forecast before the close counts; " if rules.sampling == "spot" else ""
+    return f"rules {rules.name}: {kernel.words}; {last}{better}"
+
+
+def _forecast_words(found: Forecasts, boundaries: Mapping[str, str]) -> Iterator[str]:
+    table, shape = found.table, found.shape
+    yield f"{table.name}: {_count(len(table.lines), 'row')}"
+    how = {"probability": found.numbers.words, "value": found.numbers.words, **boundaries}
+    how["time"] = "" if found.times is None else found.times.words
+    yield from _role_words(found.roles, how)
+    if shape.wide:
+        names = [*map(repr, map(shape.label, shape.columns))]
+        yield _line(shape.wide, f"the columns {_some(names)}", found.numbers.words)
+    if "forecaster" not in found.roles and shape.wide != "forecasters":
+        yield f"  no column names the forecaster: all forecasts are of {found.forecaster!r}"
+    if found.answer_row:
+        yield f"  the row {found.answer_row!r} has the answers"
+    yield from _unused(table, found.roles, shape.columns)
+
+
+def _answer_words(found: Forecasts, told: Answers, boundaries: Mapping[str, str], options: Options) -> Iterator[str]:
+    if told.table is not found.table:
+        yield f"{told.table.name}: {_count(len(told.table.lines), 'row')}"
+        yield from _role_words(told.roles, boundaries)
+        yield from _unused(told.table, told.roles, ())
+    texts = answer_texts(found, told)
+    if found.kind == "binary" or is_by_option(found, told, options):
+        meanings = meanings_of("outcome", texts, options)
+    else:
+        meanings = {text: general_meaning(text, options) for text in texts}
+    for meaning, words in _SAID.items():
+        if some := [repr(text) for text in texts if meanings[text] == meaning]:
+            yield _line("", f"{_some(some)}", words)
+    if unknown := unforecast(found, told):
+        yield _line("left out", _some([*map(repr, unknown)]), "on which there is no forecast")
+
+
+def _question_words(found: Forecasts) -> Iterator[str]:
+    items = [*found.items()]
+    questions, people = ({getattr(item, name) for item in items} for name in ("question", "forecaster"))
+    apart = found.kind == "binary"  # other forecasts are made of several rows or cells
+    forecasts = {(item.question, item.forecaster, item.time, item.row if apart else 0) for item in items}
+    kind = f"{_KINDS[found.kind]} question"
+    yield f"{_count(len(questions), kind)}, {_count(len(people), 'forecaster')}, {_count(len(forecasts), 'forecast')}"
+    blank = len(found.table.lines) - len({item.row for item in items}) - bool(found.answer_row)
+    if blank:
+        yield f"no forecast is made of {_count(blank, 'row')} without a number"
+
+
+def _period_words(found: Forecasts, period: Period, boundaries: Mapping[str, str]) -> Iterator[str]:
+    first, last = period.words()
+    if found.times is None:
+        yield f"no column says when forecasts were made: all count as made at {first}, a day before every close"
+        return
+    if "closes" not in boundaries:
+        yield f"all questions close at {last}"
+    if "opens" not in boundaries:
+        yield f"all questions open at {first}"
+
+
+def _role_words(roles: Roles, how: Mapping[str, str]) -> Iterator[str]:
+    for role, found in roles.items():
+        yield _line(role, " and ".join(map(repr, found.columns)), how.get(role, ""))
+
+
+def _unused(table: Table, roles: Roles, wide: Sequence[str]) -> Iterator[str]:
+    used = {*wide, *(column for found in roles.values() for column in found.columns)}
+    if rest := [repr(name) for name in table.columns if name not in used]:
+        yield _line("not used", _some(rest), "")
+
+
+def _line(role: str, columns: str, how: str) -> str:
+    return f"  {role:<12} {columns}" + f": {how}" * bool(how)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST]) + f" and {len(names) - _MOST:,} more" * (len(names) > _MOST)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

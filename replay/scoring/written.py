@@ -1,0 +1,222 @@
+"""How a column writes instants, numbers and answers, as far as its cells leave no doubt."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from decimal import Decimal
+from itertools import product
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import WRITTEN_NUMBER, read_instant
+from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value, number_of
+from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
+from forecast_ledger.replay.scoring.options import Options
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_CLOCK = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
+_LOCAL = re.compile(_CLOCK, re.ASCII)
+_WHOLE = re.compile(rf"{_CLOCK}\s?(Z|z|UTC|[+-][0-2][0-9](:?[0-5][0-9])?)", re.ASCII)
+_SECONDS, _MILLISECONDS = re.compile(r"[0-9]{9,10}(\.[0-9]+)?", re.ASCII), re.compile(r"[0-9]{12,13}", re.ASCII)
+_OFFSET = re.compile(r"Z|UTC|[+-][0-9]{2}:[0-9]{2}")
+_NUMERIC = [f"{first}{mark}{second}{mark}{year}" for mark in "/-." for first, second in (["%d", "%m"], ["%m", "%d"])
+            for year in ("%Y", "%y")]  # fmt: skip
+_NAMED = ["%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y", "%d-%b-%Y", "%d-%b-%y"]
+_DATES = ["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", *_NUMERIC, *_NAMED]
+_TIMES = [" %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", ", %H:%M", ", %H:%M:%S"]
+_ZONES = ["", "%z", " %z", " UTC"]
+_HAS_CLOCK = re.compile(r"%[HI]")
+_PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
+_USUAL = CellFormat("")
+_COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)?", re.ASCII)
+
+ABSENT = {"", "na", "n/a", "nan", "null", "none", "<na>", "nat", "-", "."}
+_MEANINGS = {
+    "yes": {"yes", "y", "true", "t", "1", "1.0", "1.00"},
+    "no": {"no", "n", "false", "f", "0", "0.0", "0.00"},
+    "none": {"open", "unresolved", "pending", "tbd", "unknown", "?"} | ABSENT,
+    "void": {"void", "voided", "annulled", "ambiguous", "cancelled", "canceled"},
+}
+
+
+class Instants(NamedTuple):
+    """How the instants of a column are written: the keys of a map's field, and words. day: they are dates alone."""
+
+    keys: dict[str, Any]
+    words: str
+    day: bool
+
+    def read(self, text: str) -> int | None:
+        """Return an instant in µs; None if it is refused, which the map does with its line."""
+        written = InstantFormat(self.keys.get("instant", ""), self.keys.get("offset", ""), self.keys.get("zone", ""))
+        with suppress(Refused):
+            return read_instant(instant_reader(written, "at")(text))
+        return None
+
+
+class Numbers(NamedTuple):
+    """How the numbers of a column are written: the keys of a map's field, and words."""
+
+    keys: dict[str, Any]
+    words: str
+
+
+def is_absent(text: str) -> bool:
+    """Return whether a cell says that there is no value.
+
+    >>> is_absent("NaN"), is_absent("0")
+    (True, False)
+    """
+    return text.lower() in ABSENT
+
+
+def instants_of(column: str, texts: Collection[str], options: Options) -> Instants:
+    """Return how a column writes instants. texts: those of its cells that are not empty, each once.
+
+    Refuses: ambiguous (day or month first; no offset of a time of day), bad_instant (no format known here).
+    """
+    form = options.instant or _form(column, texts, options)
+    local = [text for text in texts if not form and _LOCAL.fullmatch(text)]
+    has_clock = bool(local) or bool(_HAS_CLOCK.search(form))
+    has_offset = form in {"unix", "unix ms"} or "%z" in form or (not form and all(map(_WHOLE.fullmatch, texts)))
+    keys: dict[str, Any] = {"instant": form} if form else {}
+    shown = {"": "", "unix": " in seconds since 1970", "unix ms": " in milliseconds since 1970"}.get(
+        form, f" as {form}"
+    )
+    if has_offset:
+        return Instants(keys, f"instants{shown}", day=False)
+    fixed = form.endswith(" UTC")
+    if has_clock and not options.zone and not fixed:
+        sample = min(local or texts)
+        detail = f"times such as {sample!r} do not say their time zone"
+        remedy = "give --zone UTC, or the zone of that clock, such as --zone Europe/Berlin"
+        raise Refused("ambiguous", column, None, detail, remedy=remedy)
+    zone = "UTC" if fixed else options.zone or "UTC"
+    keys |= {"offset": "Z" if zone == "UTC" else zone} if _OFFSET.fullmatch(zone) else {"zone": zone}
+    instant_reader(InstantFormat("", keys.get("offset", ""), keys.get("zone", "")), "zone")  # refuses an unknown zone
+    return Instants(keys, f"{'times' if has_clock else 'days'}{shown}, in {zone}", day=not has_clock)
+
+
+def _form(column: str, texts: Collection[str], options: Options) -> str:
+    """Return the format of strptime in which all texts are, "" for RFC 3339. Refuses: ambiguous, bad_instant."""
+    if all(_DAY.fullmatch(text) or _LOCAL.fullmatch(text) or _WHOLE.fullmatch(text) for text in texts):
+        return ""
+    for name, pattern in {"unix": _SECONDS, "unix ms": _MILLISECONDS}.items():
+        if all(map(pattern.fullmatch, texts)):
+            return name
+    forms = [*_DATES, *map("".join, product(_DATES, _TIMES, _ZONES))]
+    found = [form for form in forms if _fits(form, texts)]
+    if options.day_first is not None:
+        found = [form for form in found if _has_day_first(form) in {None, options.day_first}]
+    if not found:
+        sample = next(text for text in sorted(texts) if text)
+        remedy = "give --instant FORMAT, as in strptime, such as --instant '%d.%m.%Y %H:%M'"
+        raise Refused(
+            "bad_instant", column, sample, "the times of the column are in no format known here", remedy=remedy
+        )
+    if len({*map(_has_day_first, found)} - {None}) > 1:
+        detail = f"dates such as {min(texts)!r} can be read with the day or with the month first"
+        raise Refused("ambiguous", column, None, detail, remedy="give --day-first or --month-first")
+    return found[0]
+
+
+def _has_day_first(form: str) -> bool | None:
+    """Return whether a format has the day before the month, both as numbers; None if it has a year or a name first."""
+    return form.find("%d") < form.find("%m") if "%m" in form and not form.startswith("%Y") else None
+
+
+def _fits(form: str, texts: Iterable[str]) -> bool:
+    try:
+        for text in texts:
+            datetime.strptime(text, form)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def numbers_of(column: str, texts: Collection[str], options: Options) -> Numbers:
+    """Return how a column writes numbers: with a point, or a comma, and perhaps a percent sign.
+
+    Refuses: bad_number (none of these).
+
+    >>> numbers_of("p", ["0,25", "1"], Options())
+    Numbers(keys={'number': '1234,5'}, words='with a decimal comma')
+    """
+    if options.number:
+        return Numbers({"number": options.number}, f"written as {options.number}")
+    bare = [text.removesuffix("%").rstrip() for text in texts]
+    if all(map(_PLAIN.fullmatch, bare)):
+        return Numbers({}, "")
+    if all(map(_COMMA.fullmatch, bare)):
+        return Numbers({"number": "1234,5"}, "with a decimal comma")
+    odd = next(text for text, each in zip(texts, bare, strict=True) if not _PLAIN.fullmatch(each))
+    remedy = "give --number with 1234.5 as the table writes it, such as --number 1.234,5"
+    raise Refused("bad_number", column, odd, "not a number in a form known here", remedy=remedy)
+
+
+def probabilities_of(column: str, texts: Collection[str], options: Options) -> Numbers:
+    """Return how a column writes probabilities: as shares of 1, or in percent.
+
+    Refuses: ambiguous (numbers above 1 without a sign, or only some with it), bad_number.
+
+    >>> probabilities_of("p", ["35%", "100 %"], Options()).keys
+    {'percent': True}
+    """
+    written = numbers_of(column, texts, options)
+    signed = [text for text in texts if text.endswith("%")]
+    if options.percent or len(signed) == len(texts):
+        return Numbers({**written.keys, "percent": True}, ", ".join(filter(None, ("in percent", written.words))))
+    if signed:
+        other = next(text for text in texts if not text.endswith("%"))
+        detail = f"some numbers have a percent sign, such as {signed[0]!r}, and some have none, such as {other!r}"
+        raise Refused("ambiguous", column, None, detail, remedy="give --percent if all are in percent")
+    high = next((text for text in sorted(texts) if value_of(text, written) > 1), None)
+    if high is not None:
+        detail = f"{high} is more than 1: the numbers may be in percent, or this one is wrong"
+        raise Refused("ambiguous", column, None, detail, remedy="give --percent, or correct the cell")
+    return Numbers(written.keys, ", ".join(filter(None, ("from 0 to 1", written.words))))
+
+
+def value_of(text: str, written: Numbers) -> Decimal:
+    """Return the number that a cell has, as a map with the same keys reads it. Refuses: bad_number.
+
+    >>> value_of("62,5%", Numbers({"number": "1234,5", "percent": True}, ""))
+    Decimal('0.625')
+    """
+    return number_of(str(field_value({"from": "{c}", **written.keys}, "value", _USUAL).read({"c": text})), "value")
+
+
+def meanings_of(column: str, texts: Collection[str], options: Options) -> dict[str, str]:
+    """Return what each text of a yes-or-no answer means: yes, no, none (not known) or void. Refuses: ambiguous.
+
+    >>> meanings_of("outcome", ["Yes", "0.0", ""], Options())
+    {'Yes': 'yes', '0.0': 'no', '': 'none'}
+    """
+    found = {text: options.answers.get(text) or _meaning(text) for text in texts}
+    odd = [text for text, meaning in found.items() if not meaning]
+    if odd:
+        more = f" and {len(odd) - 1:,} other texts" * (len(odd) > 1)
+        detail = f"{odd[0]!r}{more} may be yes, no, no answer yet (none), or an answer that does not count (void)"
+        raise Refused("ambiguous", column, None, detail, remedy=f'give --answer "{odd[0]}=yes", or no, none or void')
+    return found
+
+
+def is_yes_or_no(texts: Iterable[str], options: Options) -> bool:
+    """Return whether each text is that of a yes-or-no answer, or of none."""
+    return all(options.answers.get(text) or _meaning(text) for text in texts)
+
+
+def general_meaning(text: str, options: Options) -> str:
+    """Return none or void if the text of any answer, such as a number, means that; "" if it is an answer."""
+    meaning = options.answers.get(text) or _meaning(text)
+    return meaning if meaning in {"none", "void"} else ""
+
+
+def _meaning(text: str) -> str:
+    return next((meaning for meaning, words in _MEANINGS.items() if text.lower() in words), "")
+
+
+def distinct(cells: Iterable[str]) -> Iterator[str]:
+    """Return each text that is a value, once, in the order of the cells."""
+    return (text for text in dict.fromkeys(cells) if not is_absent(text))

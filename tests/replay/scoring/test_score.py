@@ -1,0 +1,292 @@
+"""`forecast-ledger score`: tables in the shapes that people have, with scores worked out by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from tests.replay.cli.test_main import run
+
+HOME = "question,answer\nrain,1\nsnow,0\n"
+
+
+def scored(folder: Path, tables: dict[str, str], *options: str, code: int = FINE) -> dict[str, str]:
+    """The score of each participant, of tables that are written to files."""
+    found = run("score", *written(folder, tables), *options, "--format", "json")
+    assert found.exit_code == code, found.stderr
+    return {row["participant"]: row["score"].rstrip("0").rstrip(".") for row in json.loads(found.stdout)}
+
+
+def written(folder: Path, tables: dict[str, str]) -> list[str]:
+    """The paths of tables that are written to files."""
+    for name, text in tables.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [str(folder / name) for name in tables]
+
+
+def refused(folder: Path, tables: dict[str, str], *options: str) -> str:
+    """What is said of tables that are refused; nothing is printed to stdout, and no log is left."""
+    log = folder / "season.db"
+    found = run("score", *written(folder, tables), *options, "--log", str(log))
+    assert (found.exit_code, found.stdout, log.exists()) == (USAGE, "", False)
+    return found.stderr
+
+
+# Name -> the tables, the options that settle them, and the scores. Binary Brier scores are (p - o)^2, those of several
+# options half of the sum; a pinball score is twice the mean of (1 - t)(q - y) above the answer and t(y - q) below it.
+SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
+    "a row each": (
+        {"f.csv": "Question ID,User,Probability,Outcome\nrain,ada,0.8,yes\nsnow,ada,0.1,no\nrain,bo,0.4,yes\n"},
+        [],
+        {"ada": "0.025", "bo": "0.36"},  # (0.2² + 0.1²) / 2, 0.6²
+    ),
+    "a second table": (
+        {"f.csv": "market,username,p\nrain,ada,0.8\nrain,bo,0.4\nsnow,bo,0.3\n", "a.csv": HOME},
+        [],
+        {"ada": "0.04", "bo": "0.225"},  # 0.2², (0.6² + 0.3²) / 2
+    ),
+    "times of which the last counts": (
+        {
+            "f.csv": "question,model,timestamp,forecast\n"
+            "rain,m1,2026-03-04T09:00:00Z,0.9\nrain,m1,2026-03-01T09:00:00Z,0.2\nrain,m2,2026-03-02T09:00:00Z,0.5\n",
+            "a.csv": HOME,
+        },
+        [],
+        {"m1": "0.01", "m2": "0.25"},  # 0.1² of the later one, which is first in the table
+    ),
+    "percent with a sign, semicolons, a decimal comma": (
+        {"f.csv": "question;Name;Prob\nrain;ada;62,5%\nsnow;ada;10 %\n", "a.csv": HOME},
+        [],
+        {"ada": "0.0753125"},  # (0.375² + 0.1²) / 2
+    ),
+    "a column for each forecaster": (
+        {"f.csv": "question,Ada,Bo,Result\nrain,0.8,0.3,yes\nsnow,0.1,,no\n"},
+        [],
+        {"Ada": "0.025", "Bo": "0.49"},
+    ),
+    "an office pool: a column for each question, and a row with the answers": (
+        {"pool.csv": "Name,Rain on Friday?,Snow?\nAda,60%,5%\nBo,,20%\nAnswer,yes,no\n"},
+        [],
+        {"Ada": "0.08125", "Bo": "0.04"},  # (0.4² + 0.05²) / 2
+    ),
+    "a column for each option": (
+        {"sub.csv": "id,p_red,p_green,p_blue,label\n1,0.5,0.3,0.2,red\n2,0.1,0.1,0.8,green\n"},
+        [],
+        {"sub": "0.46"},  # (0.5² + 0.3² + 0.2²) / 2 = 0.19; (0.1² + 0.9² + 0.8²) / 2 = 0.73
+    ),
+    "a row for each option, which says whether it happened": (
+        {
+            "f.csv": "qid,model,option,prob,resolution\n"
+            "q1,m1,red,0.5,0\nq1,m1,blue,0.5,1\nq1,m2,red,0.2,0\nq1,m2,blue,0.8,1\n"
+        },
+        [],
+        {"m1": "0.25", "m2": "0.04"},
+    ),
+    "a row for each option, other options for each question": (
+        {
+            "f.csv": "qid,user,answer_option,value\nq1,1,a,0.7\nq1,1,b,0.3\nq2,1,a,0.2\nq2,1,b,0.2\nq2,1,c,0.6\n",
+            "a.csv": "qid,outcome\nq1,b\nq2,c\n",
+        },
+        [],
+        {"1": "0.305"},  # (0.7² + 0.7²) / 2 = 0.49; (0.2² + 0.2² + 0.4²) / 2 = 0.12
+    ),
+    "a row for each quantile": (
+        {
+            "f.csv": "model,question,quantile,value\nnorth,oslo,0.1,14\nnorth,oslo,0.5,20\nnorth,oslo,0.9,31.5\n",
+            "a.csv": "question,observed\noslo,18\n",
+        },
+        [],
+        {"north": "1.833333333"},  # 2/3 x (0.1 x 4 + 0.5 x 2 + 0.1 x 13.5)
+    ),
+    "a column for each quantile": (
+        {"f.csv": "question,model,p10,p50,p90,actual\noslo,north,14,20,31.5,18\n"},
+        [],
+        {"north": "1.833333333"},
+    ),
+    "JSON lines": (
+        {
+            "f.jsonl": '{"question": "rain", "model": "m", "probability": 0.70, "resolution": true}\n'
+            '{"question": "snow", "probability": 0.2, "model": "m", "resolution": false}\n'
+        },
+        [],
+        {"m": "0.065"},  # (0.3² + 0.2²) / 2
+    ),
+    "several columns that are the question": (
+        {"f.csv": "city,day,who,p,outcome\noslo,1,ada,0.9,1\noslo,2,ada,0.5,0\n"},
+        ["--column", "question=city,day"],
+        {"ada": "0.13"},  # (0.1² + 0.5²) / 2
+    ),
+    "nobody is named": ({"mine.csv": "question,p,outcome\nrain,0.9,1\n"}, [], {"mine": "0.01"}),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_table_is_scored_as_it_is(shape: str, tmp_path: Path) -> None:
+    """Columns are recognised by their usual names; the scores are those worked out above."""
+    tables, options, expected = SHAPES[shape]
+    assert scored(tmp_path, tables, *options) == expected
+
+
+# Name -> the tables that are refused, what the refusal says, and the options that settle it, with the scores.
+AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]] = {
+    "two columns that may name the forecaster": (
+        {"f.csv": "question,user,model,p,outcome\nrain,ada,m1,0.9,1\nrain,bo,m1,0.8,1\n"},
+        ["'user', 'model'", "--column forecaster=user"],
+        ["--column", "forecaster=user"],
+        {"ada": "0.01", "bo": "0.04"},
+    ),
+    "percent or not": (
+        {"f.csv": "question,user,p,outcome\nrain,ada,90,1\nrain,bo,0.8,1\n"},
+        ["90 is more than 1", "--percent"],
+        ["--percent"],
+        {"ada": "0.01", "bo": "0.984064"},  # 0.992²
+    ),
+    "only some with a sign": (
+        {"f.csv": "question,user,p,outcome\nrain,ada,90%,1\nrain,bo,0.8,1\n"},
+        ["'90%'", "'0.8'", "--percent"],
+        ["--percent"],
+        {"ada": "0.01", "bo": "0.984064"},
+    ),
+    "the day or the month first": (
+        {"f.csv": "question,user,date,p\nrain,ada,03/04/2026,0.9\nrain,ada,04/03/2026,0.8\n", "a.csv": HOME},
+        ["03/04/2026", "--day-first or --month-first"],
+        ["--day-first"],
+        {"ada": "0.01"},  # April 3rd is later
+    ),
+    "the same with the month first": (
+        {"f.csv": "question,user,date,p\nrain,ada,03/04/2026,0.9\nrain,ada,04/03/2026,0.8\n", "a.csv": HOME},
+        ["03/04/2026"],
+        ["--month-first"],
+        {"ada": "0.04"},  # April 3rd is 04/03
+    ),
+    "no time zone": (
+        {"f.csv": "question,user,time,p\nrain,ada,2026-03-01 09:00:00,0.9\n", "a.csv": HOME},
+        ["do not say their time zone", "--zone UTC"],
+        ["--zone", "Europe/Berlin"],
+        {"ada": "0.01"},
+    ),
+    "an answer that is no known word": (
+        {"f.csv": "question,user,p,outcome\nrain,ada,0.9,ja\nsnow,ada,0.5,nein\n"},
+        ["'ja' and 1 other text", '--answer "ja=yes"'],
+        ["--answer", "ja=yes", "--answer", "nein=no"],
+        {"ada": "0.13"},
+    ),
+    "options or forecasters": (
+        {"f.csv": "question,red,blue\nq1,0.7,0.3\n", "a.csv": "question,answer\nq1,red\n"},
+        ["each row sums to 1", "--columns-are options"],
+        ["--columns-are", "options"],
+        {"f": "0.09"},
+    ),
+    "sums that are not 1": (
+        {"f.csv": "question,user,option,p\nq,a,x,0.33\nq,a,y,0.33\nq,a,z,0.33\n", "a.csv": "question,answer\nq,x\n"},
+        ["not_summing_to_one", "line 2", "--normalize 0.01"],
+        ["--normalize", "0.01"],
+        {"a": "0.333333333"},  # ((2/3)² + (1/3)² + (1/3)²) / 2
+    ),
+    "two forecasts and no time": (
+        {"f.csv": "question,user,p,outcome,round\nrain,ada,0.9,1,2026-03-02\nrain,ada,0.8,1,2026-03-01\n"},
+        ["lines 2 and 3", "--column time=NAME"],
+        ["--column", "time=round"],
+        {"ada": "0.01"},
+    ),
+    "no answers": (
+        {"f.csv": "question,user,p,result_text\nrain,ada,0.9,yes\n"},
+        ["no second table", "--column outcome=NAME"],
+        ["--column", "outcome=result_text"],
+        {"ada": "0.01"},
+    ),
+    "no column of probabilities": (
+        {"f.csv": "question,user,guesses,outcome\nrain,ada,0.9,yes\n"},
+        ["perhaps 'guesses'", "--column probability=NAME"],
+        ["--column", "probability=guesses"],
+        {"ada": "0.01"},
+    ),
+    "rules that weigh time, and no close": (
+        {"f.csv": "question,user,date,p\nrain,ada,2026-03-01,0.8\nrain,ada,2026-03-02,0.9\n", "a.csv": HOME},
+        ["the rules brier-daily weigh forecasts by the time", "--closes"],
+        ["--closes", "2026-03-04"],
+        {"ada": "0.04"},  # 2 (0.2² + 0.1² + 0.1²) / 3
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS)
+def test_what_is_ambiguous_is_refused_until_an_option_settles_it(name: str, tmp_path: Path) -> None:
+    """The refusal says what may be meant, and names the option; with it, the scores are those worked out above."""
+    tables, said, options, expected = AMBIGUOUS[name]
+    rules = ["--rules", "brier-daily"] if "rules" in name else []
+    told = refused(tmp_path, tables, *rules)
+    assert [part for part in said if part not in told] == [], told
+    assert scored(tmp_path, tables, *rules, *options) == expected
+
+
+def test_what_was_recognised_is_said_column_by_column(tmp_path: Path) -> None:
+    """Every column is named, also those that are not used, and so is what the rules count."""
+    table = "Question ID,User,Date,Prob,Note\nrain,ada,3/14/2026,60%,x\nhail,ada,3/2/2026,10%,\n"
+    found = run("score", *written(tmp_path, {"f.csv": table, "a.csv": f"{HOME}ice,1\nhail,\n"}))
+    assert found.exit_code == FINE
+    for line in (
+        "f.csv: 2 rows",
+        "question     'Question ID'",
+        "time         'Date': days as %m/%d/%Y, in UTC",
+        "probability  'Prob': in percent",
+        "not used     'Note'",
+        "'1': yes",
+        "'': no answer yet",
+        "left out     'snow', 'ice': on which there is no forecast",
+        "2 binary questions, 1 forecaster, 2 forecasts",
+        "all questions close at 2026-03-15T00:00:00Z",
+        "the last forecast before the close counts; lower is better",
+    ):
+        assert line in found.stderr
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_maps_that_are_written_give_the_same_log(shape: str, tmp_path: Path) -> None:
+    """`append --map` accepts as many commands, and the tables of both logs are the same, digest by digest."""
+    tables, options, _ = SHAPES[shape]
+    here, there = str(tmp_path / "here.db"), str(tmp_path / "there.db")
+    paths = written(tmp_path, tables)
+    found = run("score", *paths, *options, "--log", here, "--write-map", str(tmp_path / "own.toml"))
+    assert found.exit_code == FINE
+    lines = [line.split() for line in found.stderr.splitlines() if line.startswith("the same by a map:")]
+    assert len(lines) == len(tables)
+    for *_, path, table in lines:
+        assert run("append", there, "--map", path, table).exit_code == FINE
+    digests = [
+        run("replay", log, "--format", "csv", "--only", "leaderboard", "--only", "scores") for log in (here, there)
+    ]
+    assert digests[0].stdout == digests[1].stdout != ""
+
+
+def test_a_table_with_times_and_closes_of_its_own(tmp_path: Path) -> None:
+    """The close of each question comes from the table of answers: until the end of that day, by which time counts."""
+    tables = {
+        "f.csv": "question,user,date,p\nrain,ada,2026-03-01,0.8\nrain,ada,2026-03-02,0.9\n",
+        "a.csv": "question,open_date,close_date,outcome\nrain,2026-03-01,2026-03-02,yes\n",
+    }
+    assert scored(tmp_path, tables, "--rules", "brier-daily") == {"ada": "0.05"}  # 2 (0.2² + 0.1²) / 2
+    assert scored(tmp_path, tables, "--rules", "peer") == {"ada": "0"}  # alone, there are no peers
+
+
+def test_a_row_that_is_refused_is_named_and_the_others_count(tmp_path: Path) -> None:
+    """The exit code is 1, as that of `append`; a probability that is no number makes no forecast, and is said."""
+    table = "question,user,p,outcome\nrain,ada,0.9,1\nrain,bo,-0.1,1\nrain,cy,NA,1\n"
+    found = run("score", *written(tmp_path, {"f.csv": table}), "--format", "csv")
+    assert found.exit_code == FINDINGS
+    assert found.stdout.splitlines() == ["rank,participant,score,completion", "1,ada,0.010000000,1/1"]
+    assert "line 3, submit_forecast, column 'p': out_of_range" in found.stderr
+    assert "no forecast is made of 1 row without a number" in found.stderr
+
+
+def test_a_question_that_does_not_count_is_annulled(tmp_path: Path) -> None:
+    """An answer such as void or ambiguous takes the question out of all scores."""
+    table = "question,user,p,outcome\nrain,ada,0.9,1\nsnow,ada,0.5,Ambiguous\n"
+    assert scored(tmp_path, {"f.csv": table}) == {"ada": "0.01"}
+
+
+def test_without_the_answers_row_a_pool_needs_a_table_of_answers(tmp_path: Path) -> None:
+    """Its questions are the titles of the columns."""
+    pool = {"pool.csv": "Name,Rain?,Snow?\nAda,60%,5%\n", "a.csv": "Question,Answer\nRain?,yes\nSnow?,no\n"}
+    assert scored(tmp_path, pool) == {"Ada": "0.08125"}
