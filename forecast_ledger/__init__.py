@@ -80,8 +80,8 @@ if not os.path.isdir(f"{_HERE}/ledger"):  # noqa: PTH112 - a checkout without li
     __path__.append(os.path.dirname(_HERE))  # noqa: PTH120
 
 if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED has them for the running program
-    from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
-    from forecast_ledger.ledger.batching.receipt import Receipt
+    from forecast_ledger.ledger.batching.batch import Receipt
+    from forecast_ledger.ledger.batching.forecasts import ForecastColumns
     from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
     from forecast_ledger.ledger.model import commands, events, rules
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
@@ -115,7 +115,7 @@ else:  # so that a type checker reports a name that is not offered
         "Conflict": ("ledger.core.errors", "Conflict"),
         "Corrupt": ("ledger.core.errors", "Corrupt"),
         "Explanation": ("replay.explain.explain_scores", "Explanation"),
-        "ForecastColumns": ("ledger.batching.forecast_columns", "ForecastColumns"),
+        "ForecastColumns": ("ledger.batching.forecasts", "ForecastColumns"),
         "Lag": ("replay.readmodel.runner", "Lag"),
         "Ledger": ("replay.writing.pay", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
@@ -123,7 +123,7 @@ else:  # so that a type checker reports a name that is not offered
         "PRESETS": ("ledger.model.rules", "PRESETS"),
         "Picture": ("replay.pages.pictures", "Picture"),
         "Projections": ("projections.tables.catalogue", "Projections"),
-        "Receipt": ("ledger.batching.receipt", "Receipt"),
+        "Receipt": ("ledger.batching.batch", "Receipt"),
         "Recorded": ("ledger.model.log", "Recorded"),
         "Refreshed": ("replay.readmodel.runner", "Refreshed"),
         "Refused": ("ledger.core.errors", "Refused"),

@@ -27,7 +27,7 @@ from eventsourcing.persistence import ApplicationRecorder, StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 from msgspec import json, structs
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY, format_instant

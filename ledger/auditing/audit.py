@@ -8,9 +8,8 @@ from functools import partial
 
 from msgspec import structs
 
-from forecast_ledger.ledger.auditing.command_readings import CommandReading
 from forecast_ledger.ledger.auditing.quick_check import DIGEST, ForecastCheck
-from forecast_ledger.ledger.auditing.rebuild import rebuilt_commands
+from forecast_ledger.ledger.auditing.rebuild import CommandReading, rebuilt_commands
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import check_id
 from forecast_ledger.ledger.deciding.decider import decide, evolve

@@ -4,38 +4,308 @@ Deciding the rebuilt command must give the same events. `LOST_DETAILS` lists the
 not record; without such details, the digest of its content can be rebuilt too.
 """
 
-from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from itertools import combinations, product
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import structs
 
-from forecast_ledger.ledger.auditing import rebuild_trading
-from forecast_ledger.ledger.auditing.command_readings import (
-    CommandReading,
-    Rebuilder,
-    TextLookup,
-    by_outcome,
-    copied,
-    copies,
-    current_outcomes_of,
-    decimal_or_text,
-    in_units,
-    instant_text,
-    lossy_reading,
-    optional_instant,
-    outcomes_of,
+from forecast_ledger.ledger.core.exact import WIDE, half_even
+from forecast_ledger.ledger.core.values import (
+    CUMULATIVE,
+    FIRST_INSTANT,
+    LARGEST_MEASURE,
+    LAST_INSTANT,
+    MONEY,
+    PROBABILITY,
+    WEIGHT,
+    format_instant,
+    is_instant,
+    read_fixed,
 )
-from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, read_fixed
+from forecast_ledger.ledger.deciding.normal_forms import without_fields
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.answers import ABOVE, BELOW, exact_shares
-from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.model.events import AnyEvent
+from forecast_ledger.ledger.model.commands import AnyCommand, Command
+from forecast_ledger.ledger.model.events import AnyEvent, Event
+from forecast_ledger.ledger.model.given_prices import read_given
 from forecast_ledger.ledger.model.mismatch import share_text
+from forecast_ledger.ledger.model.replies import fields_with_fault
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, RuleSet
+from forecast_ledger.ledger.model.trading_rules import PERCENT
+
+TextLookup = Callable[[str], str | None]  # digest -> text; None if the log does not have it
+
+
+class CommandReading(NamedTuple):
+    """One possible content of a command.
+
+    command: the command to decide again. variants: commands that are equal to it, except for fields with defaults; the
+    recorded digest is that of one of them, unless lossy. lossy: whether the events may not record the whole content.
+    """
+
+    command: AnyCommand
+    variants: Sequence[AnyCommand]
+    lossy: bool
+
+
+Rebuilder = Callable[[Any, State, TextLookup], Iterator[CommandReading]]
+
+
+def instant_text(micros: int) -> str:
+    """Return an instant in RFC 3339; one outside the calendar stays a number, which the decider refuses."""
+    return format_instant(micros) if FIRST_INSTANT <= micros <= LAST_INSTANT else str(micros)
+
+
+def optional_instant(micros: int | None) -> str | None:
+    """Return an instant in RFC 3339; None if there is none."""
+    return None if micros is None else instant_text(micros)
+
+
+def in_units(value: int, unit: int) -> Decimal:
+    """Return value / unit as a decimal.
+
+    >>> in_units(250_000, 10**6)
+    Decimal('0.250000')
+    """
+    return Decimal(value).scaleb(1 - len(str(unit)), WIDE)
+
+
+_fields_of = lru_cache(maxsize=None)(structs.fields)
+
+
+def copied(event: Event, kind: type[Command], **units: int) -> dict[str, Any]:
+    """Return the fields of a command that an event has too, without those that the event leaves out.
+
+    Instants are in RFC 3339. units: those of the fields that are decimals in the command.
+
+    >>> from forecast_ledger.ledger.model import commands, events
+    >>> copied(events.ContestFinalized(at=0, contest="spring"), commands.FinalizeContest)
+    {'at': '1970-01-01T00:00:00Z', 'contest': 'spring'}
+    """
+    found: dict[str, Any] = {}
+    for field in _fields_of(type(event)):
+        name, value = field.name, getattr(event, field.name)
+        if value != field.default and name in kind.__struct_fields__:
+            given = in_units(value, units[name]) if name in units else value
+            found[name] = instant_text(value) if is_instant(name) else given
+    return found
+
+
+def copies(kind: type[Command], *, lossy: bool = False, **units: int) -> "Rebuilder":
+    """Return the rebuilder of a command of which every field is one of its event. lossy: as in `CommandReading`."""
+
+    def rebuild(event: Event, _: State, __: TextLookup) -> Iterator[CommandReading]:
+        command: Any = kind(**copied(event, kind, **units))
+        yield CommandReading(command, (command,), lossy=lossy)
+
+    return rebuild
+
+
+def decimal_or_text(text: str) -> Decimal | str:
+    """Return the number of a text; a text that is not a number stays one, which the decider refuses."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return text
+
+
+def lossy_reading(command: AnyCommand) -> Iterator[CommandReading]:
+    """Yield the only reading of a command whose numbers may have had more decimals than their units."""
+    yield CommandReading(command, (command,), lossy=True)
+
+
+def by_outcome(numbers: Sequence[int | None], outcomes: Sequence[str], unit: int = PROBABILITY) -> dict[str, Any]:
+    """Return numbers by outcome, without missing ones; by index if there are not as many outcomes."""
+    names = outcomes if len(outcomes) == len(numbers) else [*map(str, range(len(numbers)))]
+    return {name: in_units(number, unit) for name, number in zip(names, numbers, strict=True) if number is not None}
+
+
+def current_outcomes_of(question: str, state: State) -> tuple[str, ...]:
+    """Return the outcomes that a question has now; none if it is numeric or unknown."""
+    question_state = state.questions.get(question)
+    return () if question_state is None else question_state.current
+
+
+def outcomes_of(question: str, state: State) -> tuple[str, ...]:
+    """Return the outcomes that a question has or had; none if it is numeric or unknown."""
+    question_state = state.questions.get(question)
+    return () if question_state is None else question_state.outcomes
+
+
+class _Fields(msgspec.Struct):
+    """The fields of a decision, as in the text that was made of them."""
+
+    action: str | None = None
+    bets: tuple[commands.Bet, ...] | None = None
+    sells: tuple[commands.Sale, ...] | None = None
+    reasoning: str | None = None
+
+
+_decoder = msgspec.json.Decoder(_Fields, float_hook=Decimal)
+
+
+def _quote_prices(event: events.PricesQuoted, state: State, _: TextLookup) -> Iterator[CommandReading]:
+    fields: dict[str, Any] = {
+        "at": instant_text(event.at),
+        "source": event.source,
+        "quoted_at": instant_text(event.quoted_at),
+    }
+    variants: list[AnyCommand] = []
+    for given in dict.fromkeys((event.quotes, tuple(map(_without_means, event.quotes)))):
+        quotes = [commands.Prices(question=quote.question, **_sides(quote, state)) for quote in given]
+        for each in event.refused:
+            try:
+                quotes.insert(each.place, read_given(each.given))
+            except (msgspec.DecodeError, RecursionError, UnicodeError):
+                return
+        skipping = [commands.Quote(**fields, quotes=tuple(quotes), skip_bad=True)]
+        variants += skipping if event.refused else [structs.replace(skipping[0], skip_bad=False), *skipping]
+        if len(quotes) == 1:
+            variants.append(commands.Quote(**fields, **structs.asdict(quotes[0])))
+    yield CommandReading(variants[0], variants, lossy=True)
+
+
+def _without_means(quote: events.Quote) -> events.Quote:
+    """Return a quote without the prices that are the means of bid and ask, which its command need not have had."""
+    sides = zip(quote.prices, quote.bids, quote.asks, strict=False)  # bids and asks may be empty
+    prices = [
+        None if bid is not None and ask is not None and price == half_even(bid + ask, 2) else price
+        for price, bid, ask in sides
+    ]
+    return structs.replace(quote, prices=tuple(prices)) if prices else quote
+
+
+def _sides(quote: events.Quote, state: State) -> dict[str, dict[str, Any] | None]:
+    """Return the prices, bids and asks of a quote by outcome; of a binary question, those of yes."""
+    question, outcomes = state.questions.get(quote.question), outcomes_of(quote.question, state)
+    sides: dict[str, dict[str, Any] | None] = {}
+    for name in ("prices", "bids", "asks", "bid_sizes", "ask_sizes"):
+        prices = by_outcome(getattr(quote, name), outcomes, MONEY if name.endswith("sizes") else PROBABILITY)
+        if question is not None and question.kind == "binary":
+            prices.pop("no", None)
+        sides[name] = prices or None
+    return sides
+
+
+def _call(call: events.ModelCall | None, texts: TextLookup) -> commands.ModelCall | None:
+    """Return the call in a command."""
+    if call is None:
+        return None
+    return commands.ModelCall(
+        input_tokens=call.input_tokens,
+        output_tokens=call.output_tokens,
+        cost=None if call.cost is None else in_units(call.cost, MONEY),
+        latency_ms=call.latency_ms,
+        settings=call.settings or None,
+        shown=tuple((texts(call.shown) or "").split("\n")) if call.shown else None,
+    )
+
+
+def _reading(command: commands.RecordDecision | commands.RecordFailedCall) -> Iterator[CommandReading]:
+    """Yield the reading of a command, of which only the cost may have had more decimals."""
+    yield CommandReading(command, (command,), lossy=command.call is not None and command.call.cost is not None)
+
+
+def _failed_call(event: events.CallFailed, _: State, texts: TextLookup) -> Iterator[CommandReading]:
+    yield from _reading(
+        commands.RecordFailedCall(**copied(event, commands.RecordFailedCall) | _call_fields(event, texts))
+    )
+
+
+def _call_fields(
+    event: events.DecisionRecorded | events.DecisionMalformed | events.CallFailed, texts: TextLookup
+) -> dict[str, Any]:
+    return {"call": _call(event.call, texts), "prompt": texts(event.prompt) if event.prompt else None}
+
+
+def _attempt_fields(event: events.DecisionRecorded | events.DecisionMalformed, texts: TextLookup) -> dict[str, Any]:
+    own = {name: getattr(event, name) for name in ("contest", "participant", "period", "attempt")}
+    return {"at": instant_text(event.at)} | own | _call_fields(event, texts)
+
+
+def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup) -> Iterator[CommandReading]:
+    """Yield two readings: the text of the response alone; or fields, with or without a response."""
+    attempt, response = _attempt_fields(event, texts), texts(event.response) if event.response else None
+    if response is not None:
+        yield from _reading(commands.RecordDecision(**attempt, response=response))
+    bets = tuple(
+        commands.Bet(market_id=bet.question, side=bet.side, amount=in_units(bet.amount, MONEY)) for bet in event.bets
+    )
+    sells = tuple(
+        commands.Sale(position_id=sale.position, percentage=in_units(sale.percentage, PERCENT)) for sale in event.sells
+    )
+    variants = [
+        commands.RecordDecision(
+            **attempt,
+            action=event.action,
+            bets=bet_list,
+            sells=sell_list,
+            reasoning=event.reasoning,
+            response=response,
+        )
+        for bet_list, sell_list in product([bets] if bets else [(), None], [sells] if sells else [(), None])
+    ]
+    yield CommandReading(variants[0], variants, lossy=True)
+
+
+def _malformed_decision(event: events.DecisionMalformed, state: State, texts: TextLookup) -> Iterator[CommandReading]:
+    """Yield the readings: the response alone; the fields that it was made of; or other fields beside it, now lost."""
+    attempt, response = _attempt_fields(event, texts), texts(event.response) or ""
+    yield from _reading(commands.RecordDecision(**attempt, response=response))
+    try:
+        fields = _decoder.decode(response)
+    except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
+        pass
+    else:
+        yield from _reading(commands.RecordDecision(**attempt, **msgspec.structs.asdict(fields)))
+    contest = state.contests.get(event.contest)
+    account = state.accounts.get(state.account_key(event.contest, event.participant))
+    if contest is not None and contest.rules.trading is not None and account is not None:
+        faulty = fields_with_fault(event.fault, contest.rules.trading, account.cash)
+        if faulty:
+            command = commands.RecordDecision(**attempt, **faulty, response=response)
+            yield CommandReading(command, (command, without_fields(command)), lossy=True)
+
+
+def _record_trade(
+    event: events.TradeRecorded, rest: Sequence[events.AnyEvent], state: State
+) -> Iterator[CommandReading]:
+    """Yield the readings: shares of one outcome, of all but one, or of all.
+
+    rest: the events after the first, of which those of the other outcomes come first.
+    """
+    parts = [event, *(each for each in rest[: event.parts - 1] if isinstance(each, events.TradeRecorded))]
+    every, traded = outcomes_of(event.question, state), {part.outcome for part in parts}
+    current = current_outcomes_of(event.question, state)
+    names = [name for index, name in enumerate(every) if index in traded]
+    others = [name for name in current if name not in names]
+    which: list[dict[str, str]] = []
+    if event.parts == len(current):
+        which.append({})
+    if event.parts == len(current) - 1:
+        which += [{"all_but": name} for name in others[:1]]
+    if event.parts == 1:
+        which.append({"outcome": names[0] if names else str(event.outcome)})
+    for chosen in which:
+        yield from lossy_reading(
+            commands.RecordTrade(
+                at=instant_text(event.at),
+                contest=event.contest,
+                participant=event.participant,
+                question=event.question,
+                **chosen,
+                action="buy" if event.shares > 0 else "sell",
+                shares=in_units(abs(event.shares), MONEY),
+                amount=in_units(sum(part.amount for part in parts), MONEY),
+                fee=in_units(event.fee, MONEY),
+            )
+        )
+
 
 # The details of a command that its events do not record, by command type; with them, its digest cannot be rebuilt.
 LOST_DETAILS: dict[str, str] = {
@@ -66,7 +336,7 @@ def rebuilt_commands(recorded: Sequence[AnyEvent], state: State, texts: TextLook
     if isinstance(event, events.ForecastsRetracted):
         return [_restate_forecasts(event, rest, state)]
     if isinstance(event, events.TradeRecorded):
-        return list(rebuild_trading.record_trade(event, rest, state))
+        return list(_record_trade(event, rest, state))
     rebuild = REBUILDERS.get(type(event))
     return [] if rebuild is None else list(rebuild(event, state, texts))
 
@@ -246,5 +516,10 @@ REBUILDERS: dict[type, Rebuilder] = {
     events.ParticipantExcluded: copies(commands.ExcludeParticipant),
     events.ContestFinalized: copies(commands.FinalizeContest),
     events.PrizePaid: copies(commands.PayPrizes),
-    **rebuild_trading.TRADING_REBUILDERS,
+    events.PricesQuoted: _quote_prices,
+    events.CashDeposited: copies(commands.DepositCash, lossy=True, amount=MONEY),
+    events.CashWithdrawn: copies(commands.WithdrawCash, lossy=True, amount=MONEY),
+    events.DecisionRecorded: _record_decision,
+    events.DecisionMalformed: _malformed_decision,
+    events.CallFailed: _failed_call,
 }

@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.ledger.batching.command_index import HashedIds, RecordedCommand
-from forecast_ledger.ledger.batching.writer_state import WriterState
+from forecast_ledger.ledger.batching.writer_state import HashedIds, RecordedCommand, WriterState
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.deciding.state import to_standing
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.rebuilt_rows import other_events
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, pyarrow
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
 
 UNREAD = frozenset(
     {"form", "numbers", "attestation", "imported", "normal", "command"}

@@ -9,23 +9,19 @@ from typing import Any
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.deciding import (
     accounts,
-    amendments,
     contests,
     decisions,
-    names,
     outcomes,
     questions,
-    recorded_trades,
     restatements,
-    schedules,
+    trades,
 )
 from forecast_ledger.ledger.deciding.stamps import stamped
 from forecast_ledger.ledger.deciding.state import Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 
 _ROOMS = (  # each has a table DECIDE and a table EVOLVE
-    questions, amendments, restatements, names, schedules, outcomes, contests, accounts, decisions,
-    recorded_trades
+    questions, restatements, outcomes, contests, accounts, decisions, trades,
 )  # fmt: skip
 _DECIDE: dict[type, Decide] = {kind: decide for room in _ROOMS for kind, decide in room.DECIDE.items()}
 # The events that follow from an event for the positions on its question, in the same transaction.
@@ -44,7 +40,7 @@ def decide(command: commands.AnyCommand, state: State, recorded_at: int) -> tupl
 
     recorded_at: of its rows, µs; see `stamped`.
     """
-    names.check_present(command, state)
+    contests.check_present(command, state)
     command = stamped(command, state, recorded_at)
     decided = _DECIDE[type(command)](command, state)
     if isinstance(decided, tuple):

@@ -5,8 +5,8 @@ from typing import Any
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.accounts import trading_account
-from forecast_ledger.ledger.deciding.legs import carry_out_legs, traded
 from forecast_ledger.ledger.deciding.state import AccountState, AttemptCounts, Decide, Evolve, State, Write
+from forecast_ledger.ledger.deciding.trades import carry_out_legs, traded
 from forecast_ledger.ledger.model import commands, events, replies
 from forecast_ledger.ledger.model.replies import recorded_call, text_digest
 from forecast_ledger.ledger.model.trading_rules import Trading, period_number

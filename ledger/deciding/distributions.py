@@ -1,17 +1,432 @@
-"""Distributions: convert the numbers of a forecast to integers, and check them against the question."""
+"""Distributions: convert the numbers of a forecast to integers, and check them against the question and its range.
 
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+A forecast that is given as a few points is brought to a cdf by a method that interpolates between them, in fractions.
+A place is where a value lies in the range, in 1e-30 of a bin above the lower bound, so that every edge of a bin is a
+whole number of bins; on a log scale it follows the logarithm, as bins do. Heights, of the cdf, are in 1e-10. They are
+rounded half-even once, at the end.
+"""
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, TypeVar
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding.numeric_ranges import is_countable
+from forecast_ledger.ledger.core.exact import WIDE, WRITTEN, half_even
+from forecast_ledger.ledger.core.values import CUMULATIVE
 from forecast_ledger.ledger.deciding.state import QuestionState
-from forecast_ledger.ledger.deciding.stated_points import cdf_of_points, read_points
 from forecast_ledger.ledger.model import commands, events
-from forecast_ledger.ledger.model.forms import StatedPoints
+from forecast_ledger.ledger.model.events import NumericRange
+from forecast_ledger.ledger.model.forms import Method, StatedPoints
+
+
+def is_countable(value: Decimal, decimals: int) -> bool:
+    """Return whether a value is at most LARGEST_MEASURE units of 10^-decimals, above or below 0."""
+    numerator, denominator = value.as_integer_ratio()
+    units: int = abs(numerator) * 10**decimals
+    return units <= values.LARGEST_MEASURE * denominator
+
+
+def numeric_range(span: commands.Range, kind: events.QuestionKind) -> events.NumericRange:
+    """Return a range as the event records it, of a date question in seconds since the epoch. Refuses: out_of_range."""
+    read = values.read_seconds if kind == "date" else values.read_measure
+    lower, upper = read(span.lower, "range.lower"), read(span.upper, "range.upper")
+    zero = None if span.zero_point is None else read(span.zero_point, "range.zero_point")
+    if not lower < upper:
+        raise Refused("out_of_range", "range.upper", str(upper), "must be greater than range.lower")
+    bins = commands.DEFAULT_BINS if span.bins is None else span.bins
+    if sum(part is not None for part in (span.bins, span.levels, span.samples)) > 1:
+        field = "range.bins" if span.bins is not None else "range.samples"
+        raise Refused("out_of_range", field, span.bins or span.samples, "give only one of bins, levels and samples")
+    if not 1 <= bins <= values.MOST_BINS:
+        raise Refused("out_of_range", "range.bins", bins, f"must be between 1 and {values.MOST_BINS}")
+    if zero is not None and lower <= zero <= upper:
+        raise Refused("out_of_range", "range.zero_point", str(zero), "must be outside lower..upper")
+    if kind == "discrete" and not has_decimal_values(lower, upper, bins):
+        raise Refused(
+            "out_of_range", "range.bins", bins, "half of (upper - lower) / bins must have finitely many decimals"
+        )
+    levels, samples = _levels(span), _samples(span)
+    decimals = _decimals(span, lower, upper)
+    return events.NumericRange(
+        lower=values.exact_text(lower),
+        upper=values.exact_text(upper),
+        bins=0 if levels or samples else bins,
+        open_lower=span.open_lower,
+        open_upper=span.open_upper,
+        zero_point=None if zero is None else values.exact_text(zero),
+        levels=levels,
+        decimals=decimals,
+        samples=samples,
+    )
+
+
+def has_decimal_values(lower: Decimal, upper: Decimal, bins: int) -> bool:
+    """Return whether the values of a discrete question, the middles of its bins, are finite decimals.
+
+    >>> has_decimal_values(Decimal("-0.5"), Decimal("2.5"), 3), has_decimal_values(Decimal(0), Decimal(1), 3)
+    (True, False)
+    """
+    divisor = Fraction(Fraction(upper) - Fraction(lower), 2 * bins).denominator
+    for prime in (2, 5):
+        while divisor % prime == 0:
+            divisor //= prime
+    return divisor == 1
+
+
+def is_possible(value: Decimal, span: events.NumericRange) -> bool:
+    """Return whether a value within the range of a discrete question is the middle of one of its bins.
+
+    >>> span = events.NumericRange(lower="-0.5", upper="2.5", bins=3)
+    >>> [is_possible(Decimal(value), span) for value in ("0", "2", "0.5", "2.5")]
+    [True, True, False, False]
+    """
+    lower, upper = Fraction(span.lower), Fraction(span.upper)
+    halves = Fraction((Fraction(value) - lower) * 2 * span.bins, upper - lower)
+    return halves.denominator == 1 and halves.numerator % 2 == 1
+
+
+def possible_values(span: events.NumericRange) -> tuple[Decimal, Decimal, Decimal]:
+    """Return the smallest and the largest value of a discrete question, and the step between values.
+
+    >>> possible_values(events.NumericRange(lower="-0.5", upper="2.5", bins=3))
+    (Decimal('0.0'), Decimal('2.0'), Decimal('1.0'))
+    """
+    lower, upper = Decimal(span.lower), Decimal(span.upper)
+    step = WIDE.divide(WIDE.subtract(upper, lower), Decimal(span.bins))
+    half = WIDE.divide(step, Decimal(2))
+    return WIDE.add(lower, half), WIDE.subtract(upper, half), step
+
+
+def _levels(span: commands.Range) -> tuple[int, ...]:
+    """Return the levels of a range that takes quantiles, 1e-9; none of any other."""
+    if span.levels is None:
+        return ()
+    unit, most = values.PROBABILITY, values.MOST_BINS
+    if not 1 <= len(span.levels) <= most:
+        raise Refused("out_of_range", "range.levels", len(span.levels), f"give 1 to {most} levels")
+    levels = tuple(values.read_fixed(level, unit, "range.levels", 1, unit - 1) for level in span.levels)
+    if any(after <= before for before, after in itertools.pairwise(levels)):
+        raise Refused("out_of_range", "range.levels", len(levels), "levels must increase, by at least 0.000000001")
+    return levels
+
+
+def _samples(span: commands.Range) -> int:
+    """Return the number of samples of a range that takes them; 0 of any other."""
+    if span.samples is None:
+        return 0
+    if not 1 <= span.samples <= values.MOST_BINS:
+        raise Refused("out_of_range", "range.samples", span.samples, f"must be between 1 and {values.MOST_BINS}")
+    return span.samples
+
+
+def _decimals(span: commands.Range, lower: Decimal, upper: Decimal) -> int:
+    """Return the decimals of a range that takes quantiles or samples; 0 if it has bins."""
+    if span.levels is None and span.samples is None:
+        if span.decimals is not None:
+            raise Refused("out_of_range", "range.decimals", span.decimals, "decimals need levels or samples")
+        return 0
+    decimals = commands.DEFAULT_DECIMALS if span.decimals is None else span.decimals
+    if not 0 <= decimals <= values.MOST_DECIMALS:
+        raise Refused("out_of_range", "range.decimals", decimals, f"must be between 0 and {values.MOST_DECIMALS}")
+    if not (is_countable(lower, decimals) and is_countable(upper, decimals)):
+        bounds = f"the bounds must be within {values.LARGEST_MEASURE:,} units of the last decimal"
+        raise Refused("out_of_range", "range.decimals", decimals, bounds)
+    return decimals
+
+
+BIN = 10**30  # places in a bin
+
+
+class Point(NamedTuple):
+    """A place, and the height of the cdf there. Points with one place are a point mass: the last has the height at it,
+    the first that below it.
+    """
+
+    place: int
+    height: int
+
+
+class MethodRow(NamedTuple):
+    """A method: its function, what it does in words, and its source.
+
+    interpolate: points of which the heights increase, the range -> the heights at the edges of its bins.
+    """
+
+    interpolate: Callable[[Sequence[Point], NumericRange], list[Fraction]]
+    words: str
+    source: str
+
+
+def cdf_through(points: Sequence[tuple[Decimal, int]], span: NumericRange, method: Method) -> list[int]:
+    """Return the cdf at the edges of the bins, 1e-10, that a method gives.
+
+    points: one or more values, each with its height, 1e-10; heights increase and values do not decrease. Each value is
+    on the scale (`is_on_scale`), and none is beyond a closed end.
+
+    >>> span = NumericRange(lower="0", upper="4", bins=4)
+    >>> cdf_through([(Decimal(1), 2 * 10**9), (Decimal(3), 6 * 10**9)], span, "linear")
+    [0, 2000000000, 4000000000, 6000000000, 10000000000]
+    """
+    placed = [Point(place_of(value, span), height) for value, height in points]
+    return [half_even(height.numerator, height.denominator) for height in METHODS[method].interpolate(placed, span)]
+
+
+def is_on_scale(value: Decimal, span: NumericRange) -> bool:
+    """Return whether a value has a place in a range, or beyond its ends: a log scale goes up to its zero point.
+
+    >>> span = NumericRange(lower="1", upper="100", bins=2, zero_point="0", open_lower=True)
+    >>> is_on_scale(Decimal("0.5"), span), is_on_scale(Decimal(0), span)
+    (True, False)
+    """
+    if span.zero_point is None:
+        return True
+    zero = Decimal(span.zero_point)
+    return value != zero and (value > zero) == (Decimal(span.lower) > zero)
+
+
+def place_of(value: Decimal, span: NumericRange) -> int:
+    """Return the place of a value on the scale, rounded half-even; of a log scale to 1e-30 or better.
+
+    >>> place_of(Decimal(10), NumericRange(lower="1", upper="100", bins=4, zero_point="0")) == 2 * BIN
+    True
+    """
+    lower, upper = Decimal(span.lower), Decimal(span.upper)
+    if span.zero_point is None:
+        along = Fraction(Fraction(value) - Fraction(lower), Fraction(upper) - Fraction(lower))
+        return half_even(along.numerator * span.bins * BIN, along.denominator)
+    start, here, end = (WRITTEN.subtract(each, Decimal(span.zero_point)) for each in (lower, value, upper))
+    narrow = min(0, WRITTEN.subtract(upper, lower).adjusted() - max(start.adjusted(), end.adjusted()))
+    exact = Context(prec=80 - 2 * narrow, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    part, whole = (exact.ln(exact.divide(each, start)) for each in (here, end))
+    return round(exact.multiply(exact.divide(part, whole), Decimal(span.bins * BIN)))
+
+
+def linear(points: Sequence[Point], span: NumericRange) -> list[Fraction]:
+    """Join the points by straight lines, so that the quantile function is piecewise linear."""
+    ends = _with_ends(points, span)
+
+    def between(number: int, place: int) -> Fraction:
+        start, end = ends[number], ends[number + 1]
+        return start.height + Fraction((end.height - start.height) * (place - start.place), end.place - start.place)
+
+    return _at_edges(ends, between, span.bins)
+
+
+def monotone_cubic(points: Sequence[Point], span: NumericRange) -> list[Fraction]:
+    """Join the points by cubic polynomials without a break in slope, and without a fall.
+
+    The slope at a point is the weighted harmonic mean of the slopes of the two lines to its neighbours; at the first
+    and the last point that of the parabola through three points, or 0 if it would fall. Two points are joined by a
+    line. A point mass ends one curve and begins another.
+    Source: Fritsch and Carlson (1980), doi:10.1137/0717021; Fritsch and Butland (1984), doi:10.1137/0905021, for the
+    inner slopes.
+    """
+    ends = _with_ends(points, span)
+    breaks = [number for number in range(1, len(ends)) if ends[number].place == ends[number - 1].place]
+    runs = [ends[start:end] for start, end in pairwise([0, *breaks, len(ends)])]
+    slopes = [slope for run in runs for slope in _slopes(run)]
+
+    def between(number: int, place: int) -> Fraction:
+        start, end = ends[number], ends[number + 1]
+        past, left, width = place - start.place, end.place - place, end.place - start.place
+        leaving, arriving = slopes[number], slopes[number + 1]
+        unit = leaving.denominator * arriving.denominator
+        bend = leaving.numerator * arriving.denominator * left - arriving.numerator * leaving.denominator * past
+        joined = start.height * left**2 * (width + 2 * past) + end.height * past**2 * (width + 2 * left)
+        return Fraction(unit * joined + width * past * left * bend, unit * width**3)
+
+    return _at_edges(ends, between, span.bins)
+
+
+def metaculus(points: Sequence[Point], span: NumericRange) -> list[Fraction]:
+    """Join the points by straight lines, then keep the steps of the cdf within bounds.
+
+    Before, points nearer to a closed end than 1, or than 1% of a range up to 100, are moved to that distance from it.
+    After, 1% of the probability is spread evenly over the range, and 0.1% more is put beyond each open end. Where a
+    bin has more than 38 / bins, it has that, and the others have more, in proportion.
+    Source: Metaculus, forecasting-tools, source code, data_models/numeric_report.py, commit f262cffc of 2 April 2026;
+    its search for the factor of the others ends at 2e-5, this one is exact.
+    """
+    lower, upper = Decimal(span.lower), Decimal(span.upper)
+    width = WRITTEN.subtract(upper, lower)
+    margin = Decimal(1) if width > 100 else width.scaleb(-2, WRITTEN)
+    least = points[0].place if span.open_lower else place_of(WRITTEN.add(lower, margin), span)
+    most = points[-1].place if span.open_upper else place_of(WRITTEN.subtract(upper, margin), span)
+    moved = [point._replace(place=min(max(point.place, least), most)) for point in points]
+    beyond = Fraction(CUMULATIVE, 1_000)
+    kept = Fraction(99, 100) - Fraction(span.open_lower + span.open_upper, 1_000)
+    spread = [
+        kept * height + Fraction(CUMULATIVE * edge, 100 * span.bins) + beyond * span.open_lower
+        for edge, height in enumerate(linear(moved, span))
+    ]
+    steps = [after - before for before, after in pairwise(spread)]
+    return [*accumulate(_bounded(steps, Fraction(38 * CUMULATIVE, span.bins)), initial=spread[0])]
+
+
+METHODS: dict[Method, MethodRow] = {
+    "linear": MethodRow(
+        linear,
+        "straight lines between the points; the quantiles between them are linear too",
+        "Hyndman and Fan (1996), definition 4",
+    ),
+    "monotone_cubic": MethodRow(
+        monotone_cubic,
+        "cubic polynomials through the points, without a break in slope and without a fall; two points are joined by a "
+        "line",
+        "Fritsch and Carlson (1980); the inner slopes of Fritsch and Butland (1984)",
+    ),
+    "metaculus-2026-04": MethodRow(
+        metaculus,
+        "straight lines between the points, of which those within 1 (of a range up to 100, 1%) of a closed end are "
+        "moved there; then 1% of the probability is spread evenly over the range, 0.1% more is put beyond each open "
+        "end, and a bin has at most 38 / bins",
+        "Metaculus, forecasting-tools",
+    ),
+}
+
+
+def _with_ends(points: Sequence[Point], span: NumericRange) -> list[Point]:
+    """Return the points and those at the ends of the range that they lack.
+
+    A closed end has 0 or 1. An open end has half of what is left beyond the outermost point, if that is inside.
+    """
+    ends, last = [*points], span.bins * BIN
+    if not span.open_lower or points[0].place > 0:
+        ends.insert(0, Point(0, points[0].height // 2 if span.open_lower else 0))
+    if not span.open_upper or points[-1].place < last:
+        ends.append(Point(last, (CUMULATIVE + points[-1].height) // 2 if span.open_upper else CUMULATIVE))
+    return ends
+
+
+def _at_edges(points: Sequence[Point], between: Callable[[int, int], Fraction], bins: int) -> list[Fraction]:
+    """Return the heights at all edges; the points begin at the first or before it, and end at the last or after it.
+
+    between: the number of a point, and a place between it and the next one -> the height. A point mass on an edge
+    belongs to the bin below it, that on the lower bound to the first bin, as answers do.
+    """
+    places = [point.place for point in points]
+    first = bisect_left(places, 0)
+    heights = [Fraction(points[first].height) if places[first] == 0 else between(first - 1, 0)]
+    for edge in range(1, bins + 1):
+        after = bisect_right(places, edge * BIN)
+        heights.append(between(after - 1, edge * BIN) if after < len(points) else Fraction(points[-1].height))
+    return heights
+
+
+def _slopes(points: Sequence[Point]) -> list[Fraction]:
+    """Return the slope at each point of a curve; places and heights increase."""
+    if len(points) == 1:
+        return [Fraction(0)]
+    widths = [after.place - before.place for before, after in pairwise(points)]
+    secants = [
+        Fraction(after.height - before.height, width)
+        for (before, after), width in zip(pairwise(points), widths, strict=True)
+    ]
+    if len(points) == 2:
+        return secants * 2
+    inner = []
+    for (before, after), (left, right) in zip(pairwise(widths), pairwise(secants), strict=True):
+        of_left, of_right = before + 2 * after, 2 * before + after
+        inner.append(Fraction(of_left + of_right, Fraction(of_left, left) + Fraction(of_right, right)))
+    return [_end_slope(widths[:2], secants[:2]), *inner, _end_slope(widths[:-3:-1], secants[:-3:-1])]
+
+
+def _end_slope(widths: Sequence[int], secants: Sequence[Fraction]) -> Fraction:
+    """Return the slope at an end, from the two lines that are next to it, the nearer one first."""
+    (near, far), (own, next_one) = widths, secants
+    return max(Fraction(0), Fraction((2 * near + far) * own - near * next_one, near + far))
+
+
+def _bounded(steps: Sequence[Fraction], most: Fraction) -> list[Fraction]:
+    """Return steps with the same sum, none above a bound: the greatest are the bound, the others in proportion."""
+    capped, rest = 0, sum(steps, Fraction(0))
+    scale, total = Fraction(1), rest
+    for step in sorted(steps, reverse=True):
+        if step * scale <= most:
+            break
+        capped, rest = capped + 1, rest - step
+        scale = Fraction(total - capped * most, rest) if rest else Fraction(0)
+    return [min(step * scale, most) for step in steps]
+
+
+_LEVELS, _QUANTILES = "points.levels", "points.quantiles"
+
+
+def read_points(points: commands.Points, question: QuestionState | None) -> StatedPoints:
+    """Return points as the event records them: quantiles as decimal text, of a date question as instants.
+
+    Refuses, first that applies: out_of_range (also levels that do not increase, or too many of them).
+    """
+    unit = values.PROBABILITY
+    levels = values.read_each_fixed(points.levels, unit, _LEVELS, 1, unit - 1)
+    if not 1 <= len(levels) <= values.MOST_POINTS:
+        raise Refused("out_of_range", _LEVELS, len(levels), f"give 1 to {values.MOST_POINTS:,} levels")
+    if any(after <= before for before, after in pairwise(levels)):
+        detail = "levels must increase, by at least 0.000000001"
+        raise Refused("out_of_range", _LEVELS, len(levels), detail, remedy="give each level once, in increasing order")
+    is_date = question is not None and question.kind == "date"
+    return StatedPoints(
+        levels=tuple(levels),
+        quantiles=tuple(_instant(each) if is_date else _number(each) for each in points.quantiles),
+        method=points.method,
+    )
+
+
+def cdf_of_points(points: StatedPoints, question: QuestionState) -> tuple[int, ...]:
+    """Return the cdf of points, 1e-10, at the edges of the bins of their question.
+
+    Refuses, first that applies: wrong_length, decreasing, open_end_needed (also a value off a log scale).
+    """
+    span = question.range or NumericRange(lower="0", upper="1")
+    quantiles = [_value(text, question) for text in points.quantiles]
+    if len(quantiles) != len(points.levels):
+        detail = f"for {len(points.levels)} of `levels`"
+        raise Refused("wrong_length", _QUANTILES, len(quantiles), detail, remedy="give one quantile for each level")
+    for place, (before, after) in enumerate(pairwise(quantiles)):
+        if after < before:
+            first, second = points.quantiles[place : place + 2]
+            remedy = "give quantiles that do not decrease from level to level"
+            raise Refused("decreasing", _QUANTILES, second, f"it follows {first}", remedy=remedy)
+    for text, value in zip(points.quantiles, quantiles, strict=True):
+        _check_place(text, value, span)
+    scale = values.CUMULATIVE // values.PROBABILITY
+    heights = [level * scale for level in points.levels]
+    return tuple(cdf_through([*zip(quantiles, heights, strict=True)], span, points.method))
+
+
+def _check_place(text: str, value: Decimal, span: NumericRange) -> None:
+    """Refuses: open_end_needed."""
+    remedy = "give a value in the range, or leave this level out"
+    below, above = value < Decimal(span.lower), value > Decimal(span.upper)
+    if (below and not span.open_lower) or (above and not span.open_upper):
+        raise Refused("open_end_needed", _QUANTILES, text, remedy=remedy)
+    if not is_on_scale(value, span):
+        detail = f"the question's log scale does not reach its zero point, {span.zero_point}"
+        raise Refused("open_end_needed", _QUANTILES, text, detail, remedy=remedy)
+
+
+def _number(given: values.Number | values.Instant) -> str:
+    """Return a quantile as exact text. Refuses: bad_number, out_of_range."""
+    if isinstance(given, datetime):
+        raise Refused("bad_number", _QUANTILES, str(given))
+    return values.exact_text(values.read_measure(given, _QUANTILES))
+
+
+def _instant(given: values.Number | values.Instant) -> str:
+    seconds = values.read_seconds(given, _QUANTILES)
+    return values.format_instant(int(seconds.scaleb(6, WIDE)))
+
+
+def _value(text: str, question: QuestionState) -> Decimal:
+    return values.read_seconds(text, _QUANTILES) if question.kind == "date" else Decimal(text)
+
 
 _Chance = TypeVar("_Chance")
 _Numbers = int | dict[str, int] | list[int] | StatedPoints

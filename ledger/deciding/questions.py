@@ -6,10 +6,19 @@ from fractions import Fraction
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.deciding import distributions, numeric_ranges, payouts
-from forecast_ledger.ledger.deciding.numeric_ranges import is_countable, is_possible, numeric_range
+from forecast_ledger.ledger.deciding import distributions, payouts
+from forecast_ledger.ledger.deciding.distributions import is_countable, is_possible, numeric_range
 from forecast_ledger.ledger.deciding.stamps import after_forecasts
-from forecast_ledger.ledger.deciding.state import Decide, Evolve, QuestionState, State, Write, instants, to_standing
+from forecast_ledger.ledger.deciding.state import (
+    Decide,
+    EntryState,
+    Evolve,
+    QuestionState,
+    State,
+    Write,
+    instants,
+    to_standing,
+)
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.answers import named_outcome
 
@@ -206,7 +215,7 @@ def _outcome_on_range(value: Decimal, question: QuestionState, span: events.Nume
     """Return the outcome of a value. Refuses: unknown_outcome (not a value of the question), open_end_needed."""
     outcome = bin_of(value, span)
     if question.kind == "discrete" and 1 <= outcome <= span.bins and not is_possible(value, span):
-        first, last, step = (values.exact_text(each) for each in numeric_ranges.possible_values(span))
+        first, last, step = (values.exact_text(each) for each in distributions.possible_values(span))
         raise Refused(
             "unknown_outcome", "value", str(value), f"the possible values are {first} to {last} in steps of {step}"
         )
@@ -355,6 +364,135 @@ def _open_at(command: commands.Command, question: QuestionState) -> int:
     return at
 
 
+_DESCRIBING = ("title", "tags", "url", "source")
+
+
+def amend_question(command: commands.AmendQuestion, state: State) -> events.QuestionAmended:
+    """Refuses, first that applies: malformed (nothing is given, or only one of contest and weight), out_of_range,
+    unknown_contest, unknown_question, contest_finalized, question_not_in_contest.
+    """
+    described = [name for name in _DESCRIBING if getattr(command, name) is not None]
+    if (command.contest is None) != (command.weight is None) or not (described or command.contest):
+        raise Refused("malformed", "weight", None, "give one of title, tags, url, source, or contest and weight")
+    weight = None
+    if command.weight is not None:
+        weight = values.read_fixed(command.weight, values.WEIGHT, "weight", 0, values.LARGEST_WEIGHT)
+    if len(command.tags or ()) > values.MOST_TAGS:
+        raise Refused("out_of_range", "tags", len(command.tags or ()), f"at most {values.MOST_TAGS} tags")
+    if command.contest is not None:
+        state.contest(command.contest)
+    state.question(command.question)
+    if command.contest is not None:
+        state.open_contest(command.contest)
+        if (command.contest, command.question) not in state.entries:
+            raise Refused("question_not_in_contest", "question", command.question)
+    return events.QuestionAmended(
+        at=values.read_instant(command.at),
+        question=command.question,
+        title=command.title,
+        tags=None if command.tags is None else tuple(command.tags),
+        url=command.url,
+        source=command.source,
+        contest=command.contest or "",
+        weight=weight,
+        reason=command.reason,
+    )
+
+
+def question_amended(_: events.QuestionAmended, __: State, ___: int) -> tuple[Write, ...]:
+    """Change nothing: no decision depends on it."""
+    return ()
+
+
+def reschedule_question(command: commands.RescheduleQuestion, state: State) -> events.QuestionRescheduled:
+    """Refuses, first that applies: malformed (no time is given), unknown_question, question_resolved,
+    wrong_order_of_instants (also: an early close that stays, or a spot, would be before the opening), no_hidden_period
+    (the hidden period would be the whole, but makes up a part of a coverage), out_of_order (the question was traded
+    outside of the new times).
+
+    Forecasts outside of the new times do not prevent it: they are kept, and have no weight.
+    Source: Metaculus's published code (github.com/Metaculus/metaculus), questions/services/common.py, update_question:
+    times can be edited at any time, a new scheduled close in the future ends an early close, and scores are computed
+    with the times that are now in force.
+    """
+    given = command.opens_at, command.closes_at, command.reveals_at
+    opens_at, closes_at, reveals_at = (None if each is None else values.read_instant(each) for each in given)
+    if given == (None, None, None):
+        raise Refused("malformed", "closes_at", None, "give one or more of opens_at, closes_at, reveals_at")
+    event = events.QuestionRescheduled(
+        at=values.read_instant(command.at),
+        question=command.question,
+        opens_at=opens_at,
+        closes_at=closes_at,
+        reveals_at=reveals_at,
+        reason=command.reason,
+    )
+    question = state.question(command.question)
+    if question.settled:
+        raise Refused("question_resolved", "question", command.question)
+    entries = [
+        entry
+        for contest in state.contests
+        if not state.contests[contest].finalized and (entry := state.entries.get((contest, command.question)))
+    ]
+    new = _rescheduled(question, event)
+    _check_order(new, entries, command)
+    _check_trades(question, new, command)
+    return event
+
+
+def _check_order(new: QuestionState, entries: list[EntryState], command: commands.RescheduleQuestion) -> None:
+    """Refuses: wrong_order_of_instants, no_hidden_period. entries: in contests that are open."""
+    if not new.opens_at < new.closes_at <= new.opens_at + values.LONGEST_PERIOD:
+        name = "opens_at" if command.closes_at is None else "closes_at"
+        raise Refused("wrong_order_of_instants", name, getattr(command, name))
+    if new.closed_at <= new.opens_at:
+        detail = f"the question was closed early, at {values.format_instant(new.closed_at)}"
+        remedy = "give closes_at too, which ends the early close"
+        raise Refused("wrong_order_of_instants", "opens_at", command.opens_at, detail, remedy=remedy)
+    if new.reveals_at is not None and not new.opens_at < new.reveals_at <= new.closes_at:
+        remedy = "give a reveals_at that is after the opening and up to the close"
+        raise Refused("wrong_order_of_instants", "reveals_at", values.format_instant(new.reveals_at), remedy=remedy)
+    first_spot = min([entry.first_spot for entry in entries], default=values.NEVER)
+    if first_spot < new.opens_at:
+        detail = f"a contest counts the instant {values.format_instant(first_spot)}"
+        remedy = "open the question at that instant or before"
+        raise Refused("wrong_order_of_instants", "opens_at", command.opens_at, detail, remedy=remedy)
+    if new.reveals_at is not None and new.reveals_at == new.closes_at and any(entry.split for entry in entries):
+        detail = "a contest counts the hidden period as a part of the coverage, and nothing would be left beside it"
+        revealed = values.format_instant(new.reveals_at)
+        raise Refused("no_hidden_period", "reveals_at", revealed, detail, remedy="give a reveals_at before the close")
+
+
+def _check_trades(question: QuestionState, new: QuestionState, command: commands.RescheduleQuestion) -> None:
+    """Refuses: out_of_order (the question was traded at the new close or later, or would open later than it did)."""
+    if question.traded_at < values.FIRST_INSTANT:
+        return
+    last = values.format_instant(question.traded_at)
+    if question.traded_at >= new.closed_at:
+        detail = f"{command.question!r} was traded at {last}, and a closed market cannot trade"
+        raise Refused(
+            "out_of_order", "closes_at", command.closes_at, detail, remedy="close it after its last trade, or cancel it"
+        )
+    if new.opens_at > question.opens_at:
+        detail = f"{command.question!r} was traded, last at {last}, so that it cannot open later than it did"
+        raise Refused("out_of_order", "opens_at", command.opens_at, detail, remedy="leave opens_at out, or cancel it")
+
+
+def question_rescheduled(event: events.QuestionRescheduled, state: State, _: int) -> tuple[Write, ...]:
+    """Replace the times that the event gives; a new close ends an early one."""
+    return ((state.questions, event.question, _rescheduled(state.questions[event.question], event)),)
+
+
+def _rescheduled(question: QuestionState, event: events.QuestionRescheduled) -> QuestionState:
+    return question._replace(
+        opens_at=question.opens_at if event.opens_at is None else event.opens_at,
+        closes_at=question.closes_at if event.closes_at is None else event.closes_at,
+        closed_at=question.closed_at if event.closes_at is None else event.closes_at,
+        reveals_at=question.reveals_at if event.reveals_at is None else event.reveals_at,
+    )
+
+
 DECIDE: dict[type, Decide] = {
     commands.SubmitForecast: submit_forecast,
     commands.WithdrawForecast: withdraw_forecast,
@@ -364,6 +502,8 @@ DECIDE: dict[type, Decide] = {
     commands.AnnulQuestion: annul_question,
     commands.CancelMarket: annul_question,
     commands.RevokeResolution: revoke_resolution,
+    commands.AmendQuestion: amend_question,
+    commands.RescheduleQuestion: reschedule_question,
 }
 EVOLVE: dict[type, Evolve] = {
     events.ForecastMade: forecast_made,
@@ -373,4 +513,6 @@ EVOLVE: dict[type, Evolve] = {
     events.QuestionResolved: question_settled,
     events.QuestionAnnulled: question_settled,
     events.ResolutionRevoked: resolution_revoked,
+    events.QuestionAmended: question_amended,
+    events.QuestionRescheduled: question_rescheduled,
 }

@@ -44,8 +44,7 @@ from forecast_ledger.ledger.model.forms import (
     Weight,
     Withdrawal,
 )
-from forecast_ledger.ledger.model.rules import Level, RuleSet
-from forecast_ledger.ledger.model.written_rules import WrittenRuleSet, as_recorded, read_json
+from forecast_ledger.ledger.model.rules import Level, RuleSet, WrittenRuleSet, as_recorded, read_json
 
 if TYPE_CHECKING:  # the types that a caller may pass
     Rules = str | RuleSet | dict[str, Any]

@@ -14,10 +14,8 @@ from msgspec import UNSET
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, to_columns
-from forecast_ledger.ledger.segments.segment_files import check_statements, has_normal, read_columns, write_table
-from forecast_ledger.ledger.segments.segment_manifest import (
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, rebuild, to_columns
+from forecast_ledger.ledger.segments.segment_files import (
     MANIFEST,
     MARKED,
     OTHER,
@@ -26,8 +24,12 @@ from forecast_ledger.ledger.segments.segment_manifest import (
     Segment,
     SegmentManifest,
     check_same_log,
+    check_statements,
     describe_file,
+    has_normal,
+    read_columns,
     read_manifest,
+    write_table,
 )
 
 SEGMENT_ROWS = 1 << 20

@@ -1,10 +1,12 @@
-"""The interface of a database that keeps the rows of a ledger: read them, and write in turns."""
+"""The interface of a database that keeps the rows of a ledger: read them, and write in turns; and rows in memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
-from forecast_ledger.ledger.model.log import NewRows
+from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.model.log import NewRows, row_bytes
 
 LOCK_TIMEOUT = 30  # s, how long to wait for other writers
 CONNECT_TIMEOUT = 10  # s, how long to wait for a server
@@ -101,3 +103,66 @@ class Rows(Protocol):
 
     def close(self) -> None:
         """Close the connections."""
+
+
+class Memory:
+    """The rows of one ledger, or only those after a log position."""
+
+    def __init__(self, after: int = 0) -> None:
+        self.location = "memory"
+        self._after = after
+        self._rows: list[tuple[int, str, bytes]] = []
+        self._turn = Lock()
+
+    def select(self, after: int, limit: int) -> StoredRows:
+        """See `Rows`."""
+        return [(position, row) for position, _, row in self._slice(after, limit)]
+
+    def select_at(self, positions: Sequence[int]) -> StoredRows:
+        """See `Rows`."""
+        wanted = {*positions}
+        return [(position, row) for position, _, row in self._rows if position in wanted]
+
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+        """See `Rows`."""
+        return [(position, row, topic.encode()) for position, topic, row in self._slice(after, limit)]
+
+    def newest(self) -> int:
+        """Return the last log position; `after` if there are no rows."""
+        return self._after + len(self._rows)
+
+    def names(self) -> Iterator[str]:
+        """Return none: they are the rows of one ledger, without a store."""
+        return iter(())
+
+    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
+        """Return False: there is no index."""
+        return False
+
+    def faults(self) -> Iterator[Fault]:
+        """Return no faults: there is no file."""
+        return iter(())
+
+    @contextmanager
+    def turn(self) -> Iterator["Memory"]:
+        """See `Rows`."""
+        if not self._turn.acquire(timeout=LOCK_TIMEOUT):
+            raise Unavailable(f"{self.location}: another writer has held the lock for {LOCK_TIMEOUT} s")
+        try:
+            yield self
+        finally:
+            self._turn.release()
+
+    def insert(self, rows: Sequence[NewRows]) -> None:
+        """See `Transaction`."""
+        new = [(at, group.type, row_bytes(row)) for group in rows for at, row in enumerate(group.rows, group.first)]
+        if [position for position, *_ in new] != [*range(self.newest() + 1, self.newest() + 1 + len(new))]:
+            raise TakenError(f"the next log position is {self.newest() + 1}")
+        self._rows += new
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+    def _slice(self, after: int, limit: int) -> Sequence[tuple[int, str, bytes]]:
+        first = max(after - self._after, 0)
+        return self._rows[first : first + limit]

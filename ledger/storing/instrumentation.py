@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.errors import Refused
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
-    from forecast_ledger.ledger.batching.receipt import Receipt
+    from forecast_ledger.ledger.batching.batch import Receipt
     from forecast_ledger.ledger.model.commands import AnyCommand
 
 # Names that a log record has, or that logging interprets: a field with one of these names would be an error.

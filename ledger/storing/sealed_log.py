@@ -11,8 +11,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, pyarrow
-from forecast_ledger.ledger.segments.segment_files import read_columns
-from forecast_ledger.ledger.segments.segment_manifest import Segment, check_file, check_same_log
+from forecast_ledger.ledger.segments.segment_files import Segment, check_file, check_same_log, read_columns
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.store import Store
 

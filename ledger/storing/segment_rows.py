@@ -12,10 +12,15 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow
-from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns
-from forecast_ledger.ledger.segments.segment_manifest import MARKED, Segment, check_file, read_manifest
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, rebuild
+from forecast_ledger.ledger.segments.segment_files import (
+    MARKED,
+    Segment,
+    check_file,
+    check_statements,
+    read_columns,
+    read_manifest,
+)
 from forecast_ledger.ledger.storing.database import Fault
 
 READ_ONLY = (

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable, ins
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.model.log import NewRows
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST
+from forecast_ledger.ledger.segments.segment_files import MANIFEST
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import (
     MAX_ROW_BYTES,

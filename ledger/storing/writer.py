@@ -11,11 +11,9 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from forecast_ledger.ledger.batching.batch import Batch
-from forecast_ledger.ledger.batching.claims import FREE, Claims
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
-from forecast_ledger.ledger.batching.receipt import Receipt
-from forecast_ledger.ledger.batching.requests import Requests
+from forecast_ledger.ledger.batching.batch import Batch, Receipt, Requests
+from forecast_ledger.ledger.batching.checks import FREE, Claims
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.arguments import checked

@@ -13,8 +13,7 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
-from forecast_ledger.ledger.segments.rebuilt_rows import other_events
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, pyarrow
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
 from forecast_ledger.projections.facts.event_checks import check_attestation

@@ -31,7 +31,7 @@ from forecast_ledger.replay.console.signals import FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import Look, View, table_options
 
 if TYPE_CHECKING:
-    from forecast_ledger.ledger.batching.claims import Claims
+    from forecast_ledger.ledger.batching.checks import Claims
     from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.replay.importing.record_copy import FollowedCopy
     from forecast_ledger.replay.importing.source_items import Source
@@ -197,7 +197,7 @@ def _print_counts(counts: dict[str, int], head: Checkpoint, view: View, *, dry_r
 
 def _limits(claims: str | None) -> "Claims":
     """Return how far a claimed instant may lie from its recording; anything else is wrong usage."""
-    from forecast_ledger.ledger.batching.claims import FREE, Claims
+    from forecast_ledger.ledger.batching.checks import FREE, Claims
 
     try:
         return FREE if claims is None else Claims.read(claims)

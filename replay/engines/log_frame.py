@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
-from forecast_ledger.ledger.segments.segment_files import read_forecasts
-from forecast_ledger.ledger.segments.segment_manifest import Segment
+from forecast_ledger.ledger.segments.segment_files import Segment, read_forecasts
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple, get_args, get_origin
 import msgspec
 from msgspec import Struct, structs
 
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant, read_instant
 from forecast_ledger.ledger.model.commands import (

@@ -5,7 +5,7 @@ from itertools import islice
 
 from msgspec import msgpack
 
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER

@@ -12,10 +12,10 @@ from forecast_ledger.ledger.model.rules import (
     PRESETS,
     RuleSet,
     kernels_of,
+    own_fields,
     shown_references,
 )
 from forecast_ledger.ledger.model.trading_rules import PERCENT, Trading
-from forecast_ledger.ledger.model.written_rules import own_fields
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.scores.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, give_back_memory, pyarrow
-from forecast_ledger.ledger.segments.segment_manifest import Segment
+from forecast_ledger.ledger.segments.segment_files import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedLog, SealedPart
 from forecast_ledger.ledger.storing.store import Store, has_segments_beside, is_folder, segments_beside
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
-from forecast_ledger.ledger.segments.rebuilt_rows import other_events
+from forecast_ledger.ledger.segments.segment_columns import other_events
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription

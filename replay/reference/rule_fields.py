@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 
-from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
+from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet, own_fields, written_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.model.written_rules import own_fields, written_fields
 from forecast_ledger.projections.scores.kernels import KERNELS
 
 RULES: dict[str, str] = {

@@ -21,9 +21,8 @@ from forecast_ledger.ledger.core.errors import (
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.rules import RuleSet, WrittenRuleSet, WrittenTrading
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.model.written_rules import WrittenRuleSet, WrittenTrading
 from forecast_ledger.replay.reference.fields import meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES
 

@@ -11,14 +11,13 @@ from msgspec import Struct
 from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS
 from forecast_ledger.ledger.core.errors import KEYS, REFUSALS
 from forecast_ledger.ledger.core.hints import nearest
-from forecast_ledger.ledger.deciding.interpolation import METHODS
+from forecast_ledger.ledger.deciding.distributions import METHODS
 from forecast_ledger.ledger.model import commands as command_types
 from forecast_ledger.ledger.model import events as event_types
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
+from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet, limits, own_fields
 from forecast_ledger.ledger.model.trading_rules import LEG_CODES, MICROS, REPLY_FAULTS, Trading
-from forecast_ledger.ledger.model.written_rules import limits, own_fields
 from forecast_ledger.projections.core.columns import KINDS
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
 from forecast_ledger.projections.tables.catalogue import CATALOGUE

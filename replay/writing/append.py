@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import IO, Any
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand

@@ -14,9 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVa
 import msgspec
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
-from forecast_ledger.ledger.batching.forecast_columns import read_lines as read_forecast_lines
-from forecast_ledger.ledger.batching.quick_forecasts import pack, unpack
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns, pack, unpack
+from forecast_ledger.ledger.batching.forecasts import read_lines as read_forecast_lines
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant

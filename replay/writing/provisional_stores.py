@@ -7,8 +7,7 @@ from threading import Lock
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows
-from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows, Transaction
-from forecast_ledger.ledger.storing.memory import Memory
+from forecast_ledger.ledger.storing.database import Fault, Memory, Rows, StoredRows, Transaction
 from forecast_ledger.ledger.storing.store import (
     Store,
     has_segments_beside,

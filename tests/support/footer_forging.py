@@ -31,9 +31,15 @@ from forecast_ledger.ledger.core.parquet_metadata import (
     write_struct,
 )
 from forecast_ledger.ledger.model.log import stated_digest
-from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
-from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns, read_forecasts
-from forecast_ledger.ledger.segments.segment_manifest import Segment, describe_file, read_manifest
+from forecast_ledger.ledger.segments.segment_columns import rebuild
+from forecast_ledger.ledger.segments.segment_files import (
+    Segment,
+    check_statements,
+    describe_file,
+    read_columns,
+    read_forecasts,
+    read_manifest,
+)
 
 KINDS = ("forecasts", "others", "quotes")
 Change = tuple[str, Any]

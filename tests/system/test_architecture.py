@@ -27,10 +27,10 @@ SHELL = {
     "ledger.core.remote_files",
     "ledger.batching",
     "ledger.storing",
-} | {f"ledger.segments.{name}" for name in ("sealing", "segment_files", "segment_manifest")}
+} | {f"ledger.segments.{name}" for name in ("sealing", "segment_files")}
 # What projections may see of the ledger.
 PURE = (
-    {"ledger.segments.rebuilt_rows", "ledger.segments.segment_columns"}
+    {"ledger.segments.segment_columns"}
     | {
         f"ledger.core.{name}"
         for name in (

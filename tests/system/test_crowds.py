@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from eventsourcing.sqlite import SQLiteConnection
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, Uncertain
 from forecast_ledger.ledger.deciding.decider import evolve
 from forecast_ledger.ledger.deciding.questions import unsettled_question

@@ -15,8 +15,7 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand, FinalizeContest, OpenContest, read
 from forecast_ledger.ledger.model.events import ForecastMade, ForecastWithdrawn
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.model.written_rules import own_fields, read_json
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, own_fields, read_json
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.reading.replay import replay

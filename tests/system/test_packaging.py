@@ -51,7 +51,7 @@ assert (ledger.OWNER, recommender.OWNER, replay.models.OWNER) == ("others", "oth
 REVEALED = [
     "forecast_ledger.replay.writing.pay.Ledger",
     "forecast_ledger.ledger.storing.subscription.Subscription",
-    "list[forecast_ledger.ledger.batching.receipt.Receipt | forecast_ledger.ledger.core.errors.Refused]",
+    "list[forecast_ledger.ledger.batching.batch.Receipt | forecast_ledger.ledger.core.errors.Refused]",
     "def (log: str | os.PathLike[str] | forecast_ledger.replay.reading.replay.Readable, ",
     "forecast_ledger.replay.reading.replay.Replay",
     "forecast_ledger.projections.core.table.Table",

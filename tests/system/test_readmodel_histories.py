@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, Quote, read
 from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import Recorded

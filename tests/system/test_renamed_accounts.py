@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import read

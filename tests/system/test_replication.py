@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table

@@ -24,7 +24,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.append import LARGEST_MAP

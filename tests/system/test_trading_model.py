@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger import ForecastColumns, Ledger
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, CloseQuestion, SubmitForecast

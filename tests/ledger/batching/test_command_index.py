@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching import command_index
-from forecast_ledger.ledger.batching.command_index import CommandIndex, RecordedCommand
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching import writer_state
+from forecast_ledger.ledger.batching.batch import Receipt
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns
+from forecast_ledger.ledger.batching.writer_state import CommandIndex, RecordedCommand
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import Prices, SubmitForecast
 from forecast_ledger.ledger.model.log import NewRows
@@ -38,8 +38,8 @@ class SameHash(str):
 @pytest.fixture(autouse=True)
 def _few_are_recent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three commands are recent, and two rows are read at once, so that short logs have all cases."""
-    monkeypatch.setattr(command_index, "RECENT", 3)
-    monkeypatch.setattr(command_index, "PAGE", 2)
+    monkeypatch.setattr(writer_state, "RECENT", 3)
+    monkeypatch.setattr(writer_state, "PAGE", 2)
 
 
 def in_the_log(ledger: Ledger) -> dict[str, RecordedCommand]:
@@ -135,7 +135,7 @@ def test_batches_of_forecasts_alone_are_found_and_undone(
             accepted = [each for each in outcomes if isinstance(each, Receipt)]
             seen |= {str(getattr(each, "code", each)) for each in outcomes if isinstance(each, Refused)}
             seen |= {"duplicate" if each.duplicate else "new" for each in accepted}
-            seen |= {"whole"} if len(accepted) == len(batch) > command_index.RECENT else set()
+            seen |= {"whole"} if len(accepted) == len(batch) > writer_state.RECENT else set()
             known = in_the_log(ledger)
             assert [(each.first, each.last) for each in accepted] == [
                 (known[each.command_id].first, known[each.command_id].last) for each in accepted

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns, read_lines
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns, read_lines
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.storing.writer import Ledger

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET, structs
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger import ForecastColumns, Ledger, Refused, replay, seal, verify
-from forecast_ledger.ledger.batching import batch, new_ids, quick_forecasts
+from forecast_ledger.ledger.batching import batch, checks, forecasts
 from tests.support.given import (
     addition,
     closing,
@@ -151,11 +151,11 @@ def test_a_log_of_a_newer_python_verifies_and_goes_on(tmp_path: Path, monkeypatc
     """An id that is plain there is plain in an audit everywhere; only what is new is refused here."""
     path = tmp_path / "newer.db"
     with monkeypatch.context() as there, Ledger.open(path) as ledger:
-        there.setattr(new_ids, "is_known_plain", lambda _: True)
-        there.setattr(quick_forecasts, "is_known_plain", lambda _: True)
+        there.setattr(checks, "is_known_plain", lambda _: True)
+        there.setattr(forecasts, "is_known_plain", lambda _: True)
         ledger.handle(opened(NEWER, category=NEWER), NEWER)
         ledger.handle_many([structs.replace(forecast(NEWER, participant=who), id=f"f {who}") for who in (NEWER, "bo")])
-    quick_forecasts._name_text.cache_clear()
+    forecasts._name_text.cache_clear()
     assert verify(path).position == 3
     assert {row["participant"] for row in replay(path).table("standing").rows()} == {"bo", NEWER}
     with Ledger.open(path) as ledger:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching import requests
-from forecast_ledger.ledger.batching.forecast_columns import QuickForecasts
-from forecast_ledger.ledger.batching.quick_forecasts import read_quick_forecasts
+from forecast_ledger.ledger.batching import batch
+from forecast_ledger.ledger.batching.forecasts import QuickForecasts, read_quick_forecasts
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -62,7 +61,7 @@ def both_ways(commands: list[AnyCommand], size: int, monkeypatch: pytest.MonkeyP
     """The same by the quick way, where it is taken, and by the long way."""
     quick = outcomes(commands, size)
     with monkeypatch.context() as patched:
-        patched.setattr(requests, "read_quick_forecasts", no_forecasts)
+        patched.setattr(batch, "read_quick_forecasts", no_forecasts)
         return quick, outcomes(commands, size)
 
 
@@ -116,7 +115,7 @@ def test_a_batch_taken_back_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatc
     for quick in (True, False):
         with monkeypatch.context() as patched, Ledger.open(":memory:", clock=lambda: NOW) as ledger:
             if not quick:
-                patched.setattr(requests, "read_quick_forecasts", no_forecasts)
+                patched.setattr(batch, "read_quick_forecasts", no_forecasts)
             ledger.handle(opened(), "c1")
             refused = ledger.handle_many([*again, opened(id="c2")], atomic=True)
             assert all(isinstance(outcome, Refused) for outcome in refused)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.batching.sealed_state import apply_segment
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import GENESIS, Recorded
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.segment_columns import to_columns
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, read_manifest
+from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, read_manifest
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.files.export import seal

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching import standing_file
-from forecast_ledger.ledger.batching.standing_file import StandingFile
+from forecast_ledger.ledger.batching import writer_state
+from forecast_ledger.ledger.batching.writer_state import StandingFile
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.deciding.state import StandingOf, State
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -29,7 +29,7 @@ from tests.support.given import (
 @pytest.fixture(params=[0, 2**20], ids=["in a file", "in memory"], autouse=True)
 def _threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file begins in memory; both are tried."""
-    monkeypatch.setattr(standing_file, "IN_MEMORY", request.param or 1)
+    monkeypatch.setattr(writer_state, "IN_MEMORY", request.param or 1)
 
 
 def test_what_is_written_is_read() -> None:

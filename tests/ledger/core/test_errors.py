@@ -19,16 +19,13 @@ from forecast_ledger.ledger.core.errors import (
     Uncertain,
 )
 from forecast_ledger.ledger.deciding import accounts as account_rules
-from forecast_ledger.ledger.deciding import amendments as amendment_rules
 from forecast_ledger.ledger.deciding import contests as contest_rules
 from forecast_ledger.ledger.deciding import decider
 from forecast_ledger.ledger.deciding import decisions as decision_rules
-from forecast_ledger.ledger.deciding import names as name_rules
 from forecast_ledger.ledger.deciding import outcomes as outcome_rules
 from forecast_ledger.ledger.deciding import questions as question_rules
-from forecast_ledger.ledger.deciding import recorded_trades as trade_rules
 from forecast_ledger.ledger.deciding import restatements as restatement_rules
-from forecast_ledger.ledger.deciding import schedules as schedule_rules
+from forecast_ledger.ledger.deciding import trades as trade_rules
 from forecast_ledger.ledger.deciding.decider import decide
 from forecast_ledger.ledger.model import canonical, commands
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -86,10 +83,10 @@ DECIDERS = [
     getattr(room, name)
     for room, table in [
         (question_rules, test_questions),
-        (amendment_rules, test_amendments),
+        (question_rules, test_amendments),
         (restatement_rules, test_restatements),
-        (name_rules, test_names),
-        (schedule_rules, test_schedules),
+        (contest_rules, test_names),
+        (question_rules, test_schedules),
         (outcome_rules, test_outcomes),
         (contest_rules, test_contests),
         (account_rules, test_accounts),

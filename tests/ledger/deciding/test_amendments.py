@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import amendments
+from forecast_ledger.ledger.deciding import questions
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -53,7 +53,7 @@ def test_a_command_that_breaks_one_rule_is_refused_for_it(
 
 def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
     """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(amendments.amend_question))
+    assert {code for code, *_ in REFUSED} == set(promised(questions.amend_question))
 
 
 def test_the_event_has_what_was_given_and_nothing_else() -> None:

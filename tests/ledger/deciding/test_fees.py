@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.deciding.fees import ROUNDINGS, trade_fee
+from forecast_ledger.ledger.deciding.trades import ROUNDINGS, trade_fee
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
 

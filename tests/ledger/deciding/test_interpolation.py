@@ -11,7 +11,7 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import CUMULATIVE
-from forecast_ledger.ledger.deciding.interpolation import METHODS, cdf_through
+from forecast_ledger.ledger.deciding.distributions import METHODS, cdf_through
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.forms import Method
 

@@ -3,10 +3,10 @@
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
-from forecast_ledger.ledger.deciding import names
+from forecast_ledger.ledger.deciding import contests
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -70,7 +70,7 @@ def test_a_command_that_breaks_one_rule_is_refused_for_it(
 
 def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
     """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(names.rename_participant))
+    assert {code for code, *_ in REFUSED} == set(promised(contests.rename_participant))
 
 
 def test_one_event_is_recorded() -> None:

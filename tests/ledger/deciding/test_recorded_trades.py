@@ -6,9 +6,9 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
-from forecast_ledger.ledger.deciding import recorded_trades
-from forecast_ledger.ledger.deciding.recorded_trades import cost_change
+from forecast_ledger.ledger.deciding import trades
 from forecast_ledger.ledger.deciding.state import PositionState
+from forecast_ledger.ledger.deciding.trades import cost_change
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -99,7 +99,7 @@ FUNCTIONS = ["record_trade"]
 
 def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
     """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(recorded_trades.record_trade))
+    assert {code for code, *_ in REFUSED} == set(promised(trades.record_trade))
 
 
 ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
@@ -124,7 +124,7 @@ def test_the_earlier_of_two_broken_rules_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
     """The rules apply in the order of the docstring's list."""
-    codes = promised(recorded_trades.record_trade)
+    codes = promised(trades.record_trade)
     assert codes.index(first) < codes.index(second)
     outcome = given(*history).when(command).outcome
     assert isinstance(outcome, Refused)

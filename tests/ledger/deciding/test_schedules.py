@@ -3,7 +3,7 @@
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import schedules
+from forecast_ledger.ledger.deciding import questions
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion, Spot
 from tests.support import oracle
@@ -87,7 +87,7 @@ FUNCTIONS = ["reschedule_question"]
 
 def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
     """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(schedules.reschedule_question))
+    assert {code for code, *_ in REFUSED} == set(promised(questions.reschedule_question))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.auditing.audit import Audit
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, read

@@ -9,12 +9,11 @@ from msgspec import structs
 from forecast_ledger.ledger.batching.sealed_state import apply_segment
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
-from forecast_ledger.ledger.deciding.stated_points import cdf_of_points, read_points
+from forecast_ledger.ledger.deciding.distributions import cdf_of_points, read_points
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.commands import AnyCommand, Points, Range, SubmitForecast
 from forecast_ledger.ledger.model.log import START
-from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
-from forecast_ledger.ledger.segments.segment_columns import to_columns
+from forecast_ledger.ledger.segments.segment_columns import rebuild, to_columns
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import oracle
 from tests.support.forging import audited, chained

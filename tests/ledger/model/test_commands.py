@@ -19,9 +19,8 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, WithdrawForecast, read, read_from
 from forecast_ledger.ledger.model.events import Attestation
-from forecast_ledger.ledger.model.rules import RuleSet, recorded_fields
+from forecast_ledger.ledger.model.rules import RuleSet, recorded_fields, written_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.model.written_rules import written_fields
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import given

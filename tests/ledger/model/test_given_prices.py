@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger import verify
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, Quote
 from forecast_ledger.ledger.model.events import PricesQuoted

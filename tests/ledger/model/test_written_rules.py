@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.canonical import canonical_content
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, recorded_fields
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, recorded_fields, written_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.model.written_rules import written_fields
 from forecast_ledger.replay.explain.what_if import parse_rule_set
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from tests.support.effort import times

@@ -21,10 +21,10 @@ from forecast_ledger.ledger.core.parquet_metadata import BYTES, LIST, LONG, STRU
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import check_statements
-from forecast_ledger.ledger.segments.segment_manifest import (
+from forecast_ledger.ledger.segments.segment_files import (
     MANIFEST,
     SegmentManifest,
+    check_statements,
     describe_file,
     read_manifest,
 )

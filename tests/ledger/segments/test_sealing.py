@@ -17,10 +17,9 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.segments import sealing, segment_columns
-from forecast_ledger.ledger.segments.rebuilt_rows import rebuild
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, read_manifest
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, rebuild
+from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing.store import Store
 from tests.support.effort import times
 from tests.support.exports import export_commands, export_log

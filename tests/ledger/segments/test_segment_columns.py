@@ -13,9 +13,15 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.events import AnyEvent, ContestFinalized, PricesQuoted, Quote
 from forecast_ledger.ledger.model.log import START, Recorded
-from forecast_ledger.ledger.segments import rebuilt_rows
-from forecast_ledger.ledger.segments.rebuilt_rows import other_events, rebuild
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, pyarrow, to_columns
+from forecast_ledger.ledger.segments import segment_columns
+from forecast_ledger.ledger.segments.segment_columns import (
+    SegmentColumns,
+    join,
+    other_events,
+    pyarrow,
+    rebuild,
+    to_columns,
+)
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import export_commands
@@ -59,7 +65,7 @@ def test_the_rows_of_stories_come_back_however_many_are_rebuilt_at_once(monkeypa
     odd: list[AnyCommand] = [opened(name), forecast(name, 'a"b', probability="0.1", until="2026-03-11T00:00:00Z")]
     records = oracle.attempted([*export_commands(), *odd])[0]
     for size in (1, 7, 1 << 16):
-        monkeypatch.setattr(rebuilt_rows, "AT_ONCE", size)
+        monkeypatch.setattr(segment_columns, "AT_ONCE", size)
         assert comes_back(records)
 
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from psycopg import sql
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import RuleSet

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.model.log import NewRows
-from forecast_ledger.ledger.storing.database import NewRow, Rows, TakenError, grouped
-from forecast_ledger.ledger.storing.memory import Memory
+from forecast_ledger.ledger.storing.database import Memory, NewRow, Rows, TakenError, grouped
 from forecast_ledger.ledger.storing.store import Store, rows_at
 from forecast_ledger.replay.writing.provisional_stores import LazyRows, OverlayRows
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import PrizePaid
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, read_manifest
+from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing.segment_appender import appended
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger

@@ -15,9 +15,9 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted
-from forecast_ledger.ledger.segments import rebuilt_rows, segment_columns, segment_manifest
+from forecast_ledger.ledger.segments import segment_columns, segment_files
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing import segment_rows
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -40,10 +40,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def small_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A digest in the manifest for each of eight rows, and five rows rebuilt at once."""
-    for module in (segment_manifest, segment_rows):
+    for module in (segment_files, segment_rows):
         monkeypatch.setattr(module, "MARKED", 8)
     monkeypatch.setattr("forecast_ledger.ledger.segments.sealing.MARKED", 8)
-    monkeypatch.setattr(rebuilt_rows, "AT_ONCE", 5)
+    monkeypatch.setattr(segment_columns, "AT_ONCE", 5)
 
 
 def sealed(path: str, folder: Path, size: int = 37) -> Path:

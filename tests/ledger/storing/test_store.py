@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from forecast_ledger.ledger.batching.forecast_columns import ForecastColumns
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing import database

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.commands import AnyCommand, Command

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.follow_copy import BEFORE_CHANGE, OTHER_OPTIONS, Following, follow_copy

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavail
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.explain.numbers import explain

@@ -29,9 +29,8 @@ from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import canonical, commands, events
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, recorded_fields
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, recorded_fields, written_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.model.written_rules import written_fields
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.replay.cli import main, reference
 from forecast_ledger.replay.reference import fields, schema

@@ -17,7 +17,7 @@ import pytest
 from msgspec import structs
 
 import forecast_ledger
-from forecast_ledger.ledger.batching.receipt import Receipt
+from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid

@@ -1,17 +1,87 @@
-"""The legs of a decision: purchases and sales of shares, each carried out or refused, one after another."""
+"""Trades: the legs of a decision, each carried out or refused, and trades that happened elsewhere."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.ledger.deciding.fees import trade_fee
-from forecast_ledger.ledger.deciding.state import AccountState, ContestState, PositionState, State, Write
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.deciding.accounts import trading_account
+from forecast_ledger.ledger.deciding.state import (
+    AccountState,
+    ContestState,
+    Decide,
+    Evolve,
+    PositionState,
+    QuestionState,
+    State,
+    Write,
+)
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.book import TradeEvent, change_of, counted
+from forecast_ledger.ledger.model.mismatch import money_text
 from forecast_ledger.ledger.model.replies import Reply
-from forecast_ledger.ledger.model.trading_rules import WHOLE, Trading, bet_cap, is_stale
+from forecast_ledger.ledger.model.trading_rules import WHOLE, FeeRounding, Trading, bet_cap, is_stale
+
+_MILLION = 10**6  # a rate is in parts per million
+
+
+def trade_fee(trading: Trading, shares: int, price: int, change: int) -> int:
+    """Return the fee of a purchase or a sale: rate x shares x (price x (1 - price))^exponent, rounded by the rules.
+
+    shares: bought or sold, 1e-6. price: of a share, 1e-9. change: of cash, without the fee, 1e-6; below 0 for a
+    purchase. The fee is in 1e-6, at least 0, and 0 if the rules have no rate.
+
+    Source: Kalshi, Fee Schedule, "General Trading Fees" (rate 0.07), and API documentation, "Fee Rounding";
+    Polymarket, documentation, "Fees", "Fee Structure" and "Fee Precision".
+
+    Kalshi's price for 100 contracts at 0.25, which is rounded up to a cent:
+
+    >>> kalshi = Trading(fee_rate_ppm=70_000, fee_unit_micros=10_000, fee_rounding="cash")
+    >>> trade_fee(kalshi, 100 * 10**6, PROBABILITY // 4, -25 * 10**6)
+    1320000
+    """
+    if not trading.fee_rate_ppm:
+        return 0
+    curve = (price * (PROBABILITY - price)) ** trading.fee_exponent
+    divisor = _MILLION * PROBABILITY ** (2 * trading.fee_exponent)
+    rounded = ROUNDINGS[trading.fee_rounding]
+    return rounded(trading.fee_rate_ppm * shares * curve, divisor, trading.fee_unit_micros, change)
+
+
+def _up(numerator: int, divisor: int, unit: int, _: int) -> int:
+    return -(-numerator // (divisor * unit)) * unit
+
+
+def _half_even(numerator: int, divisor: int, unit: int, _: int) -> int:
+    return half_even(numerator, divisor * unit) * unit
+
+
+def _down(numerator: int, divisor: int, unit: int, _: int) -> int:
+    return numerator // (divisor * unit) * unit
+
+
+def _cash(numerator: int, divisor: int, unit: int, change: int) -> int:
+    """Round up until the change of cash is a multiple of the unit.
+
+    The first fill of Kalshi's example "Fractional contracts": 0.15 is paid, 0.0041 is due, and 0.16 leaves the account.
+
+    >>> _cash(4_100, 1, 10_000, -150_000)
+    10000
+    """
+    return change + _up(numerator - change * divisor, divisor, unit, 0)
+
+
+# Each function takes the fee as a fraction, numerator and divisor, in 1e-6; the unit; and the change of cash.
+ROUNDINGS: dict[FeeRounding, Callable[[int, int, int, int], int]] = {
+    "up": _up,
+    "half_even": _half_even,
+    "down": _down,
+    "cash": _cash,
+}
+
 
 _NUMBER = re.compile("[1-9][0-9]{0,17}", re.ASCII)
 Leg = events.SharesBought | events.SharesSold | events.LegRefused
@@ -289,3 +359,130 @@ def _update_depth(event: events.SharesBought | events.SharesSold, state: State) 
     key = (*state.account_key(event.contest, event.participant), event.question, *side)
     quote, taken = state.taken_shares.get(key, (0, 0))
     return ((state.taken_shares, key, (event.quote, taken * (quote == event.quote) + event.shares)),)
+
+
+def record_trade(command: commands.RecordTrade, state: State) -> tuple[events.TradeRecorded, ...]:
+    """Return an event for each outcome that is traded.
+
+    Refuses, first that applies: malformed (outcome and all_but), out_of_range, unknown_contest, unknown_question,
+    wrong_fields_for_kind (a question with a range), unknown_outcome, question_resolved, before_opening,
+    contest_finalized, question_not_in_contest, not_trading, not_enrolled, no_recorded_trades, not_enough_shares,
+    too_much_traded, not_enough_cash.
+    """
+    if command.outcome is not None and command.all_but is not None:
+        raise Refused("malformed", "all_but", None, "give outcome or all_but, or neither for complete sets")
+    at = values.read_instant(command.at)
+    shares = values.read_fixed(command.shares, values.MONEY, "shares", 1, values.LARGEST_HOLDING)
+    amount = values.read_fixed(command.amount, values.MONEY, "amount", 0, values.LARGEST_POOL)
+    fee = values.read_fixed(command.fee, values.MONEY, "fee", 0, values.LARGEST_POOL)
+    state.contest(command.contest)
+    question = state.question(command.question)
+    outcomes = _outcomes(command, question)
+    if question.settled:
+        raise Refused("question_resolved", "question", command.question)
+    if at < question.opens_at:
+        raise Refused("before_opening", "at", command.at)
+    state.open_contest(command.contest)
+    if (command.contest, command.question) not in state.entries:
+        raise Refused("question_not_in_contest", "question", command.question)
+    contest, account = trading_account(command.contest, command.participant, state)
+    trading = contest.rules.trading or Trading()
+    if not trading.recorded_trades:
+        raise Refused("no_recorded_trades", "contest", command.contest)
+    signed = shares if command.action == "buy" else -shares
+    trades = tuple(_parts(command, state, outcomes, (at, signed, amount, fee)))
+    _check_limits(command, trades, state, trading, account)
+    return trades
+
+
+def _outcomes(command: commands.RecordTrade, question: QuestionState) -> tuple[int, ...]:
+    """Return the indexes of the outcomes that are traded. Refuses: wrong_fields_for_kind, unknown_outcome."""
+    if question.range is not None:
+        raise Refused("wrong_fields_for_kind", "question", command.question, "shares are of named outcomes")
+    for field, name in (("outcome", command.outcome), ("all_but", command.all_but)):
+        if name is not None and name not in question.current:
+            raise Refused("unknown_outcome", field, name)
+    chosen = question.current if command.outcome is None else (command.outcome,)
+    return tuple(question.outcomes.index(name) for name in chosen if name != command.all_but)
+
+
+def _parts(
+    command: commands.RecordTrade, state: State, outcomes: tuple[int, ...], numbers: tuple[int, int, int, int]
+) -> Iterator[events.TradeRecorded]:
+    """Yield the part of each outcome: equal parts of the amount, of which the first ones take what is left over.
+
+    numbers: the instant, µs, the shares of each outcome, below 0 if they are sold, the amount and the fee, 1e-6. The
+    fee is that of the first part.
+    """
+    at, shares, amount, fee = numbers
+    key, count = state.account_key(command.contest, command.participant), len(outcomes)
+    free = state.accounts[key].positions
+    for place, outcome in enumerate(outcomes):
+        number = state.held.get((*key, command.question, outcome), 0)
+        held = state.positions.get((*key, number))
+        if held is None or not held.is_open():
+            free += 1
+            number, held = free, PositionState(command.question, outcome)
+        part = amount // count + (place < amount % count)
+        yield events.TradeRecorded(
+            at=at,
+            contest=command.contest,
+            participant=command.participant,
+            question=command.question,
+            outcome=outcome,
+            position=number,
+            shares=shares,
+            amount=part,
+            cost=cost_change(held, shares, part),
+            fee=0 if place else fee,
+            parts=count,
+        )
+
+
+def cost_change(held: PositionState, shares: int, amount: int) -> int:
+    """Return what a trade adds to the cost of a position, at average cost, rounded down.
+
+    shares: 1e-6, below 0 if they are sold. amount: paid or received, 1e-6.
+
+    Half of 4 shares that cost 10 are sold; 6 are, so that 2 are owed, a third of the 12 that came in:
+
+    >>> held = PositionState("rain", 0, shares=4, cost=10)
+    >>> cost_change(held, -2, 7), cost_change(held, -6, 12), cost_change(held, 1, 3)
+    (-5, -14, 3)
+    """
+    signed = amount if shares > 0 else -amount
+    if held.shares * shares >= 0:
+        return signed
+    closed = min(abs(shares), abs(held.shares))
+    opened = signed * (abs(shares) - closed) // abs(shares)
+    return opened - held.cost * closed // abs(held.shares)
+
+
+def _check_limits(
+    command: commands.RecordTrade,
+    trades: tuple[events.TradeRecorded, ...],
+    state: State,
+    trading: Trading,
+    account: AccountState,
+) -> None:
+    """Refuse, first that applies: not_enough_shares, too_much_traded, not_enough_cash."""
+    key = state.account_key(command.contest, command.participant)
+    for trade in trades:
+        held = state.positions.get((*key, trade.position), PositionState("", 0))
+        if trade.shares < -held.shares and trade.shares < 0 and not trading.short_sales:
+            detail = f"{money_text(max(held.shares, 0))} are held of outcome {trade.outcome}"
+            raise Refused("not_enough_shares", "shares", str(command.shares), detail)
+    if account.bought + sum(map(counted, trades)) > values.LARGEST_HOLDING:
+        raise Refused("too_much_traded", "shares", str(command.shares))
+    change = sum(change_of(trade).cash for trade in trades)
+    if change < 0 and account.cash + change < 0 and not trading.overdrafts:
+        detail = f"the cash is {money_text(account.cash)}"
+        raise Refused("not_enough_cash", "amount", str(command.amount), detail)
+
+
+DECIDE: dict[type, Decide] = {
+    commands.RecordTrade: record_trade,
+}
+EVOLVE: dict[type, Evolve] = {
+    events.TradeRecorded: traded,
+}
