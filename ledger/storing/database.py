@@ -6,7 +6,8 @@ from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.ledger.model.log import NewRows, row_bytes
+from forecast_ledger.ledger.model.events import TAGS
+from forecast_ledger.ledger.model.log import NewRows, decode_row, row_bytes
 
 LOCK_TIMEOUT = 30  # s, how long to wait for other writers
 CONNECT_TIMEOUT = 10  # s, how long to wait for a server
@@ -66,7 +67,7 @@ class Transaction(Protocol):
 
 
 class Rows(Protocol):
-    """The rows of one ledger in a database.
+    """The rows of one ledger in a database; a class that has them inherits what it does not define itself.
 
     Methods raise the errors of this project, or those of the database, which the store translates. location: where the
     rows are, for messages, without a password.
@@ -82,30 +83,39 @@ class Rows(Protocol):
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
         """Return the rows at these log positions, in order; those of an initial part if they are many."""
+        return [row for at in sorted({*positions}) for row in self.select(at - 1, 1) if row[0] == at]
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """Return what `select` returns, with the event type of each row: bytes, unless the column holds no text."""
+        """Return what `select` returns, with the event type of each row: bytes, unless the column holds no text.
+
+        Rows without such a column have that of the event in the row.
+        """
+        return [(at, row, TAGS[type(decode_row(row, at).event)].encode()) for at, row in self.select(after, limit)]
 
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows."""
 
     def names(self) -> Iterator[str]:
-        """Return the names of the ledgers of the store, each once."""
+        """Return the names of the ledgers of the store, each once; none of rows without a store."""
+        return iter(())
 
-    def has_unindexed(self, after: int) -> bool:
-        """Return whether rows after a log position are in the table but missing from its index."""
+    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - others need it
+        """Return whether rows after a log position are in the table but missing from its index, if it has one."""
+        return False
 
     def faults(self) -> Iterator[Fault]:
-        """Check the database file, and return its faults."""
+        """Check the database file, and return its faults; none if there is no file, or only a server can check it."""
+        return iter(())
 
     def turn(self) -> AbstractContextManager[Transaction]:
         """Wait for the turn to write; the transaction is rolled back unless rows are inserted."""
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, if there are any."""
+        return
 
 
-class Memory:
+class Memory(Rows):
     """The rows of one ledger, or only those after a log position."""
 
     def __init__(self, after: int = 0) -> None:
@@ -115,37 +125,17 @@ class Memory:
         self._turn = Lock()
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """See `Rows`."""
         return [(position, row) for position, _, row in self._slice(after, limit)]
 
-    def select_at(self, positions: Sequence[int]) -> StoredRows:
-        """See `Rows`."""
-        wanted = {*positions}
-        return [(position, row) for position, _, row in self._rows if position in wanted]
-
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """See `Rows`."""
         return [(position, row, topic.encode()) for position, topic, row in self._slice(after, limit)]
 
     def newest(self) -> int:
         """Return the last log position; `after` if there are no rows."""
         return self._after + len(self._rows)
 
-    def names(self) -> Iterator[str]:
-        """Return none: they are the rows of one ledger, without a store."""
-        return iter(())
-
-    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
-        """Return False: there is no index."""
-        return False
-
-    def faults(self) -> Iterator[Fault]:
-        """Return no faults: there is no file."""
-        return iter(())
-
     @contextmanager
     def turn(self) -> Iterator["Memory"]:
-        """See `Rows`."""
         if not self._turn.acquire(timeout=LOCK_TIMEOUT):
             raise Unavailable(f"{self.location}: another writer has held the lock for {LOCK_TIMEOUT} s")
         try:
@@ -154,14 +144,10 @@ class Memory:
             self._turn.release()
 
     def insert(self, rows: Sequence[NewRows]) -> None:
-        """See `Transaction`."""
         new = [(at, group.type, row_bytes(row)) for group in rows for at, row in enumerate(group.rows, group.first)]
         if [position for position, *_ in new] != [*range(self.newest() + 1, self.newest() + 1 + len(new))]:
             raise TakenError(f"the next log position is {self.newest() + 1}")
         self._rows += new
-
-    def close(self) -> None:
-        """Do nothing: there are no connections."""
 
     def _slice(self, after: int, limit: int) -> Sequence[tuple[int, str, bytes]]:
         first = max(after - self._after, 0)

@@ -13,7 +13,7 @@ from psycopg.rows import tuple_row
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import Fault, StoredRows, TakenError
+from forecast_ledger.ledger.storing.database import Rows, StoredRows, TakenError
 
 _TABLE = "public.stored_events"
 _CONNECTIONS = 5  # of a process, at most
@@ -49,7 +49,7 @@ class Address(NamedTuple):
     password: str
 
 
-class Postgres:
+class Postgres(Rows):
     """The rows of one ledger in a PostgreSQL database."""
 
     def __init__(self, address: Address, location: str, name: str, *, read_only: bool) -> None:
@@ -84,33 +84,20 @@ class Postgres:
                 connection.rollback()
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """See `Rows`."""
         return self._fetch(_AFTER if after else _FROM_FIRST, (self._name, after, limit))
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
-        """See `Rows`."""
         return self._fetch(_AMONG, (self._name, [*positions]))
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """See `Rows`."""
         return self._fetch(_LABELLED if after else _LABELLED_FROM_FIRST, (self._name, after, limit))
 
     def newest(self) -> int:
-        """See `Rows`."""
         [(newest,)] = self._fetch(_NEWEST, (self._name,))
         return newest or 0
 
     def names(self) -> Iterator[str]:
-        """See `Rows`."""
         return database.each_name(self._fetch, f"SELECT min(originator_id) FROM {_TABLE} WHERE originator_id > %s")  # noqa: S608
-
-    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
-        """Return False: a server maintains its own indexes."""
-        return False
-
-    def faults(self) -> Iterator[Fault]:
-        """Return no faults: only the server can check its files."""
-        return iter(())
 
     def _fetch(self, query: str, values: tuple[object, ...]) -> list[Any]:
         with self._datastore.get_connection() as connection:
@@ -125,7 +112,6 @@ class Postgres:
             connection.rollback()  # does nothing after a commit; after an error, the pool rolls back
 
     def close(self) -> None:
-        """See `Rows`."""
         self._datastore.close()
 
 
@@ -136,11 +122,9 @@ class _Turn:
         self._connection, self._name, self._location = connection, name, location
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """See `Transaction`."""
         return _fetch(self._connection, _AFTER if after else _FROM_FIRST, (self._name, after, limit))
 
     def insert(self, rows: Sequence[NewRows]) -> None:
-        """See `Transaction`."""
         positions = [position for group in rows for position in range(group.first, group.last + 1)]
         topics = [group.type for group in rows for _ in group.rows]
         states = [row_bytes(row) for group in rows for row in group.rows]

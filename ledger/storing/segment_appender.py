@@ -13,9 +13,9 @@ from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, appending
-from forecast_ledger.ledger.storing.database import Fault, StoredRows
+from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
-from forecast_ledger.ledger.storing.segment_rows import SegmentRows, with_types
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, known_at_end, system_clock
 
@@ -93,8 +93,8 @@ def _event_at(position: int, store: Store) -> Any:
     return log.unseal_row(row, position).event
 
 
-class _AppendedRows:
-    """The rows of a folder of segments, and those that are not listed yet; it implements `Rows` and `Transaction`."""
+class _AppendedRows(Rows):
+    """The rows of a folder of segments, and those that are not listed yet."""
 
     def __init__(self, folder: Path, name: str, target: Sealing) -> None:
         self.location, self._folder, self._name, self._target = str(folder), folder, name, target
@@ -105,7 +105,6 @@ class _AppendedRows:
         return SegmentRows(self._folder, self._name) if self._target.manifest.segments else None
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """See `Rows`."""
         rows, first = list[bytes](), max(after, 0) + 1
         with self._in_use():
             while len(rows) < limit and (position := first + len(rows)) <= self._target.end.position:
@@ -128,29 +127,14 @@ class _AppendedRows:
             return [row for _, row in self._listed.select(position - 1, limit)]
         return self._target.rows_from(position)[:limit]
 
-    def select_at(self, positions: Sequence[int]) -> StoredRows:
-        """See `Rows`."""
-        return [row for position in sorted({*positions}) for row in self.select(position - 1, 1)]
-
-    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """See `Rows`; the type of an event is that in the row."""
-        return with_types(self.select(after, limit))
-
     def newest(self) -> int:
-        """See `Rows`."""
         with self._in_use():
             return self._target.end.position
 
     def names(self) -> Iterator[str]:
-        """See `Rows`."""
         return iter([self._name])
 
-    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
-        """Return False: there is no index."""
-        return False
-
     def faults(self) -> Iterator[Fault]:
-        """See `Rows`."""
         return iter(()) if self._listed is None else self._listed.faults()
 
     def turn(self) -> AbstractContextManager["_AppendedRows"]:
@@ -182,6 +166,5 @@ class _AppendedRows:
                 raise
 
     def close(self) -> None:
-        """See `Rows`."""
         if self._listed is not None:
             self._listed.close()

@@ -10,7 +10,6 @@ from typing import Never
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, rebuild
 from forecast_ledger.ledger.segments.segment_files import (
@@ -21,7 +20,7 @@ from forecast_ledger.ledger.segments.segment_files import (
     read_columns,
     read_manifest,
 )
-from forecast_ledger.ledger.storing.database import Fault
+from forecast_ledger.ledger.storing.database import Fault, Rows
 
 READ_ONLY = (
     "segments take files, not single commands: `forecast-ledger append FOLDER FILE` appends one, and "
@@ -30,8 +29,8 @@ READ_ONLY = (
 Page = Sequence[tuple[int, bytes]]
 
 
-class SegmentRows:
-    """The rows of the log that a folder of segments holds; it implements `Rows`, and cannot be appended to."""
+class SegmentRows(Rows):
+    """The rows of the log that a folder of segments holds; they cannot be appended to."""
 
     def __init__(self, folder: Path, name: str) -> None:
         """Open a folder. Raises Absent (it has no segments, or those of another ledger), Unavailable, Corrupt."""
@@ -63,25 +62,12 @@ class SegmentRows:
             self._page = first, rows
         return rows[position - first : position - first + limit]
 
-    def select_at(self, positions: Sequence[int]) -> Page:
-        """See `Rows`."""
-        return [row for position in sorted({*positions}) for row in self.select(position - 1, 1)]
-
-    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """See `Rows`; the type of an event is that in the row."""
-        return with_types(self.select(after, limit))
-
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows."""
         return self._ends[-1] if self._ends else 0
 
     def names(self) -> Iterator[str]:
-        """See `Rows`."""
         return iter([self.manifest.ledger])
-
-    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
-        """Return False: there is no index."""
-        return False
 
     def faults(self) -> Iterator[Fault]:
         """Return the segments with a file that is not the manifest's, or that misleads a reader of Parquet."""
@@ -132,11 +118,6 @@ class SegmentRows:
                 columns, before = _after(columns, start - 1), _mark(segment, start - 1)
             yield from _checked(rebuild(columns, before), segment, before)
             start = segment.last + 1
-
-
-def with_types(rows: Page) -> Sequence[tuple[int, bytes, object]]:
-    """Return rows with the types of the events in them."""
-    return [(position, row, TAGS[type(log.decode_row(row, position).event)].encode()) for position, row in rows]
 
 
 def _mark(segment: Segment, position: int) -> Checkpoint:

@@ -24,7 +24,7 @@ from eventsourcing.sqlite import (
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES, Fault, StoredRows, TakenError
+from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES, Fault, Rows, StoredRows, TakenError
 
 MEMORY = ":memory:"
 _TABLE = "stored_events"  # the library's name for it
@@ -61,7 +61,7 @@ class _Entry(NamedTuple):
     sql: str
 
 
-class SQLite:
+class SQLite(Rows):
     """The rows of one ledger in an SQLite file, or in memory."""
 
     def __init__(self, path: str, name: str, *, read_only: bool) -> None:
@@ -82,12 +82,10 @@ class SQLite:
             [self._encoding] = cursor.fetchone()  # of texts: UTF-8, unless another program has created the database
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """See `Rows`."""
         with self._datastore.transaction(commit=False) as cursor:
             return _select(cursor, self._name, after, limit)
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
-        """See `Rows`."""
         which = "originator_version IN (SELECT value FROM json_each(?)) ORDER BY originator_version LIMIT ?"
         with self._datastore.transaction(commit=False) as cursor:
             return _fetch(cursor, _ROWS + which, (self._name, str([*positions]), len(positions)))
@@ -104,7 +102,6 @@ class SQLite:
         ]
 
     def newest(self) -> int:
-        """See `Rows`."""
         query = f"SELECT max(originator_version) FROM {_TABLE} WHERE originator_id = ?"  # noqa: S608
         with self._datastore.transaction(commit=False) as cursor:
             cursor.execute(query, (self._name,))
@@ -112,7 +109,6 @@ class SQLite:
         return newest or 0
 
     def names(self) -> Iterator[str]:
-        """See `Rows`."""
         query = f"SELECT min(originator_id) FROM {_TABLE} WHERE originator_id > ?"  # noqa: S608
         with self._datastore.transaction(commit=False) as cursor:
             execute = cursor.sqlite_cursor.execute
@@ -148,7 +144,6 @@ class SQLite:
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
-        """See `Rows`."""
         with self._datastore.get_connection(commit=True) as connection:
             cursor = connection.cursor()
             _begin(cursor)
@@ -158,7 +153,6 @@ class SQLite:
                 connection.rollback()  # does nothing after a commit
 
     def close(self) -> None:
-        """See `Rows`."""
         self._datastore.close()
 
 
@@ -169,11 +163,9 @@ class _Turn:
         self._connection, self._cursor, self._name, self._location = connection, cursor, name, location
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """See `Transaction`."""
         return _select(self._cursor, self._name, after, limit)
 
     def insert(self, rows: Sequence[NewRows]) -> None:
-        """See `Transaction`."""
         connection = self._cursor.sqlite_cursor.connection
         before = connection.total_changes
         try:

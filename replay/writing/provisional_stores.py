@@ -19,7 +19,7 @@ from forecast_ledger.ledger.storing.store import (
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
-class LazyRows:
+class LazyRows(Rows):
     """The rows of a store that may not exist yet: the first insert creates it, unless another process has."""
 
     def __init__(self, location: str, name: str) -> None:
@@ -29,31 +29,24 @@ class LazyRows:
         self._rows: Rows = self._none
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """As `Rows` has it."""
         return self._now().select(after, limit)
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
-        """As `Rows` has it."""
         return self._now().select_at(positions)
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """As `Rows` has it."""
         return self._now().select_typed(after, limit)
 
     def newest(self) -> int:
-        """As `Rows` has it."""
         return self._now().newest()
 
     def names(self) -> Iterator[str]:
-        """As `Rows` has it."""
         return self._now().names()
 
     def has_unindexed(self, after: int) -> bool:
-        """As `Rows` has it."""
         return self._now().has_unindexed(after)
 
     def faults(self) -> Iterator[Fault]:
-        """As `Rows` has it."""
         return self._now().faults()
 
     @contextmanager
@@ -72,7 +65,6 @@ class LazyRows:
             writing.insert(rows)
 
     def close(self) -> None:
-        """As `Rows` has it."""
         self._rows.close()
 
     def _now(self) -> Rows:
@@ -111,7 +103,7 @@ def open_lazily(location: str, name: str, prizes: Prizes, segments: str | None =
     return Ledger(Store(LazyRows(location, name), name), system_clock, prizes)
 
 
-class OverlayRows:
+class OverlayRows(Rows):
     """The rows of a log up to a position, then the rows appended here, which exist only in memory."""
 
     def __init__(self, base: Rows) -> None:
@@ -125,7 +117,6 @@ class OverlayRows:
         self._fork, self._own = position, Memory(position)
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """As `Rows` has it."""
         if self._fork is None:
             return self._base.select(after, limit)
         below = self._base.select(after, min(limit, self._fork - after)) if after < self._fork else []
@@ -133,12 +124,10 @@ class OverlayRows:
         return [*below, *self._own.select(reached, limit - len(below))] if reached >= self._fork else below
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
-        """As `Rows` has it."""
         below = [position for position in positions if self._fork is None or position <= self._fork]
         return (self._base.select_at(below) if below else []) or self._own.select_at(positions)
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """As `Rows` has it."""
         if self._fork is None:
             return self._base.select_typed(after, limit)
         if after < self._fork:
@@ -146,15 +135,12 @@ class OverlayRows:
         return self._own.select_typed(after, limit)
 
     def newest(self) -> int:
-        """As `Rows` has it."""
         return self._base.newest() if self._fork is None else self._own.newest()
 
     def names(self) -> Iterator[str]:
-        """As `Rows` has it."""
         return self._base.names()
 
     def has_unindexed(self, after: int) -> bool:
-        """As `Rows` has it."""
         return (self._fork is None or after < self._fork) and self._base.has_unindexed(after)
 
     def faults(self) -> Iterator[Fault]:
@@ -172,7 +158,6 @@ class OverlayRows:
         self._own.insert(rows)
 
     def close(self) -> None:
-        """As `Rows` has it."""
         self._base.close()
 
 
