@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, structs
 
 from forecast_ledger.ledger.batching.checks import FREE, Claims, check_new_contests, check_new_ids, fault_of
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns, QuickForecasts, ids_of, read_quick_forecasts
@@ -19,10 +19,46 @@ from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import Standing, StandingOf, State, Write
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import canonical_content, normal_content
-from forecast_ledger.ledger.model.commands import AnyCommand, Quote, RecordDecision
+from forecast_ledger.ledger.model.commands import AnyCommand, Quote, RecordDecision, SubmitForecast
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, ForecastMade, RefusedQuote
-from forecast_ledger.ledger.model.given_commands import with_decimals, with_tuples
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
+
+_ROWS = frozenset({tuple, list})
+_READ_AS_DECIMALS = frozenset({float, str})
+
+
+def with_tuples(part: Any) -> Any:
+    """Return a command, or a field of one, with a tuple in place of each list that a caller gave for a tuple.
+
+    >>> from forecast_ledger.ledger.model.commands import ChangeOutcomes
+    >>> with_tuples(ChangeOutcomes(at="2026-03-01T00:00:00Z", question="q1", remove=["a"])).remove
+    ('a',)
+    """
+    if type(part) is list:
+        return tuple(part)
+    if not isinstance(part, Struct):
+        return part
+    fields = [(name, getattr(part, name)) for name in part.__struct_fields__]
+    deeper = [(name, value) for name, value in fields if type(value) is list or isinstance(value, Struct)]
+    changed = {name: new for name, value in deeper if (new := with_tuples(value)) is not value}
+    return structs.replace(part, **changed) if changed else part
+
+
+def with_decimals(command: AnyCommand) -> AnyCommand:
+    """Return the command with floats and texts of a cdf, quantiles or samples as decimals, so that each is read once.
+
+    If one of them is not a number, return the command unchanged.
+    """
+    if type(command) is not SubmitForecast:
+        return command
+    forms = {"cdf": command.cdf, "quantiles": command.quantiles, "samples": command.samples}
+    field, numbers = next(((name, given) for name, given in forms.items() if given is not None), ("", None))
+    if type(numbers) not in _ROWS or not numbers or type(numbers[0]) not in _READ_AS_DECIMALS:
+        return command
+    try:
+        return structs.replace(command, **{field: tuple(values.read_decimals(numbers, field))})
+    except Refused:  # `canonical_content` raises the refusal that comes first
+        return command
 
 
 class Receipt(Struct, frozen=True, gc=False):

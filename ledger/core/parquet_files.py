@@ -2,13 +2,311 @@
 
 Dictionaries, runs and prefixes cost almost nothing, so that a page of a few bytes can stand for billions of values.
 Sizes are taken from the pages that will be read, and texts are counted as they are decoded, a few at a time if one may
-be long. Totals that the file states are not used.
+be long. Totals that the file states are not used. The footer and the page headers are read as they are written, before
+anything is decoded; their formats are those of Apache Parquet, "File Format" and parquet.thrift, and of Apache Thrift,
+"Thrift Compact Protocol".
 """
 
+import os
 from collections.abc import Collection, Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from forecast_ledger.ledger.core.parquet_metadata import Chunk, Page, read_footer, read_pages
+Struct = dict[int, tuple[int, Any]]  # the fields of a struct of Thrift by their ids: the kind and the value
+TRUE, FALSE, _BYTE, SHORT, INT, LONG, _DOUBLE, BYTES, LIST, _SET, _MAP, STRUCT = range(1, 13)  # kinds
+_INTEGERS = {SHORT, INT, LONG}
+_DEEPEST = 32  # structs and lists in each other; a footer has about eight
+_MARK = b"PAR1"
+_END = 8  # bytes at the end of a file: the size of the footer, and the mark
+_LARGEST_FOOTER = 2**28  # bytes
+_HEADER, _LARGEST_HEADER = 2**9, 2**20  # bytes of a page header: that are read first, and at most
+_WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # bytes of a value of each physical type of one width
+TEXT, _FIXED = 6, 7  # physical types: byte arrays of any length, and of one
+_DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # types of pages
+_REPEATED = 2
+_CUT = "the metadata is cut or damaged"
+
+
+class _CutError(ValueError):
+    """The bytes end before a value does."""
+
+
+class Chunk(NamedTuple):
+    """A column of a row group. start: where its pages begin, of `size` bytes together; values: with nulls.
+
+    name: of the column that it is in; is_nested: of a list or an object. width: bytes of a value; 0 for texts. codec:
+    as parquet.thrift numbers it.
+    """
+
+    name: str
+    is_nested: bool
+    width: int
+    codec: int
+    start: int
+    size: int
+    values: int
+
+
+class Page(NamedTuple):
+    """A page of a chunk. size: bytes, not compressed; values: with nulls. encoding: as parquet.thrift numbers it.
+
+    start, packed: where its bytes begin, and their number.
+    """
+
+    is_dictionary: bool
+    start: int
+    packed: int
+    size: int
+    values: int
+    encoding: int
+
+
+class Footer(NamedTuple):
+    """What the footer of a file says. size: bytes of the file; groups: the chunks of each row group."""
+
+    size: int
+    groups: Sequence[Sequence[Chunk]]
+
+
+def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
+    r"""Return a struct in Thrift's compact protocol, and the place after it.
+
+    Raises ValueError: the bytes end before it, a field is in it twice, a kind is not known, or it is too deep.
+
+    >>> read_struct(b"\x15\x0e\x18\x02hi\x00")
+    ({1: (5, 7), 2: (8, b'hi')}, 7)
+    """
+    fields: Struct = {}
+    number = 0
+    try:
+        while head := data[at]:
+            at += 1
+            kind = head & 15
+            if head >> 4:
+                number += head >> 4
+            else:
+                number, at = _integer(data, at)
+            if number in fields:
+                raise ValueError(f"field {number} of the metadata is there twice")
+            value, at = (kind == TRUE, at) if kind in {TRUE, FALSE} else _read_value(data, at, kind, depth)
+            fields[number] = kind, value
+    except IndexError:
+        raise _CutError(_CUT) from None
+    return fields, at + 1
+
+
+def _read_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in _INTEGERS:
+        return _integer(data, at)
+    if kind == BYTES:
+        size, at = _natural(data, at)
+        if at + size > len(data):
+            raise _CutError(_CUT)
+        return data[at : at + size], at + size
+    if depth == _DEEPEST:
+        raise ValueError(f"the metadata has more than {_DEEPEST} levels")
+    if kind == STRUCT:
+        return read_struct(data, at, depth + 1)
+    if kind in {LIST, _SET}:
+        return _read_list(data, at, depth + 1)
+    if kind in {_BYTE, _DOUBLE}:
+        return None, at + (1 if kind == _BYTE else 8)
+    raise ValueError(f"the metadata has a value of the unknown kind {kind}")
+
+
+def _read_list(data: bytes, at: int, depth: int) -> tuple[tuple[int, list[Any]], int]:
+    """Return the kind of the items of a list, and the items."""
+    head, at = data[at], at + 1
+    count, kind = head >> 4, head & 15
+    if count == 15:
+        count, at = _natural(data, at)
+    if count > len(data) - at:  # each takes a byte
+        raise _CutError(_CUT)
+    items = []
+    for _ in range(count):
+        item, at = (data[at] == TRUE, at + 1) if kind in {TRUE, FALSE} else _read_value(data, at, kind, depth)
+        items.append(item)
+    return (kind, items), at
+
+
+def _natural(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while (byte := data[at]) > 127:
+        value |= (byte & 127) << shift
+        shift, at = shift + 7, at + 1
+        if shift > 63:
+            raise ValueError(_CUT)
+    return value | byte << shift, at + 1
+
+
+def _integer(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _natural(data, at)
+    return (value >> 1) ^ -(value & 1), at
+
+
+def write_struct(fields: Struct) -> bytes:
+    r"""Return the bytes of a struct that `read_struct` reads, the only ones that Thrift's own libraries write.
+
+    Raises ValueError: a kind that no footer has.
+
+    >>> write_struct({1: (5, 7), 2: (8, b"hi")})
+    b'\x15\x0e\x18\x02hi\x00'
+    """
+    written, before = bytearray(), 0
+    for number, (kind, value) in sorted(fields.items()):
+        if 0 < number - before < 16:
+            written.append((number - before) << 4 | kind)
+        else:
+            written += bytes([kind]) + _integer_bytes(number)
+        before = number
+        if kind not in {TRUE, FALSE}:
+            written += _value_bytes(kind, value)
+    return bytes(written) + b"\0"
+
+
+def _value_bytes(kind: int, value: Any) -> bytes:
+    if kind in _INTEGERS:
+        return _integer_bytes(value)
+    if kind == BYTES:
+        return _natural_bytes(len(value)) + bytes(value)
+    if kind == STRUCT:
+        return write_struct(value)
+    if kind == LIST:
+        of, items = value
+        head = bytes([len(items) << 4 | of]) if len(items) < 15 else bytes([240 | of]) + _natural_bytes(len(items))
+        return head + b"".join(_value_bytes(of, item) for item in items)
+    raise ValueError(f"the metadata has a value of the kind {kind}")
+
+
+def _integer_bytes(value: int) -> bytes:
+    return _natural_bytes(value << 1 ^ value >> 63)
+
+
+def _natural_bytes(value: int) -> bytes:
+    written = bytearray()
+    while value > 127:
+        written.append(value & 127 | 128)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def _taken(struct: Struct, number: int, kind: int, default: Any = None) -> Any:
+    """Return a field of a struct. Raises ValueError: it is missing without a default, of another kind, or too large."""
+    found, value = struct.get(number, (kind, default))
+    if found != kind or value is None:
+        raise ValueError(_CUT)
+    if kind in {INT, LONG} and not 0 <= value < (2**31 if kind == INT else 2**63):
+        raise ValueError(f"the metadata has the number {value}")
+    return value
+
+
+def _structs(struct: Struct, number: int) -> list[Struct]:
+    kind, items = _taken(struct, number, LIST)
+    if items and kind != STRUCT:
+        raise ValueError(_CUT)
+    return list(items)
+
+
+def footer_bytes(file: IO[bytes]) -> tuple[int, bytes]:
+    """Return where the footer of a Parquet file begins, and its bytes. Raises ValueError: there is none."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - _END, 0))
+    end = file.read(_END)
+    length = int.from_bytes(end[:4], "little")
+    if size < _END or end[4:] != _MARK or not 0 < length <= min(size - _END, _LARGEST_FOOTER):
+        raise ValueError("it has no footer of a Parquet file")
+    file.seek(size - _END - length)
+    return size - _END - length, file.read(length)
+
+
+def read_footer(file: IO[bytes]) -> Footer:
+    """Return what the footer of a Parquet file says. Raises ValueError: it is damaged, or columns are elsewhere."""
+    start, data = footer_bytes(file)
+    size = start + len(data) + _END
+    footer, _ = read_struct(data)
+    leaves = _leaves(_structs(footer, 2))
+    return Footer(size, [_chunks(group, leaves, size) for group in _structs(footer, 4)])
+
+
+def _leaves(elements: Sequence[Struct]) -> list[tuple[str, bool, int]]:
+    """Return name, `is_nested` and width of each column that has values."""
+    leaves = []
+    waiting = [_taken(elements[0], 5, INT, 0)] if elements else []  # children that are still to come, by depth
+    name = ""
+    for element in elements[1:]:
+        while waiting and not waiting[-1]:
+            waiting.pop()
+        if not waiting:
+            raise ValueError(_CUT)
+        waiting[-1] -= 1
+        if len(waiting) == 1:
+            name = _taken(element, 4, BYTES).decode()
+        if children := _taken(element, 5, INT, 0):
+            waiting.append(children)
+            continue
+        kind = _taken(element, 1, INT)
+        width = _taken(element, 2, INT) if kind == _FIXED else _WIDTHS.get(kind, 0)
+        if not width and kind != TEXT:
+            raise ValueError(f"a column has the unknown type {kind}")
+        is_repeated = element.get(3) == (INT, _REPEATED)
+        leaves.append((name, len(waiting) > 1 or is_repeated, width))
+    return leaves
+
+
+def _chunks(group: Struct, leaves: Sequence[tuple[str, bool, int]], end: int) -> list[Chunk]:
+    """Return the chunks of a row group. end: of the file; each chunk is before it."""
+    columns = _structs(group, 1)
+    if len(columns) != len(leaves):
+        raise ValueError(f"a row group has {len(columns)} columns, not {len(leaves)}")
+    chunks = []
+    for column, (name, is_nested, width) in zip(columns, leaves, strict=True):
+        if 1 in column or 8 in column or 9 in column:
+            raise ValueError(f"the column {name!r} is encrypted, or in another file")
+        found = _taken(column, 3, STRUCT)
+        start, dictionary = _taken(found, 9, LONG), _taken(found, 11, LONG, 0)
+        if 0 < dictionary < start:
+            start = dictionary
+        codec, size, values = _taken(found, 4, INT), _taken(found, 7, LONG), _taken(found, 5, LONG)
+        chunk = Chunk(name, is_nested, width, codec, start, size, values)
+        if chunk.start + chunk.size > end:
+            raise ValueError(f"the column {name!r} goes on after the end of the file")
+        chunks.append(chunk)
+    return chunks
+
+
+def read_pages(file: IO[bytes], chunk: Chunk) -> Iterator[Page]:
+    """Yield what the headers of the pages of a chunk say. Raises ValueError: they are damaged, or hold too few values.
+
+    A reader of the file stops at the number of values of the chunk, and so reads no other page.
+    """
+    at, end, values = chunk.start, chunk.start + chunk.size, 0
+    while values < chunk.values and at < end:
+        header, length = _header(file, at)
+        kind, size, packed = (_taken(header, number, INT) for number in (1, 2, 3))
+        begin, at = at + length, at + length + packed
+        if kind not in {_DATA, _DICTIONARY, _DATA_2}:
+            continue
+        own = _taken(header, {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}[kind], STRUCT)
+        count, encoding = _taken(own, 1, INT), _taken(own, 4 if kind == _DATA_2 else 2, INT)
+        values += 0 if kind == _DICTIONARY else count
+        yield Page(kind == _DICTIONARY, begin, packed, size, count, encoding)
+    if values < chunk.values:
+        raise ValueError(f"the column {chunk.name!r} has {values:,} values, not {chunk.values:,} as its footer states")
+
+
+def _header(file: IO[bytes], at: int) -> tuple[Struct, int]:
+    """Return the header of a page, and the number of its bytes."""
+    length = _HEADER
+    while True:
+        file.seek(at)
+        data = file.read(length)
+        try:
+            return read_struct(data)
+        except _CutError:
+            if len(data) < length or length >= _LARGEST_HEADER:
+                raise
+        length *= 8
+
 
 FREE_BYTES, MOST_RATIO = 2**28, 200  # bytes that any file may give; a larger one may give so many times its size
 BATCH_ROWS = 4_096  # rows that are decoded together

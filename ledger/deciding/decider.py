@@ -13,7 +13,6 @@ from forecast_ledger.ledger.deciding import (
     decisions,
     outcomes,
     questions,
-    restatements,
     trades,
 )
 from forecast_ledger.ledger.deciding.stamps import stamped
@@ -21,7 +20,7 @@ from forecast_ledger.ledger.deciding.state import Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 
 _ROOMS = (  # each has a table DECIDE and a table EVOLVE
-    questions, restatements, outcomes, contests, accounts, decisions, trades,
+    questions, outcomes, contests, accounts, decisions, trades,
 )  # fmt: skip
 _DECIDE: dict[type, Decide] = {kind: decide for room in _ROOMS for kind, decide in room.DECIDE.items()}
 # The events that follow from an event for the positions on its question, in the same transaction.

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.parquet_metadata import (
+from forecast_ledger.ledger.core.parquet_files import (
     BYTES,
     FALSE,
     INT,

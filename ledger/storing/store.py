@@ -17,8 +17,8 @@ from urllib.parse import unquote, urlsplit
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable, installing
+from forecast_ledger.ledger.core.files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.remote_files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.segments.segment_files import MANIFEST
 from forecast_ledger.ledger.storing import database

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Conflict, Refused, Unavailable
-from forecast_ledger.ledger.core.remote_files import folder_at
+from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded

@@ -13,9 +13,9 @@ import msgspec
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.regular_files import open_regular
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES

@@ -11,8 +11,8 @@ import click
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
+from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.replay.console.replaying import (
     Location,

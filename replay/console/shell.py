@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 import click
 
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
+from forecast_ledger.ledger.core.files import path_in
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
-from forecast_ledger.ledger.core.remote_files import path_in
 from forecast_ledger.replay.console import completion, terminal
 from forecast_ledger.replay.console.signals import (
     DAMAGED,

@@ -12,9 +12,8 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.core.files import folder_at, is_remote, open_regular
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.regular_files import open_regular
-from forecast_ledger.ledger.core.remote_files import folder_at, is_remote
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments import sealing, segment_files

@@ -22,7 +22,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.facts.columns import put_last

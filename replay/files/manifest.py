@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
-from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.replay.writing.append import Outcome

@@ -14,8 +14,8 @@ from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Unavailable
+from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.replay.mapping.csv_reader import read_records
 
 HEADER = ["text", "value"]

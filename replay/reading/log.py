@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple, get_args
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.remote_files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, give_back_memory, pyarrow

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
-from forecast_ledger.ledger.core.remote_files import folder_at
+from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pyarrow import parquet
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.core.parquet_metadata import (
+from forecast_ledger.ledger.core.parquet_files import (
     BYTES,
     FALSE,
     INT,

@@ -22,9 +22,7 @@ STORES = {
 SHELL = {
     "ledger.core.gc_pause",
     "ledger.core.parquet_files",
-    "ledger.core.parquet_metadata",
-    "ledger.core.regular_files",
-    "ledger.core.remote_files",
+    "ledger.core.files",
     "ledger.batching",
     "ledger.storing",
 } | {f"ledger.segments.{name}" for name in ("sealing", "segment_files")}

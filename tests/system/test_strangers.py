@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.regular_files import open_regular
+from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES

@@ -24,7 +24,6 @@ from forecast_ledger.ledger.deciding import decider
 from forecast_ledger.ledger.deciding import decisions as decision_rules
 from forecast_ledger.ledger.deciding import outcomes as outcome_rules
 from forecast_ledger.ledger.deciding import questions as question_rules
-from forecast_ledger.ledger.deciding import restatements as restatement_rules
 from forecast_ledger.ledger.deciding import trades as trade_rules
 from forecast_ledger.ledger.deciding.decider import decide
 from forecast_ledger.ledger.model import canonical, commands
@@ -84,7 +83,7 @@ DECIDERS = [
     for room, table in [
         (question_rules, test_questions),
         (question_rules, test_amendments),
-        (restatement_rules, test_restatements),
+        (question_rules, test_restatements),
         (contest_rules, test_names),
         (question_rules, test_schedules),
         (outcome_rules, test_outcomes),

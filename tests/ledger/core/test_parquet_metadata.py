@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from forecast_ledger.ledger.core.parquet_metadata import read_footer, read_pages, read_struct
+from forecast_ledger.ledger.core.parquet_files import read_footer, read_pages, read_struct
 
 TABLE = pa.table(
     {

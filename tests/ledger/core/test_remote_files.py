@@ -13,9 +13,8 @@ from click.testing import CliRunner
 
 from forecast_ledger import Ledger, WithSegments, replay, restore, seal, verify
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
+from forecast_ledger.ledger.core.files import folder_at, is_remote, open_regular
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.regular_files import open_regular
-from forecast_ledger.ledger.core.remote_files import folder_at, is_remote
 from forecast_ledger.replay.cli.main import DAMAGED, UNREADABLE, main
 from tests.support.logs import commands_of, written
 

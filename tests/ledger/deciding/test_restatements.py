@@ -8,7 +8,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import restatements
+from forecast_ledger.ledger.deciding import questions
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -74,7 +74,7 @@ def test_a_command_that_breaks_one_rule_is_refused_for_it(
 
 def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
     """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(restatements.restate_forecasts))
+    assert {code for code, *_ in REFUSED} == set(promised(questions.restate_forecasts))
 
 
 def test_a_refusal_says_which_forecast_it_is_about() -> None:

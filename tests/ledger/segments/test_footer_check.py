@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pyarrow import parquet
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.core.parquet_metadata import BYTES, LIST, LONG, STRUCT, Struct, write_struct
+from forecast_ledger.ledger.core.parquet_files import BYTES, LIST, LONG, STRUCT, Struct, write_struct
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal

@@ -1,16 +1,51 @@
-"""Folders in an object store, such as s3://bucket/season-segments, which fsspec and its packages for stores know."""
+"""Files from other people, opened safely: only regular files, up to a size limit; a FIFO does not block.
+
+A folder can be in an object store, such as s3://bucket/season-segments, which fsspec and its packages for stores know.
+"""
 
 import errno
 import io
+import os
 import re
+import stat
 from collections.abc import Callable
 from importlib import import_module
+from io import BufferedReader
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeVar
 
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.ledger.core.redaction import redacted
+
+
+def open_regular(path: Path, most: int | None = None) -> BufferedReader:
+    """Open a regular file for reading; symbolic links are not followed. most: the largest size allowed, in bytes.
+
+    path: also of a remote file, as `remote_files.folder_at` returns.
+
+    Raises OSError: the file does not exist; it is a link, folder, FIFO, socket or device; it is too large.
+    ValueError: the path contains a NUL byte.
+    """
+    if not isinstance(path, Path):
+        return open_remote(path, most)
+    _check_regular(path, path.lstat())
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        _check_regular(path, status)
+        if most is not None and status.st_size > most:
+            raise OSError(f"{path}: the file has {status.st_size} bytes; at most {most} are allowed")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _check_regular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(f"{path}: not a regular file")
+
 
 _READ_AHEAD = 1 << 20  # bytes
 _DATABASES = {"sqlite", "postgresql", "postgres"}  # URLs that do not name a folder
