@@ -1,4 +1,4 @@
-"""Segments in an object store are read as those on this machine, and nothing is written there."""
+"""Tests of folders in an object store."""
 
 import os
 import pickle
