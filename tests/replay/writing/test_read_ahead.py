@@ -277,12 +277,12 @@ def test_the_other_process_of_a_long_file_is_started_at_once(
 SCRIPT = """
 import sys
 from forecast_ledger.replay.cli.main import main
-from forecast_ledger.replay.writing import read_ahead
-start, read_ahead.WORTH = read_ahead.start, 1
+from forecast_ledger.replay.writing import command_lines
+start, command_lines.WORTH = command_lines.start, 1
 def started(*given):
     print("started", file=sys.stderr)
     return start(*given)
-read_ahead.start = started
+command_lines.start = started
 if __name__ == "__main__":
     main()
 """
