@@ -263,8 +263,7 @@ def test_updates_do_not_depend_on_the_size_of_pages(step: int) -> None:
     recorded = tournament()
     for first in range(1, min(step, 3) + 1):
         cuts = range(first, len(recorded), step)
-        assert_equal_a_rebuild(refreshed(recorded, cuts), recorded)
-        assert_equal_a_rebuild(refreshed(recorded, cuts, frozenset(cuts[::2])), recorded)
+        assert_equal_a_rebuild(refreshed(recorded, cuts, frozenset(cuts[::2]) if first % 2 else frozenset()), recorded)
 
 
 def renamed_season() -> list[Recorded]:
@@ -421,8 +420,8 @@ def test_only_the_tables_that_are_kept_are_updated() -> None:
     traded = {name for name in BUILT if name in TRADING}
     for recorded, names in ((tournament(), {*BUILT} - traded), (trading(0)[:150], traded)):
         every, alone = IncrementalTables(), {name: IncrementalTables([name]) for name in sorted(names)}
-        for begin in range(0, len(recorded), 19):
-            page = recorded[begin : begin + 19]
+        for begin in range(0, len(recorded), 33):
+            page = recorded[begin : begin + 33]
             every.add(page)
             updates = list(every.updates())
             every.forget()

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from hashlib import sha256
 from itertools import combinations
-from math import log, sqrt
+from math import lcm, log, sqrt
 from random import Random
 from typing import Any, NamedTuple
 
@@ -54,6 +55,7 @@ def told(rules: str, seed: int, weights: str = "plain") -> list[AnyCommand]:
     return [command for command in commands if command not in answers] + answers[::-1]
 
 
+@cache
 def turned(seed: bytes, replicate: int, count: int) -> list[int]:
     """Return the signs of units in a replicate, by definition: the bits of SHA-256, the highest first."""
     digest = sha256(seed + b"sign" + replicate.to_bytes(4, "big") + bytes(4)).digest()
@@ -71,11 +73,12 @@ def p_value(common: Sequence[Common], strata: list[list[list[str]]], seed: bytes
     """Return the p-value of the permutation test."""
     members = [unit for stratum in strata for unit in stratum]
     by_name = {each.name: each.weight * each.difference for each in common}
-    sums = [sum((by_name.get(name, Fraction(0)) for name in unit), Fraction(0)) for unit in members]
-    far = 0
+    exact = [sum((by_name.get(name, Fraction(0)) for name in unit), Fraction(0)) for unit in members]
+    whole = lcm(*(each.denominator for each in exact))
+    sums, far = [int(each * whole) for each in exact], 0  # whole numbers, so that it is soon done
     for replicate in range(999):
         total = sum(sign * own for sign, own in zip(turned(seed, replicate, len(sums)), sums, strict=True))
-        far += abs(Fraction(total)) >= abs(Fraction(sum(sums)))
+        far += abs(total) >= abs(sum(sums))
     return Fraction(1 + far, 1000)
 
 

@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.writing import append
 from forecast_ledger.replay.writing.append import append_batches
 from forecast_ledger.replay.writing.command_lines import ReadCommand
-from tests.support.effort import times
+from tests.support.effort import LONG, times
 from tests.support.paths import DATA
 from tests.support.sources import import_into, table, ticking, zipped
 
@@ -41,10 +42,21 @@ TEXTS = [
 KIND = pytest.mark.parametrize("kind", KINDS)
 
 
+class Copies(dict[str, Path]):
+    """A copy of each source that is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __missing__(self, kind: str) -> Path:
+        copy = self[kind] = Path(shutil.copytree(DATA / SOURCES[kind], self._folder / SOURCES[kind]))
+        return copy
+
+
 @pytest.fixture
-def copies(tmp_path: Path) -> dict[str, Path]:
-    """A copy of each source."""
-    return {kind: Path(shutil.copytree(DATA / folder, tmp_path / folder)) for kind, folder in SOURCES.items()}
+def copies(tmp_path: Path) -> Copies:
+    """Copies of the sources, to be written to."""
+    return Copies(tmp_path)
 
 
 def scores(ledger: Ledger) -> list[tuple[str, ...]]:
@@ -52,6 +64,7 @@ def scores(ledger: Ledger) -> list[tuple[str, ...]]:
     return sorted(table(ledger, "scores", "contest", "question", "participant", "score", "coverage"))
 
 
+@cache
 def whole(kind: str) -> list[tuple[str, ...]]:
     """Every score of the source as it is."""
     with ticking() as ledger:
@@ -68,7 +81,9 @@ def test_every_format_is_tried_here() -> None:
 def test_an_import_that_is_interrupted_anywhere_goes_on_where_it_ended(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each command is recorded in a transaction of its own, and the process ends after so many of them."""
+    """Each command is recorded in a transaction of its own, and the process ends after so many of them: after every
+    seventh number, in a long run after every one.
+    """
     monkeypatch.setattr(append, "FIRST_BATCH", 1)
     monkeypatch.setattr(append, "LARGEST_BATCH", 1)
     files = SourceFiles(DATA / SOURCES[kind])
@@ -77,7 +92,7 @@ def test_an_import_that_is_interrupted_anywhere_goes_on_where_it_ended(
         return carried(KINDS[kind].read(files, None).items, LeftOut())
 
     expected, commands = whole(kind), sum(1 for _ in read())
-    for ended in range(0, commands, 3):
+    for ended in range(0, commands, 7 if LONG == 1 else 1):
         with ticking() as ledger:
             for _ in append_batches(ledger, islice(read(), ended), lambda _: None):
                 pass

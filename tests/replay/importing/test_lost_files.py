@@ -14,6 +14,8 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.tables.catalogue import Projections
 from tests.replay.importing.test_interrupted_imports import SOURCES
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking
@@ -50,8 +52,11 @@ def other(kind: str, folder: Path) -> Path:
 
 def standing(ledger: Ledger) -> set[tuple[str, ...]]:
     """Who has a forecast on which question, and the answers."""
-    answers = {row for row in table(ledger, "questions", "question", "outcome") if row[1]}
-    return answers | {*table(ledger, "standing", "question", "participant")}
+    projections = Projections(facts(ledger.read()))
+    answers = {
+        (str(row["question"]), str(row["outcome"])) for row in projections.table("questions").rows() if row["outcome"]
+    }
+    return answers | {(str(row["question"]), str(row["participant"])) for row in projections.table("standing").rows()}
 
 
 def recorded(kind: str) -> Ledger:
@@ -220,14 +225,15 @@ def test_a_file_of_another_form_takes_nothing_back(kind: str, name: str, tmp_pat
     forms = [(form, form) for form in OTHER_FORMS]
     changed = changed_tables(text) if path.suffix == ".csv" else changed_values(text, by_line=path.suffix == ".ndjson")
     with recorded(kind) as ledger:
-        before = standing(ledger)
+        before, head = standing(ledger), ledger.head()
         for what, new in (*forms, *changed):
             if any((each, file in name, part in what) == (kind, True, True) for each, file, part in MEANT):
                 continue
             path.write_text(new, encoding="utf-8")
             with suppress(Refused):  # before anything is recorded
                 import_into(ledger, kind, there, now=LATE, take_back=True)
-            assert before <= standing(ledger), what
+            if head != (head := ledger.head()):
+                assert before <= standing(ledger), what
 
 
 def test_a_parquet_file_of_another_form_takes_nothing_back(tmp_path: Path) -> None:
