@@ -76,13 +76,15 @@ COLUMNS = {
     ),
     "fill": Columns(
         used=(
-            *("fill_id", "trade_id", "ticker", "market_ticker", "action", "side", "count", "count_fp", "created_time"),
-            *("ts", "yes_price", "yes_price_dollars", "no_price", "no_price_dollars", "fee_cost", "subaccount_number"),
+            *("fill_id", "trade_id", "ticker", "market_ticker", "outcome_side", "book_side", "side", "count"),
+            *("count_fp", "created_time", "ts", "yes_price", "yes_price_dollars", "no_price", "no_price_dollars"),
+            *("fee_cost", "subaccount_number"),
         ),
         ignored=ignored_fields(
             {
-                _ORDERS: "order_id client_order_id is_taker",
-                "other forms of it": "price yes_price_fixed no_price_fixed",
+                _ORDERS: "order_id client_order_id is_taker exchange_index",
+                "whether the order bought or sold: `side` says which outcome was acquired": "action",
+                "other forms of it": "price yes_price_fixed no_price_fixed ts_ms purchased_side",
             }
         ),
     ),

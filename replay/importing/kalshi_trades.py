@@ -1,10 +1,14 @@
 """Fills of an account of Kalshi as trades, and its settlements, to compare.
 
-An account holds contracts of yes or of no of a market, never both: who buys no with contracts of yes gives these up, at
-the rest of the price of no. The API does not name the account; it is the participant `account`, a subaccount has its
-number.
+An account holds contracts of yes or of no of a market, never both: who buys no with contracts of yes gives these up,
+at the rest of the price of no. The API does not name the account; it is the participant `account`, a subaccount has
+its number. A fill says which outcome was acquired, also if an order sold the other one: a sale of yes is a fill of
+no. Older fills say it as `side`, whatever `action` says; newer ones as `outcome_side` and `book_side`. The costs of a
+settlement are those of all fills, before yes and no are taken off each other.
 
-Source: Kalshi, API documentation, "Get Fills", "Get Settlements", "Get Positions".
+Source: Kalshi, API documentation, "Get Fills", "Get Settlements", "Order direction (outcome_side and book_side)"; that
+`side` of a fill is the outcome acquired, and what costs are, follows from fills and settlements of accounts that were
+published with what they add up to.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +29,9 @@ TITLE = "Kalshi"
 NOT_ASKED = "a fill of an account, which --trades records as a trade"
 SUBACCOUNTS = "a settlement of an account that has subaccounts, over which it is not divided"
 ACCOUNT = "account"
+_OF_FILLS = {"is_taker", "fill_id"}  # what no trade of the exchange has
+_SIDES = ("outcome_side", "book_side", "side")
+_OUTCOMES = {"yes": "yes", "bid": "yes", "no": "no", "ask": "no"}
 _CENT = MONEY // 100
 
 
@@ -46,10 +53,10 @@ class Fill(NamedTuple):
 def is_fill(value: Record) -> bool:
     """Return whether an object is a fill of an account.
 
-    >>> is_fill({"action": "buy", "side": "no", "is_taker": True}), is_fill({"ticker": "KX", "yes_price": 4})
+    >>> is_fill({"outcome_side": "no", "is_taker": True}), is_fill({"ticker": "KX", "yes_price": 4})
     (True, False)
     """
-    return {"action", "side", "is_taker"} <= value.keys()
+    return not (value.keys().isdisjoint(_OF_FILLS) or value.keys().isdisjoint(_SIDES))
 
 
 def read_fill(place: InputPlace, value: Record) -> Fill:
@@ -60,22 +67,24 @@ def read_fill(place: InputPlace, value: Record) -> Fill:
     count = exact_in(value, "count_fp") or exact_in(value, "count")
     yes, no = (dollars_in(value, field) for field in ("yes_price", "no_price"))
     yes = PROBABILITY - no if yes is None and no is not None else yes
-    action, side = text_in(value, "action").lower(), text_in(value, "side").lower()
     fields = {"created_time": at, "fill_id": name, "yes_price_dollars": yes, "count_fp": count}
     for field, found in fields.items():
         if found is None or not found:
             raise Refused("bad_source", field, None, "it is missing, or 0")
-    if action not in {"buy", "sell"} or side not in {"yes", "no"} or count < 0:
-        raise Refused("bad_source", "action", action, "not a purchase or a sale of yes or no")
+    said = {field: text for field in _SIDES if (text := text_in(value, field).lower())}
+    acquired = {_OUTCOMES.get(text) for text in said.values()}
+    if acquired not in ({"yes"}, {"no"}) or count < 0:
+        raise Refused(
+            "bad_source", "outcome_side", said.get("outcome_side"), "it does not say which outcome was acquired"
+        )
     price = Decimal(yes or 0).scaleb(-9, WIDE)
-    more = (action == "buy") == (side == "yes")
     number = text_in(value, "subaccount_number") or "0"
     return Fill(
         at=at or 0,
         place=place,
         name=name,
         who=ACCOUNT if number == "0" else f"{ACCOUNT} {number}",
-        adds=count if more else -count,
+        adds=count if acquired == {"yes"} else -count,
         prices=(price, 1 - price),
         fee=number_in(value, "fee_cost", MONEY, 0, LARGEST_POOL) or 0,
     )
@@ -105,7 +114,7 @@ def trades_of(fills: Iterable[Fill]) -> Iterator[Trade]:
 
 
 def published_in(place: InputPlace, value: Mapping[str, object], question: str) -> Published:
-    """Return the results of a settlement: what was paid, what the contracts cost, and the fees of the market.
+    """Return the results of a settlement: what was paid, the cost of all fills, and the fees of the market.
 
     Refuses: bad_number, out_of_range.
     """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.projections.facts.accounts import Holding
+from forecast_ledger.projections.facts.accounts import Holding, Movement
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.trading.mark_prices import Marks
@@ -40,11 +40,11 @@ class Difference(NamedTuple):
 class _Worth(NamedTuple):
     """The holdings of somebody on some questions, each with what its shares are worth, or were paid, 1e-6.
 
-    fees: of their trades, 1e-6.
+    movements: those of their trades.
     """
 
     holdings: Sequence[tuple[Holding, int]]
-    fees: int = 0
+    movements: Sequence[Movement] = ()
 
     def sum_of(self, number: Callable[[Holding, int], int]) -> int:
         return sum(number(*each) for each in self.holdings)
@@ -73,13 +73,14 @@ class _Worth(NamedTuple):
         """What the shares that were not sold are worth, or were paid, 1e-6."""
         return self.sum_of(lambda each, worth: (each.status in _KEPT) * worth)
 
-    def unsold_cost(self) -> int:
-        """What the shares that were not sold cost, 1e-6."""
-        return self.revenue() - self.of_unsold()
+    def cost_of_trades(self) -> int:
+        """What all trades cost, 1e-6, if who sells a share of yes buys one of no, at the rest of the price."""
+        bought = sum(-each.cash - each.fee for each in self.movements if each.kind == "bought")
+        return bought + sum(-each.shares - each.cash - each.fee for each in self.movements if each.kind == "sold")
 
     def all_fees(self) -> int:
         """The fees of all trades, 1e-6."""
-        return self.fees
+        return sum(each.fee for each in self.movements)
 
     def invested(self) -> int:
         """The cost of the shares that were not sold before the end, 1e-6."""
@@ -96,7 +97,7 @@ RESULTS: dict[str, Callable[[_Worth], int]] = {
     "closed realizedPnl": _Worth.profit,
     "size": _Worth.size,
     "revenue": _Worth.revenue,
-    "total_cost": _Worth.unsold_cost,
+    "total_cost": _Worth.cost_of_trades,
     "fee_cost": _Worth.all_fees,
 }
 
@@ -155,7 +156,7 @@ def _worth(known: Facts, marks: Marks, published: Published) -> _Worth:
             worth = holding.cost if refunded else round(holding.shares * Fraction(price) / PROBABILITY)
             found.append((holding, worth))
     key = published.contest, published.who
-    return _Worth(found, sum(each.fee for each in known.books.movements if each.key == key and each.question in codes))
+    return _Worth(found, [each for each in known.books.movements if each.key == key and each.question in codes])
 
 
 def _money(micros: int) -> str:

@@ -77,8 +77,8 @@ USED = {
     "kalshi sides": "close,close_dollars",
     "kalshi settlement": """ticker,market_result,settled_time,value,revenue,fee_cost,yes_total_cost,
         yes_total_cost_dollars,no_total_cost,no_total_cost_dollars""",
-    "kalshi fill": """fill_id,trade_id,ticker,market_ticker,action,side,count,count_fp,created_time,ts,yes_price,
-        yes_price_dollars,no_price,no_price_dollars,fee_cost,subaccount_number""",
+    "kalshi fill": """fill_id,trade_id,ticker,market_ticker,outcome_side,book_side,side,count,count_fp,
+        created_time,ts,yes_price,yes_price_dollars,no_price,no_price_dollars,fee_cost,subaccount_number""",
 }
 IGNORED = {
     "question_data.csv": "Post Curation Status,Post Published Time,Description,Resolution Criteria,Fine Print,Unit",
@@ -161,7 +161,8 @@ IGNORED = {
     "kalshi sides": """open,open_dollars,high,high_dollars,low,low_dollars,mean,mean_dollars,previous,previous_dollars,
         min,min_dollars,max,max_dollars""",
     "kalshi settlement": "event_ticker,yes_count,yes_count_fp,no_count,no_count_fp",
-    "kalshi fill": "order_id,client_order_id,is_taker,price,yes_price_fixed,no_price_fixed",
+    "kalshi fill": """order_id,client_order_id,is_taker,exchange_index,action,price,yes_price_fixed,no_price_fixed,
+        ts_ms,purchased_side""",
     "polymarket prices": "fidelity",
     "polymarket activity": """outcomeIndex,title,slug,icon,eventId,eventSlug,name,pseudonym,bio,profileImage,
         profileImageOptimized""",
