@@ -51,6 +51,7 @@ from forecast_ledger.replay.importing.source_files import (
     MISSING,
     TABLE_ENDINGS,
     SourceFiles,
+    check_columns,
     is_readme,
     place_in,
     read_table,
@@ -351,7 +352,8 @@ class HubTruth:
         for row, after in pairwise(rows):
             if row.as_of == after.as_of and not _agree(question, row, after):
                 detail = f"{row.place.where()} says otherwise for the same task ids and version; neither counts"
-                yield at, after.place, Refused("bad_source", "value", after.value, detail)
+                remedy = "take the row that is wrong out, or ask the hub which one that is"
+                yield at, after.place, Refused("bad_source", "value", after.value, detail, remedy=remedy)
                 return
         for row in rows:
             try:
@@ -389,7 +391,10 @@ class HubTruth:
     def _read(self, files: SourceFiles, name: str, kind: str, target_keys: set[str]) -> bool:
         """Read a file; return whether it has rows, and its columns say what they are about."""
         value, is_latest = _VALUE[kind], _is_latest(name)
-        columns, rows = read_table(files, name, [] if is_latest else [value])
+        columns, rows = read_table(files, name, [])
+        if kind == ORACLE and value not in columns:  # some hubs write it as in their time series
+            columns = [value if column == _VALUE[SERIES] else column for column in columns]
+        check_columns(name, columns, [] if is_latest else [value])
         if is_latest:
             columns = self._renamed(columns)
             if lacking := self._lacking(columns, target_keys):

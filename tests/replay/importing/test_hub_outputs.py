@@ -199,6 +199,16 @@ def test_the_latest_values_of_a_hub_without_a_time_series_are_its_answers(tmp_pa
     assert board(folder) == [("rain median", "t-a", "20.000000000")], "nor does one with a time series"
 
 
+def test_oracle_output_may_name_its_values_as_a_time_series_does(tmp_path: Path) -> None:
+    """As a hub of cities did; a table with both columns has its own."""
+    rows = {"t-a": "oslo,2026-03-08,median,NA,20"}
+    folder = dated(hub(tmp_path, MEDIAN, rows, {ORACLE: "place,target_end_date,observation\noslo,2026-03-08,25\n"}))
+    assert board(folder) == [("rain median", "t-a", "5.000000000")]
+    text = "place,target_end_date,observation,oracle_value\noslo,2026-03-08,25,27\n"
+    (folder / ORACLE).write_text(text, encoding="utf-8")
+    assert board(folder) == [("rain median", "t-a", "7.000000000")]
+
+
 def dated(folder: Path) -> Path:
     """The hub with a further task id, the day that a question is about."""
     days = '"target_end_date": {"required": null, "optional": ["2026-03-08"]}'
