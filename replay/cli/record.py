@@ -46,6 +46,7 @@ _KINDS = ["forecastbench", "hubverse", "kalshi", "manifold", "metaculus", "polym
 @click.option(
     "--trades", is_flag=True, help="polymarket, manifold, kalshi: record trades, and compare published profits."
 )
+@click.option("--strict", is_flag=True, help="Exit with 1 if a published result is not the one that comes out.")
 @click.option("--dry-run", is_flag=True, help="Print the counts only, and record nothing.")
 @name_option
 @table_options
@@ -60,6 +61,7 @@ def import_from(
     take_back: bool,
     prices_only: bool,
     trades: bool,
+    strict: bool,
     dry_run: bool,
     name: str,
     view: View,
@@ -82,6 +84,8 @@ def import_from(
     from forecast_ledger.replay.importing.source_files import SourceFiles
 
     require_columns(view, COUNT_COLUMNS)
+    if strict and not trades:
+        raise click.UsageError("--strict is about published results, which are compared with --trades")
     read = _reader(kind, rules, prices_only=prices_only, trades=trades)
     files = SourceFiles(path)
     try:
@@ -103,7 +107,7 @@ def import_from(
     position = {} if dry_run else {"log_position": head.position, "digest": head.digest}
     row = {**counts, "not_carried_over": sum(copy.left_out.counts.values()), **position}
     emit(COUNT_COLUMNS[: len(row)], [row], view)
-    if counts["refused"]:
+    if counts["refused"] or (strict and compared.differences):
         sys.exit(FINDINGS)
 
 

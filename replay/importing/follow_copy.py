@@ -77,8 +77,10 @@ ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing
 UNREAD = "forecasts that an earlier copy had; this one has a file that cannot be read whole: they stay"
 ANSWER_TIMES = "other times of a question whose answer this copy does not have: the answer and the times stay"
 TRADE_MISSED = (
-    "a trade that an earlier copy had: money moved, so that it stays; a new ledger of this copy is without it"
+    "a trade that an earlier copy had: money moved, so that it stays; to be without it, import this copy into a new "
+    "ledger"
 )
+TRADE_UNREAD = "a trade that an earlier copy had; this one has a file that cannot be read whole: it stays"
 ANSWER_UNREAD = "an answer that an earlier copy had; this one has a file that cannot be read whole: it stays"
 
 _PlacedForecast = tuple[InputPlace, SubmitForecast | WithdrawForecast]
@@ -132,7 +134,7 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
         _check_losses(losses, source.name)
     yield from new
     if source.scope.trades:
-        yield from _missed_trades(copy, traded, source.scope.trades)
+        yield from _missed_trades(copy, traded, source.scope)
     if source.scope.bots:
         yield from bots.none_any_more()
     for name, own in about.items():
@@ -173,11 +175,12 @@ def _check_losses(losses: Sequence[tuple[int, int]], source: str) -> None:
         raise Refused("bad_source", "file" if source else "path", None, detail, remedy=remedy)
 
 
-def _missed_trades(copy: RecordedCopy, traded: Collection[str], source: str) -> Iterator[SourceItem]:
-    """Return the trades that earlier copies had. traded: the ids of those that this one has. source: of their ids."""
-    for each in copy.traded:
-        if each not in traded and source_of(each) == source:
-            yield InputPlace(0, file=f"command {each!r}"), NotCarried(TRADE_MISSED)
+def _missed_trades(copy: RecordedCopy, traded: Collection[str], scope: Scope) -> Iterator[SourceItem]:
+    """Return the trades that earlier copies had. traded: the ids of those that this one has."""
+    for name, event in copy.traded.items():
+        if name not in traded and source_of(name) == scope.trades:
+            unread = scope.unread(copy.questions[event.question].opened, event.participant)
+            yield InputPlace(0, file=name), NotCarried(TRADE_UNREAD if unread else TRADE_MISSED)
 
 
 def _under_present_id(item: AnyCommand | Refused | NotCarried, copy: RecordedCopy) -> AnyCommand | Refused | NotCarried:
@@ -186,7 +189,7 @@ def _under_present_id(item: AnyCommand | Refused | NotCarried, copy: RecordedCop
     What an earlier copy said of an account stays under the id that it was recorded with.
     """
     if isinstance(item, RecordTrade) and item.id in copy.traded:
-        return structs.replace(item, participant=copy.traded[item.id])
+        return structs.replace(item, participant=copy.traded[item.id].participant)
     if not isinstance(item, SubmitForecast | WithdrawForecast | RecordTrade | EnrolParticipant):
         return item
     if isinstance(item, EnrolParticipant) and (item.contest, item.participant) in copy.enrolled:

@@ -63,7 +63,7 @@ def read_markets(kind: str, files: SourceFiles, rules: str | None, *, trades: bo
     def has_prices(opened: QuestionOpened) -> bool:
         return copy.has_prices(opened.question)
 
-    scope = Scope(forecasts=has_prices, unread=lambda *_: bool(files.partial))
+    scope = Scope(forecasts=has_prices, unread=lambda *_: bool(files.partial), trades=platform.kind if trades else "")
     ordered = in_order_of_time(platform.kind, platform.title, items) if trades else items
     return Source(ordered, scope, copy.published)
 

@@ -153,7 +153,7 @@ class RecordedCopy:
         self.sealed: set[str] = set()  # contests
         self.renamed: dict[str, str] = {}  # id that a participant has had -> the present one
         self.enrolled: dict[tuple[str, str], Recorded] = {}  # contest, participant -> the last enrolment
-        self.traded: dict[str, str] = {}  # id of the command of a trade -> its participant
+        self.traded: dict[str, TradeRecorded] = {}  # id of the command of a trade -> its last event
         self.state = State()  # of the questions alone
         for recorded in (each for page in pages for each in page):
             self._take_in(recorded)
@@ -205,7 +205,7 @@ class RecordedCopy:
 
     def _contest(self, recorded: Recorded, event: ParticipantEnrolled | ContestFinalized | TradeRecorded) -> None:
         if isinstance(event, TradeRecorded):
-            self.traded[recorded.command_id] = event.participant
+            self.traded[recorded.command_id] = event
         elif isinstance(event, ParticipantEnrolled):
             self.enrolled[event.contest, event.participant] = recorded
         else:

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model.commands import (
     AnyCommand,
     EnrolParticipant,
     OpenContest,
+    RecordTrade,
 )
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.replay.writing.append import Outcome
@@ -22,6 +23,8 @@ from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 FIRST_PLACES = 3  # of each reason, that are kept
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _THERE = {"duplicate_contest", "command_id_reused", "enrolled_already"}  # refusals of what is there
+TRADE_CHANGED = "an earlier copy has other shares, another amount or time of this trade: money moved, so that it stays"
+IN_A_NEW_LEDGER = "to have it as this copy says, import the copy into a new ledger"
 SETUP: tuple[type, ...] = (OpenContest, EnrolParticipant)  # what every import of a format sends again in other words
 
 
@@ -133,12 +136,15 @@ def carried(items: Iterable[SourceItem], left_out: LeftOut) -> Iterator[ReadComm
 def with_known_setup(outcomes: Iterable[Outcome], setup: tuple[type, ...] = SETUP) -> Iterator[Outcome]:
     """Return the outcomes; a contest or an enrolment that is there counts as a duplicate, whatever its words.
 
-    setup: the commands for which that holds.
+    A trade that an earlier copy had in another way is refused in words that say so. setup: the commands that are known.
     """
     for place, command, outcome in outcomes:
         there = isinstance(outcome, Refused) and outcome.code in _THERE
         if command is not None and there and isinstance(command, setup):
             yield place, command, Receipt(command.id, 0, 0, duplicate=True)
+        elif isinstance(command, RecordTrade) and there:
+            refused = Refused("command_id_reused", "id", command.id, TRADE_CHANGED, remedy=IN_A_NEW_LEDGER)
+            yield place, command, refused
         else:
             yield place, command, outcome
 

@@ -12,8 +12,11 @@ import pytest
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import RenameParticipant
+from forecast_ledger.replay.importing.follow_copy import TRADE_MISSED, TRADE_UNREAD
 from forecast_ledger.replay.importing.manifold import NO_RESULTS
 from forecast_ledger.replay.importing.manifold_trades import NO_TRADE, ONE_ANSWER
+from forecast_ledger.replay.importing.source_items import TRADE_CHANGED
+from tests.replay.cli.test_main import run
 from tests.replay.importing.test_manifold import RAIN, SEVERAL, bet, ms, saved, told
 from tests.support import given
 from tests.support.forging import audited
@@ -295,3 +298,45 @@ def test_trades_of_somebody_with_another_id_are_recorded_under_it(tmp_path: Path
             assert import_into(ledger, "manifold", folder, trades=True).refused == []
         trades = [each for each in told(ledger) if isinstance(each, events.TradeRecorded)]
     assert [(each.participant, each.shares) for each in trades] == [("ada.l", 10_000_000), ("ada.l", -5_000_000)]
+
+
+def test_trades_that_a_newer_copy_does_not_have_are_named_and_stay(tmp_path: Path) -> None:
+    """Money moved. A file that cannot be read may have them; without --trades, nothing is said of them."""
+    bets = [traded(2, "b1", "ada", 10, 4), traded(3, "b2", "bo", 5, 2)]
+    with ticking() as ledger:
+        import_into(ledger, "manifold", saved(tmp_path / "m", markets=[RAIN], bets=bets), trades=True)
+        newer = saved(tmp_path / "m", markets=[RAIN], bets=bets[:1])
+        for dry in (newer, newer):
+            found = import_into(ledger, "manifold", dry, trades=True, take_back=True)
+            assert (found.refused, found.left_out) == ([], {TRADE_MISSED: 1})
+        assert len(table(ledger, "positions", "participant")) == 2
+        (newer / "more.json").write_text("[{", encoding="utf-8")
+        assert TRADE_UNREAD in import_into(ledger, "manifold", newer, trades=True).left_out
+
+
+def test_a_trade_with_another_amount_is_refused_in_words_that_say_what_can_be_done(tmp_path: Path) -> None:
+    """The first copy's stays; so does the number of trades."""
+    with ticking() as ledger:
+        for amount in (4, 5):
+            folder = saved(tmp_path / "m", markets=[RAIN], bets=[traded(2, "b1", "ada", 10, amount)])
+            found = import_into(ledger, "manifold", folder, trades=True)
+        assert [line.partition(": ")[2] for line in found.refused] == [f"command_id_reused id: {TRADE_CHANGED}"]
+        assert table(ledger, "positions", "participant", "cost") == [("ada", "4.00")]
+
+
+@pytest.mark.parametrize(("profit", "code"), [(6, 0), (7, 1)])
+def test_published_results_that_do_not_come_out_are_an_error_if_asked(profit: int, code: int, tmp_path: Path) -> None:
+    """With --strict; ten shares for 4 are paid 10."""
+    market = [YES]
+    folder = saved(
+        tmp_path / "m",
+        markets=market,
+        bets=[traded(2, "b1", "ada", 10, 4)],
+        positions=[position("ada", profit, 10, 4)],
+    )
+    for number, (options, expected) in enumerate(
+        [(["--trades"], 0), (["--trades", "--strict"], code), (["--strict"], 2)]
+    ):
+        found = run("import-from", "manifold", str(tmp_path / f"{number}.db"), str(folder), *options)
+        assert found.exit_code == expected, found.output
+        assert (f"profit {profit}.00 is published, 6.00 is here" in found.stderr) == (expected < 2 and profit == 7)
