@@ -66,7 +66,7 @@ class _Pairs:
 
     def __init__(self, worth: Sequence[Fraction], replicates: Totals, alike: Int64Array) -> None:
         """See `rank_sets`."""
-        self._worth, self._replicates, self.alike, self.places = worth, replicates, alike, PLACES
+        self.alike, self.places = alike, PLACES
         bounds = [(low >> BITS - PLACES, (high >> BITS - PLACES) + 1) for low, high in map(bounds_of, worth)]
         low, high = np.array(bounds, object).reshape(-1, 2).T
         self._board = Fixed(low[:, None], (high - low)[:, None].astype(np.int64), PLACES)
@@ -76,6 +76,7 @@ class _Pairs:
         self.deviations = _deviations(replicates.fixed)
         every = np.arange(replicates.defined.shape[1])
         self._exact = cache(lambda row: replicates.exact(row, every))
+        self._apart = cache(lambda first, second: worth[first] - worth[second])
         self.variance = cache(self._variance)
 
     def moved(self, first: int, columns: Int64Array | slice = slice(None)) -> tuple[Floats, Floats]:
@@ -102,12 +103,12 @@ class _Pairs:
 
     def studentised(self, first: int, second: int, replicate: int) -> Bounds:
         """Return bounds of a studentised difference in a replicate, in 2^-(3 places)."""
-        rows = self._moved.take(np.array([first, second])).at(np.array([replicate]))
-        return _studentised(rows, self.deviation(first, second))
+        lows, widths = ([int(of[row, replicate]) for row in (first, second)] for of in self._moved[:2])
+        return _studentised(lows, widths, self.places, self.deviation(first, second))
 
     def difference(self, first: int, second: int, replicate: int | None = None) -> Fraction:
         """Return the exact difference on the board, or how far it moves in a replicate."""
-        apart = self._worth[first] - self._worth[second]
+        apart = self._apart(first, second)
         if replicate is None:
             return apart
         return self._exact(first)[replicate] - self._exact(second)[replicate] - apart
@@ -142,7 +143,8 @@ class _Closely:
 
     def __init__(self, worth: Sequence[Fraction], replicates: Totals) -> None:
         """See `rank_sets`."""
-        self._worth, self.places = worth, CLOSE
+        self.places = CLOSE
+        self._board = cache(lambda row: floor(worth[row] * (1 << CLOSE)))
         self._row = cache(lambda row: replicates.closely(row, CLOSE))
         self.deviation = cache(self._deviation)
 
@@ -156,21 +158,21 @@ class _Closely:
 
     def studentised(self, first: int, second: int, replicate: int | None = None) -> Bounds:
         """Return bounds of a studentised difference on the board, or in a replicate, in 2^-(3 places)."""
-        board = [floor(self._worth[each] * (1 << CLOSE)) for each in (first, second)]
-        rows = Fixed(np.array(board, object)[:, None], np.ones((2, 1), np.int64), CLOSE)
+        lows, widths = [self._board(row) for row in (first, second)], [1, 1]
         if replicate is not None:
-            one, other = (self._row(each).at(np.array([replicate])) for each in (first, second))
-            low, width = np.concatenate([one.low, other.low]), np.concatenate([one.width, other.width])
-            rows = Fixed(low, width, CLOSE).plus(rows.times(-1))
-        return _studentised(rows, self.deviation(first, second))
+            for place, row in enumerate((first, second)):
+                low, width, _ = self._row(row)
+                lows[place] = low[0, replicate] - lows[place] - 1
+                widths[place] += int(width[0, replicate])
+        return _studentised(lows, widths, CLOSE, self.deviation(first, second))
 
 
-def _studentised(rows: Fixed, deviation: Bounds) -> Bounds:
-    """Return bounds of the size of the difference of two rows with one number, over a deviation."""
-    (low, other), (width, wide) = rows.low[:, 0].tolist(), rows.width[:, 0].tolist()
+def _studentised(lows: list[int], widths: list[int], places: int, deviation: Bounds) -> Bounds:
+    """Return bounds of the size of the difference of two numbers, over a deviation; each is from low to low + width."""
+    (low, other), (width, wide) = lows, widths
     least, most = low - other - wide, low + width - other
     size = max(least, -most, 0), max(-least, most)
-    return (size[0] << 3 * rows.places) // deviation[1], -(-(size[1] << 3 * rows.places) // deviation[0])
+    return (size[0] << 3 * places) // deviation[1], -(-(size[1] << 3 * places) // deviation[0])
 
 
 class _Critical:
@@ -220,17 +222,14 @@ class _Critical:
     @cached_property
     def _exact(self) -> tuple[Fraction, Fraction, int, int]:
         """The exact square of the critical value, and the difference and the pair that it is of."""
-        exact = [
-            max([(self._square(*each), abs(self._pairs.difference(*each)), *each[:2]) for each in own] or [_NOTHING])
-            for own in self._largest
-        ]
-        return self._in_order(exact)
+        return self._in_order([max([self._squared(*each) for each in own] or [_NOTHING]) for own in self._largest])
 
-    def _square(self, first: int, second: int, replicate: int | None = None) -> Fraction:
-        if self._pairs.alike[first] == self._pairs.alike[second]:
-            return Fraction(0)
+    def _squared(self, first: int, second: int, replicate: int | None = None) -> tuple[Fraction, Fraction, int, int]:
+        """Return the exact square of a studentised difference, with the size of the difference and the pair."""
         apart = self._pairs.difference(first, second, replicate)
-        return Fraction(apart**2, self._pairs.variance(first, second))
+        alike = self._pairs.alike[first] == self._pairs.alike[second]
+        square = Fraction(0) if alike else Fraction(apart**2, self._pairs.variance(first, second))
+        return square, abs(apart), first, second
 
     def significant(self, first: int) -> tuple[BoolArray, BoolArray]:
         """Return which later rows are significantly worse than a row, and which are better."""
@@ -247,7 +246,7 @@ class _Critical:
         low, high = self._pairs.closely.studentised(first, second)
         if low > self._closest[1] or high <= self._closest[0]:
             return low > self._closest[1]
-        return self._square(first, second) > self._exact[0]
+        return self._squared(first, second)[0] > self._exact[0]
 
     def needed(self, first: int) -> list[int]:
         """Return the critical value times the standard deviation of each later row, rounded half-even once."""
