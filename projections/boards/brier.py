@@ -66,7 +66,7 @@ class OwnerSums(NamedTuple):
 
 
 class BrierSums(NamedTuple):
-    """The sums of a sample, from which Brier aggregates and calibration are computed."""
+    """The sums of a sample, from which Brier aggregates and calibration are computed; `added` adds them up."""
 
     groups: GroupSums
     owners: OwnerSums
@@ -76,9 +76,28 @@ class BrierSums(NamedTuple):
         key = numbers[owners_of_keys(self.groups.key)] << _VALUE_BITS | self.groups.key & _VALUE
         return BrierSums(self.groups._replace(key=key), self.owners._replace(owner=numbers[self.owners.owner]))
 
+    def negated(self) -> "BrierSums":
+        """Return what takes these rows out of sums to which it is added."""
+        groups, owners = self
+        consensus = WideInt(*(-word for word in owners.consensus)).carried()
+        return BrierSums(
+            GroupSums(groups.key, -groups.n, -groups.happened), OwnerSums(owners.owner, -owners.lacking, consensus)
+        )
+
+    def of(self, owners: Int64Array) -> "BrierSums":
+        """Return the sums of some owners, distinct and rising."""
+        begins, ends = (np.searchsorted(self.groups.key, owners + more << _VALUE_BITS) for more in (0, 1))
+        before = np.cumsum(ends - begins) - (ends - begins)  # how many groups the owners before it have
+        groups = np.repeat(begins - before, ends - begins) + np.arange((ends - begins).sum())
+        own = np.flatnonzero(np.isin(self.owners.owner, owners))
+        return BrierSums(
+            GroupSums(*(column[groups] for column in self.groups)),
+            OwnerSums(self.owners.owner[own], self.owners.lacking[own], self.owners.consensus.take(own)),
+        )
+
 
 class Counts(NamedTuple):
-    """Exact sums over an owner's n rows. All but `mixed` can be added to, or subtracted from, sums over other rows.
+    """Exact sums over an owner's n rows.
 
     happened: how many came true. squares, consensus: Σ (p - o)² of the owner and of the consensus, 1e-18; a missing
     consensus counts as probability 0. lacking: how many rows lack a consensus. mixed: Σ k (m - k) / m over groups of m
@@ -110,7 +129,14 @@ def sums_of(sample: Sample) -> BrierSums:
 
 
 def added(parts: Sequence[BrierSums]) -> BrierSums:
-    """Return the sums of samples of different questions together; there is at least one, and keys may be unsorted."""
+    """Return the sums of samples of different questions together; owners without rows are left out.
+
+    parts: at least one; keys may be unsorted. One that is negated has rows of the others.
+
+    >>> one = sums_of(Sample(*(np.array(column) for column in ([0], [800_000_000], [-1], [True]))))
+    >>> [len(sums.groups.key) for sums in (added([one, one]), added([one, one.negated()]))]
+    [1, 0]
+    """
     key, n, happened = map(np.concatenate, zip(*(part.groups for part in parts), strict=True))
     order = stable_order(key)
     key = key[order]
@@ -122,7 +148,11 @@ def added(parts: Sequence[BrierSums]) -> BrierSums:
     owner = owner[order]
     starts = run_starts(owner)
     owners = OwnerSums(owner[starts], _totals(lacking[order], starts), consensus.take(order).run_sums(starts))
-    return BrierSums(groups, owners)
+    left = groups.n > 0
+    if left.all():
+        return BrierSums(groups, owners)
+    groups = GroupSums(*(column[left] for column in groups))
+    return BrierSums(groups, owners).of(np.unique(owners_of_keys(groups.key)))
 
 
 def counts_by_owner(sums: BrierSums) -> dict[int, Counts]:
@@ -176,11 +206,6 @@ def owner_probability_keys(sample: Sample) -> Int64Array:
 def owners_of_keys(groups: Int64Array) -> Int64Array:
     """Return the owners in the numbers of `owner_probability_keys`."""
     return groups >> _VALUE_BITS
-
-
-def mixed_term(m: int, k: int) -> Fraction:
-    """Return what m equal forecasts, of which k came true, add to an owner's `mixed`."""
-    return Fraction(k * (m - k), m) if m else Fraction(0)
 
 
 def _mixed(owner: Int64Array, m: Int64Array, k: Int64Array) -> defaultdict[int, Fraction]:

@@ -4,18 +4,14 @@ The scores on a question depend on that question and on the members of the conte
 questions change, all questions of the contest are scored again.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-
-import numpy as np
 
 from forecast_ledger.projections.boards import brier
-from forecast_ledger.projections.boards.brier import Aggregate, ContestSample, Counts, Sample
+from forecast_ledger.projections.boards.brier import Aggregate, BrierSums, Counts
 from forecast_ledger.projections.boards.totals import consensus_label, reference_labels
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import non_members
 from forecast_ledger.projections.tables.analysis import Analysis, CachedResults
@@ -42,61 +38,37 @@ class ScoreCache:
         self.basis = basis(analysis.facts, contest)
         self.entries = dict(contest.entries)
         self.tally = analysis.tally(name)
-        sample = _numbered(analysis.brier_sample(name))
-        sums = brier.sums_of(sample)
-        self._counts, self._bins = brier.counts_by_owner(sums), brier.bin_sums(sums)
-        self._rows = np.sort(_rows(sample))
-        self.aggregates = {owner: brier.aggregate(counts) for owner, counts in self._counts.items()}
+        self._sums = [_sums(analysis, name)]  # to be added up
+        counts = brier.counts_by_owner(self._sums[0])
+        self.aggregates = {owner: brier.aggregate(own) for owner, own in counts.items()}
 
     def update(self, before: Analysis, after: Analysis) -> set[int]:
         """Replace the scores of some questions; return the numbers of the owners who forecast on them."""
-        samples = [_numbered(analysis.brier_sample(self.name)) for analysis in (before, after)]
-        concerned = {owner for sample in samples for owner in sample.owner.tolist()}
-        for sign, analysis, sample in zip((-1, 1), (before, after), samples, strict=True):
-            self.tally = self.tally.plus(analysis.tally(self.name), sign)
-            self._count(sign, sample)
-        for owner in concerned:
-            self.aggregates[owner] = brier.aggregate(self._counts[owner])
+        self.tally = self.tally.plus(before.tally(self.name), -1).plus(after.tally(self.name))
+        earlier, now = (_sums(analysis, self.name) for analysis in (before, after))
+        self._sums += [earlier.negated(), now]
+        concerned = {*earlier.owners.owner.tolist(), *now.owners.owner.tolist()}
+        counts = brier.counts_by_owner(self._of(concerned))
+        self.aggregates |= {owner: brier.aggregate(counts.get(owner, Counts())) for owner in concerned}
+        size, *others = (len(sums.groups.key) for sums in self._sums)
+        if sum(others) > size:
+            self._sums = [brier.added(self._sums)]
         return concerned
+
+    def _of(self, owners: AbstractSet[int]) -> BrierSums:
+        """Return the sums of some owners."""
+        chosen = int64_array(sorted(owners))
+        return brier.added([sums.of(chosen) for sums in self._sums])
 
     def results(self, owners: int, chosen: AbstractSet[int]) -> CachedResults:
         """Return the cached results of some owners. owners: the number of all owners."""
-        sums_by_bin = {key: sums for key, sums in self._bins.items() if key[0] in chosen and sums[0]}
-        calibration = [row._replace(owner=(row.owner - 1) % owners) for row in brier.calibration_bins(sums_by_bin)]
+        bins = brier.calibration_bins(brier.bin_sums(self._of(chosen)))
+        calibration = [row._replace(owner=(row.owner - 1) % owners) for row in bins]
         return CachedResults(
             tallies={self.name: self.tally},
             aggregates={self.name: by_participant(self.aggregates, owners, chosen)},
             calibration={self.name: calibration},
         )
-
-    def _count(self, sign: int, sample: Sample) -> None:
-        """Add a sample to the sums (sign 1) or remove it (-1)."""
-        mixed, added = self._update_rows(sign, sample), brier.sums_of(sample)
-        for owner, counts in brier.counts_by_owner(added).items():
-            old = self._counts.get(owner, Counts())
-            sums = (a + sign * b for a, b in zip(old[:-1], counts[:-1], strict=True))
-            self._counts[owner] = Counts._make([*sums, old.mixed + mixed[owner]])
-        for key, change in brier.bin_sums(added).items():
-            old_sums = self._bins.get(key, (0,) * len(change))
-            self._bins[key] = tuple(a + sign * b for a, b in zip(old_sums, change, strict=True))
-
-    def _update_rows(self, sign: int, sample: Sample) -> dict[int, Fraction]:
-        """Add rows (sign 1) or remove them (-1); return the change of each owner's `mixed`."""
-        rows = np.sort(_rows(sample))
-        groups, first = np.unique(rows >> 1, return_index=True)
-        sizes, true = np.diff(first, append=len(rows)), np.add.reduceat(rows & 1, first) if len(rows) else first
-        begin, middle, end = (np.searchsorted(self._rows, 2 * groups + offset) for offset in range(3))
-        before, after = (end - begin, end - middle), (end - begin + sign * sizes, end - middle + sign * true)
-        change: dict[int, Fraction] = defaultdict(Fraction)
-        columns = (brier.owners_of_keys(groups), *before, *after)
-        for owner, m, k, m_after, k_after in zip(*(column.tolist() for column in columns), strict=True):
-            change[owner] += brier.mixed_term(m_after, k_after) - brier.mixed_term(m, k)
-        place = np.searchsorted(self._rows, rows)
-        if sign > 0:
-            self._rows = np.insert(self._rows, place, rows)
-        else:
-            self._rows = np.delete(self._rows, place + np.arange(len(rows)) - np.searchsorted(rows, rows))
-        return change
 
 
 def by_participant(aggregates: dict[int, Aggregate], owners: int, chosen: AbstractSet[int]) -> dict[int, Aggregate]:
@@ -104,16 +76,10 @@ def by_participant(aggregates: dict[int, Aggregate], owners: int, chosen: Abstra
     return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & chosen}
 
 
-def _numbered(contest_sample: ContestSample) -> Sample:
-    """Return a sample with the owners' numbers."""
-    sample, owners = contest_sample
-    return sample._replace(owner=(sample.owner + 1) % owners)
-
-
-def _rows(sample: Sample) -> Int64Array:
-    """Return one number for each row, ordered by owner, probability and answer."""
-    rows: Int64Array = 2 * brier.owner_probability_keys(sample) + sample.happened
-    return rows
+def _sums(analysis: Analysis, contest: str) -> BrierSums:
+    """Return the sums of a contest's sample with the owners' numbers."""
+    sample, owners = analysis.brier_sample(contest)
+    return brier.sums_of(sample._replace(owner=(sample.owner + 1) % owners))
 
 
 _MOST = 2  # if more than 1 in _MOST questions of a contest change, all are scored again

@@ -85,6 +85,24 @@ def test_sums_of_parts_are_those_of_the_whole(seed: int, monkeypatch: pytest.Mon
         assert [*counts_by_owner(sums)] == sorted(expected_counts(rows))
 
 
+@pytest.mark.parametrize("seed", range(times(60)))
+def test_rows_that_are_taken_out_leave_no_trace(seed: int) -> None:
+    """The sums are then those of the other rows, to the last number; owners without a row are gone."""
+    random = Random(seed)
+    rows, more = random_rows(random, 60), random_rows(random, 10)
+    stays = [random.random() < random.choice([0, 0.5, 1]) for _ in rows]
+    gone, left = ([row for row, stay in zip(rows, stays, strict=True) if stay == chosen] for chosen in (False, True))
+    parts = [sums_of(sample_of(rows)), sums_of(sample_of(gone)).negated(), sums_of(sample_of(more))]
+    random.shuffle(parts)
+    found, expected = added(parts), sums_of(sample_of(left + more))
+    assert counts_by_owner(found) == expected_counts(left + more)
+    assert bin_sums(found, DECILES) == expected_bins(left + more)
+    for ours, theirs in zip((*found.groups, *found.owners[:2]), (*expected.groups, *expected.owners[:2]), strict=True):
+        assert ours.tolist() == theirs.tolist()
+    own = np.array(sorted(random.sample([0, 1, 7, 9], 2)))
+    assert counts_by_owner(found.of(own)) == expected_counts([row for row in left + more if row[0] in own])
+
+
 @pytest.mark.parametrize("seed", range(times(40)))
 def test_samples_of_contests_keep_their_owners(seed: int) -> None:
     """Parts have some of the contests, numbered anew; an owner may be in several, and have a large code."""
