@@ -74,14 +74,14 @@ OTHER_OPTIONS = "other changes of the options of a question than those recorded:
 SEALED = "another weight in a contest that is finalized: its board stays"
 OLD_PRICE = "a price from before the last quote: quotes are recorded in order of time, and stay"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
-UNREAD = "forecasts that an earlier copy had; this one has a file that cannot be read whole: they stay"
+UNREAD = "forecasts that an earlier copy had; this one has a part that cannot be read: they stay"
 ANSWER_TIMES = "other times of a question whose answer this copy does not have: the answer and the times stay"
 TRADE_MISSED = (
     "a trade that an earlier copy had: money moved, so that it stays; to be without it, import this copy into a new "
     "ledger"
 )
-TRADE_UNREAD = "a trade that an earlier copy had; this one has a file that cannot be read whole: it stays"
-ANSWER_UNREAD = "an answer that an earlier copy had; this one has a file that cannot be read whole: it stays"
+TRADE_UNREAD = "a trade that an earlier copy had; this one has a part that cannot be read: it stays"
+ANSWER_UNREAD = "an answer that an earlier copy had; this one has a part that cannot be read: it stays"
 
 _PlacedForecast = tuple[InputPlace, SubmitForecast | WithdrawForecast]
 
@@ -393,7 +393,7 @@ class _Question:
     ) -> Iterator[SourceItem]:
         recorded = self._known.forecasts.get(who, RecordedForecasts())
         if recorded.merged:
-            yield self._where, NotCarried(MERGED)
+            yield self._about(who), NotCarried(MERGED)
             return
         spans, made, refused = self._spans_before_close(given, recorded, question)
         if refused and not self._options.agrees:
@@ -410,13 +410,13 @@ class _Question:
         if [*map(_content, spans)] == [*map(_content, recorded.spans)] and not overtaken:
             yield from ((place, KNOWN) for place, _ in given)
         elif recorded.by_hand:
-            yield self._where, NotCarried(BY_HAND)
+            yield self._about(who), NotCarried(BY_HAND)
         elif not spans and not given and not overtaken:
             yield from self._missing(who, recorded, question, settled=settled)
         elif ((first := _first_new(spans, recorded.spans)) is None and self._scope.unread(self._known.opened, who)) or (
             not recorded.spans and [*map(_content, spans)] in self._unread  # perhaps somebody whose name is not read
         ):
-            yield self._where, NotCarried(UNREAD)
+            yield self._about(who), NotCarried(UNREAD)
         elif early := self._too_early(
             spans,
             recorded.spans,
@@ -489,12 +489,16 @@ class _Question:
             return NotCarried(unread)
         return NotCarried(missed) if self._following.keep_missing else None
 
+    def _about(self, who: str) -> InputPlace:
+        """Return what names the forecasts of a participant, which may be nowhere in the copy."""
+        return InputPlace(0, file=f"{who} on {self._known.opened.question}")
+
     def _missing(
         self, who: str, recorded: RecordedForecasts, question: QuestionState, *, settled: bool
     ) -> Iterator[SourceItem]:
         """Return what becomes of forecasts that the copy does not have: withdrawn while open, else never made."""
         if self._asked and not self._options.agrees:  # they may be there, with options that the ledger does not have
-            yield self._where, NotCarried(OTHER_OPTIONS)
+            yield self._about(who), NotCarried(OTHER_OPTIONS)
             return
         last = recorded.spans[-1]
         if last.missed or not self._scope.forecasts(self._known.opened):
@@ -503,7 +507,7 @@ class _Question:
             return
         stays, renamed = self._stays(who, UNREAD, MISSED), [*map(_content, recorded.spans)] in self._renamed
         if stays is not None and not (renamed and stays.reason == MISSED):
-            yield self._where, stays
+            yield self._about(who), stays
         elif renamed or settled or self._following.now >= question.closed_at:  # renamed: they are of another name
             yield self._restated(who, recorded, [], {})
         elif last.until is None and not self._options.has_ended(last.at, self._following.now):

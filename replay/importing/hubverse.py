@@ -16,7 +16,7 @@ from itertools import chain, count, pairwise
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import read_instant
+from forecast_ledger.ledger.core.values import LARGEST_MEASURE, read_instant
 from forecast_ledger.ledger.model.commands import (
     AnyCommand,
     OpenContest,
@@ -262,6 +262,8 @@ def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> Sub
         detail = f"{len(missing)} of {len(question.ids)} output type ids are missing"
         return Refused("bad_source", "output_type_id", missing[0], detail)
     row = [numbers.get(each, "0") for each in question.ids] or [*numbers.values()]
+    if (refused := _too_large(question, row)) is not None:
+        return refused
     digest = sha256("\n".join(row).encode()).hexdigest()[:12]
     fields: dict[str, Any]
     if question.output_type == "pmf":
@@ -270,6 +272,22 @@ def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> Sub
         fields = {_FIELDS[question.output_type]: tuple(row)}
     name = fitting_id(f"hub forecast {model} {digest} {question.id}")
     return SubmitForecast(id=name, at=question.at, question=question.id, participant=model, **fields)
+
+
+def _too_large(question: HubQuestion, row: Sequence[str]) -> Refused | None:
+    """Return why a value is beyond what the ledger keeps; None if none is."""
+    if question.range is None or question.output_type == "cdf":
+        return None
+    decimals = question.range.decimals or 0
+    most = Decimal(LARGEST_MEASURE).scaleb(-decimals)
+    for text in row:
+        number = as_number(text)
+        if number is not None and abs(number) > most:
+            limit = f"{decimals} decimals and are at most {most.normalize():,f}"
+            detail = f"values of this question have {limit}; nothing of this forecast is taken"
+            remedy = "ask the team for a corrected file, or take the forecast out of this one"
+            return Refused("out_of_range", "value", text, detail, remedy=remedy)
+    return None
 
 
 def _whole(row: Sequence[str]) -> Sequence[str | Decimal]:

@@ -209,6 +209,17 @@ def test_oracle_output_may_name_its_values_as_a_time_series_does(tmp_path: Path)
     assert board(folder) == [("rain median", "t-a", "7.000000000")]
 
 
+def test_values_beyond_what_the_ledger_keeps_are_refused_with_what_can_be_done(tmp_path: Path) -> None:
+    """Without bounds, values have four decimals and thirteen digits: one of 1,697,107,898 came from a model."""
+    rows = {"t-a": "oslo,2026-03-08,median,NA,1697107898.42", "t-b": "oslo,2026-03-08,median,NA,1000000000"}
+    folder = dated(hub(tmp_path, MEDIAN, rows, {ORACLE: "place,target_end_date,oracle_value\noslo,2026-03-08,25\n"}))
+    with ticking() as ledger:
+        [refused] = import_into(ledger, "hubverse", folder).refused
+        assert "t-a.csv, line 2: out_of_range value: values of this question have 4 decimals" in refused
+        assert "at most 1,000,000,000" in refused
+        assert table(ledger, "scores", "participant") == [("t-b",)]
+
+
 def dated(folder: Path) -> Path:
     """The hub with a further task id, the day that a question is about."""
     days = '"target_end_date": {"required": null, "optional": ["2026-03-08"]}'

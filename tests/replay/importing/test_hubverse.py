@@ -164,7 +164,7 @@ def test_a_folder_of_target_data_may_name_a_column_in_its_path(hub: Path) -> Non
         (FIRST, lambda text: text.replace(",value", ",values"), "bad_source " + FIRST + ": the column 'value' is"),
         (FIRST, lambda text: text.replace("pmf,low", "pmf,lo"), "does not have it for this task"),
         (FIRST, lambda text: text.replace("0.5,20", "0.5,NA"), "bad_number quantiles"),
-        (FIRST, lambda text: text.replace("0.5,20", "0.5,1e999"), "out_of_range quantiles"),
+        (FIRST, lambda text: text.replace("0.5,20", "0.5,1e999"), "out_of_range value"),
         (FIRST, lambda text: text.replace("0.5,20", "0.5,35"), "decreasing quantiles"),
         (FIRST, lambda text: text.replace("0.1,10", "0.1,-1"), "open_end_needed quantiles"),
         (FIRST, lambda text: text.replace("low,0.2", "low,0.3"), "not_summing_to_one probabilities"),
