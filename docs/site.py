@@ -1,0 +1,62 @@
+"""The documentation site: what mkdocs builds from the pages of the repository, with one page for each public name.
+
+`mkdocs build --strict` reads this file, because `mkdocs.yml` names it: as hooks of mkdocs, and as an extension of
+griffe, which reads the docstrings.
+"""
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import griffe
+from mkdocs.config.defaults import MkDocsConfig
+
+import forecast_ledger
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES, FOLDERS = (
+    ("*.md", "CITATION.cff", "LICENSE"),
+    ("data", "docs"),
+)  # of the repository, in the site; links stay inside
+_EXAMPLE = re.compile(r"(?m)^ *>>>.*\n?(?:(?!\n).*\n?)*")
+
+
+class Examples(griffe.Extension):
+    """Makes the examples of docstrings blocks of code in Markdown, which would take `>>>` for a quotation."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Fence the examples of one docstring."""
+        if obj.docstring is not None and not obj.is_alias:
+            obj.docstring.value = fenced(obj.docstring.value)
+
+
+def fenced(docstring: str) -> str:
+    """Return a docstring with its examples, each up to the next empty line, as blocks of code."""
+    return _EXAMPLE.sub(lambda block: f"```pycon\n{block[0].rstrip()}\n```\n", docstring)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Gather the pages in a new folder, in the places that they have in the repository, and list the public names."""
+    folder = Path(tempfile.mkdtemp(prefix="site-"))
+    for path in (path for pattern in FILES for path in ROOT.glob(pattern)):
+        shutil.copy(path, folder)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    python = folder / "docs/python"
+    python.mkdir()
+    for name in forecast_ledger.__all__:
+        where = forecast_ledger.replay.__module__ + ".replay" if name == "replay" else f"forecast_ledger.{name}"
+        (python / f"{name}.md").write_text(f"---\ntitle: {name}\n---\n\n::: {where}\n", encoding="utf-8")
+    index = "# Python\n\n::: forecast_ledger\n    options: {members: false, show_root_heading: false}\n"
+    (python / "index.md").write_text(index, encoding="utf-8")
+    pages = [f"docs/python/{name}.md" for name in forecast_ledger.__all__]
+    next(part for part in config.nav or [] if "Python" in part)["Python"] += pages
+    config.docs_dir = str(folder)
+    return config
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Remove the gathered pages."""
+    shutil.rmtree(config.docs_dir)
