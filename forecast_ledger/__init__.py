@@ -58,6 +58,7 @@ __all__ = [
     "Uncertain",
     "WithSegments",
     "append",
+    "append_frame",
     "audit",
     "commands",
     "events",
@@ -70,6 +71,7 @@ __all__ = [
     "report",
     "restore",
     "rules",
+    "score",
     "seal",
     "under_rules",
     "verify",
@@ -103,6 +105,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.reading.log import WithSegments
     from forecast_ledger.replay.reading.replay import Replay, replay
     from forecast_ledger.replay.readmodel.runner import Lag, Refreshed, Runner
+    from forecast_ledger.replay.scoring.frames import append_frame, score
     from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import Ledger
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
@@ -137,6 +140,7 @@ else:  # so that a type checker reports a name that is not offered
         "Uncertain": ("ledger.core.errors", "Uncertain"),
         "WithSegments": ("replay.reading.log", "WithSegments"),
         "append": ("replay.writing.append", "append_lines"),
+        "append_frame": ("replay.scoring.frames", "append_frame"),
         "audit": ("replay.pages.report", "audit"),
         "commands": ("ledger.model.commands", ""),
         "events": ("ledger.model.events", ""),
@@ -149,6 +153,7 @@ else:  # so that a type checker reports a name that is not offered
         "report": ("replay.pages.report", "report"),
         "restore": ("replay.files.restore", "restore"),
         "rules": ("ledger.model.rules", ""),
+        "score": ("replay.scoring.frames", "score"),
         "seal": ("replay.files.export", "seal"),
         "under_rules": ("replay.explain.what_if", "under_rules"),
         "verify": ("replay.audit.verify", "verify"),

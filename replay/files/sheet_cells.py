@@ -94,7 +94,7 @@ def _check_type(name: str, kind: Any) -> None:
     from pyarrow import types  # noqa: PLC0415 - late: an extra
 
     inner = kind.value_type if types.is_dictionary(kind) else kind
-    texts = (types.is_string, types.is_large_string, types.is_boolean, types.is_null)
+    texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_boolean, types.is_null)
     known = (*texts, types.is_integer, types.is_floating, types.is_decimal, types.is_timestamp, types.is_date)
     if not any(is_known(inner) for is_known in known):
         remedy = "write it as text; JSON for a list or an object"

@@ -114,6 +114,30 @@ def calls(folder: Path) -> dict[str, Call]:
     projections, board = season.projections, season.table("leaderboard")
     which = {"name": "main", "as_of": None, "on_progress": lambda _: None}
     columns = {name: ["a"] for name in ("id", "question", "participant", "probability", "at")}
+    own_map = folder / "own.toml"
+    own_map.write_text('[[command]]\ntype = "pay_prizes"\nid = "{q}"\nfields = { contest = "{q}" }\n', encoding="utf-8")
+    forecasts = [{"question": "rain", "user": "ada", "p": 0.5, "outcome": True}]
+    texts = (
+        "rules",
+        "contest",
+        "columns_are",
+        "forecaster",
+        "number",
+        "normalize",
+        "instant",
+        "zone",
+        "opens",
+        "closes",
+    )
+    scoring: dict[str, Any] = dict.fromkeys((*texts, "made_at"), "") | {
+        "columns": None,
+        "meanings": None,
+        "percent": False,
+        "day_first": None,
+        "location": ":memory:",
+        "on_message": lambda _: None,
+        "on_refusal": None,
+    }
     contest, selection = {"contest": "plain"}, {"contest": "plain", "selection": Selection()}
 
     def new(suffix: str = "") -> Path:
@@ -143,6 +167,18 @@ def calls(folder: Path) -> dict[str, Call]:
                 "read_ahead": False,
             },
         ),
+        "append_frame": (
+            f.append_frame,
+            lambda: {
+                "ledger": ledger,
+                "frame": [{"q": "rain"}],
+                "map": own_map,
+                "on_refusal": lambda *_: None,
+                "on_progress": lambda _: None,
+                "atomic": False,
+            },
+        ),
+        "score": (f.score, lambda: {"forecasts": forecasts, "answers": None, **scoring}),
         "verify": (f.verify, lambda: {"location": log, **which}),
         "replay": (
             f.replay,
