@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import shortest_text
 from forecast_ledger.ledger.model import commands
-from forecast_ledger.ledger.model.canonical import _number_bytes, canonical_content
+from forecast_ledger.ledger.model.canonical import (
+    _number_bytes,
+    canonical_content,
+    cdf_content,
+    forecast_content,
+    forecast_contents,
+    forecast_of,
+    measures_content,
+    normal_content,
+    probabilities_content,
+    probability_content,
+)
 from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     AnyCommand,
@@ -31,6 +42,7 @@ from tests.ledger.model.test_commands import LINES, OWN, line
 from tests.support import given
 from tests.support.given import BEFORE, COLOURS, day
 
+TWO = [(b'"a"', 750_000_000), (b'"b"', 250_000_000)]  # outcomes as JSON and their probabilities, in 1e-9
 SPELLINGS = ["0.25", "0.2500", "25e-2", "+0.25", "2.5E-1", 0.25, Decimal("0.250"), Decimal("25E-2")]
 
 
@@ -641,3 +653,36 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
 def test_the_quick_way_writes_numbers_in_canonical_form(units: int, places: int) -> None:
     """Both ways use the shortest decimal text."""
     assert _number_bytes(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()
+
+
+@pytest.mark.parametrize("at", [None, 1_772_323_200_000_000])
+@pytest.mark.parametrize(
+    ("fields", "is_normal", "numbers"),
+    [
+        ({"probability": "0.25"}, True, probability_content(250_000_000, True)),
+        ({"probability": "0.25"}, False, probability_content(250_000_000, False)),
+        ({"probabilities": {"b": "0.25", "a": "0.75"}}, True, probabilities_content(TWO, True)),
+        ({"probabilities": {"b": "0.25", "a": "0.75"}}, False, probabilities_content(TWO, False)),
+        ({"cdf": ["0", "0.5", "1"]}, True, cdf_content([0, 5 * 10**9, 10**10], True)),
+        ({"cdf": ["0", "0.5", "1"]}, False, cdf_content([0, 5 * 10**9, 10**10], False)),
+        ({"quantiles": ["-1.5", "20"]}, True, measures_content("quantiles", [-15, 200], 1)),
+        ({"samples": ["-1.5", "20"]}, False, measures_content("samples", [-15, 200], 1)),
+    ],
+)
+def test_the_quick_way_writes_the_content_of_a_forecast(
+    fields: dict[str, Any], is_normal: bool, numbers: bytes, at: int | None
+) -> None:
+    """It gives the bytes of the long way, of each kind of numbers, in both forms, with an instant and without."""
+    command = commands.SubmitForecast(question="q", participant="ada", at=at and "2026-03-01T00:00:00Z", **fields)
+    content = (normal_content if is_normal else canonical_content)(command)
+    assert forecast_content(forecast_of(b'"q"', b'"ada"', is_normal), at, numbers) == content
+
+
+def test_the_quick_way_writes_normal_forms_of_many_forecasts() -> None:
+    """One for each column of values, stamped or not."""
+    sent = [
+        commands.SubmitForecast(question="q", participant=who, at=at, probability="0.5")
+        for who, at in (("ada", "2026-03-01T00:00:00Z"), ("bob", None))
+    ]
+    contents = forecast_contents(['"q"'] * 2, ['"ada"', '"bob"'], [1_772_323_200_000_000, "null"], [5 * 10**8] * 2)
+    assert contents == [*map(normal_content, sent)]
