@@ -20,7 +20,13 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import QuestionState, StandingOf, State
-from forecast_ledger.ledger.model import canonical
+from forecast_ledger.ledger.model.canonical import (
+    cdf_content,
+    forecast_content,
+    measures_content,
+    probabilities_content,
+    probability_content,
+)
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 
@@ -86,7 +92,7 @@ class ForecastCheck:
             participant = self._participants.get(who) or self._participant(who)
             if not (participant and _is_id(command_id)):
                 break
-            if not _is_said(recorded, canonical.forecast_of(question_id, participant, is_normal), numbers):
+            if not _is_said(recorded, question_id, participant, numbers):
                 if is_normal or self._is_normal or not DIGEST.fullmatch(recorded.command):
                     break
                 note_lossy(recorded.position)
@@ -122,11 +128,14 @@ class ForecastCheck:
         return self._forms[name]
 
 
-def _is_said(recorded: Recorded, who: bytes, numbers: bytes) -> bool:
+def _is_said(recorded: Recorded, question: bytes, participant: bytes, numbers: bytes) -> bool:
     """Return whether the digest of a command is that of a forecast with its instant, or stamped at its recording."""
-    at, said = recorded.event.at, recorded.command
-    is_stamped = at == recorded.recorded_at and fingerprint(canonical.forecast_content(who, None, numbers)) == said
-    return is_stamped or fingerprint(canonical.forecast_content(who, at, numbers)) == said
+    at, said, is_normal = recorded.event.at, recorded.command, recorded.normal is True
+    if at == recorded.recorded_at:
+        stamped = forecast_content(question, participant, None, numbers, is_normal)
+        if fingerprint(stamped) == said:
+            return True
+    return fingerprint(forecast_content(question, participant, at, numbers, is_normal)) == said
 
 
 def _is_id(text: str) -> bool:
@@ -144,7 +153,7 @@ def _binary(event: ForecastMade, is_normal: bool) -> bytes | None:
     yes, no = chances
     if not 0 <= yes <= PROBABILITY or yes + no != PROBABILITY:
         return None
-    return canonical.probability_content(yes, is_normal)
+    return probability_content(yes, is_normal)
 
 
 def _probabilities(outcomes: tuple[str, ...]) -> _Form:
@@ -158,7 +167,7 @@ def _probabilities(outcomes: tuple[str, ...]) -> _Form:
             return None
         if min(chances) < 0 or sum(chances) != PROBABILITY:
             return None
-        return canonical.probabilities_content([(name, chances[index]) for name, index in names], is_normal)
+        return probabilities_content([(name, chances[index]) for name, index in names], is_normal)
 
     return canonical_numbers
 
@@ -173,7 +182,7 @@ def _cdf(span: NumericRange) -> _Form:
             return None
         if not 0 <= heights[0] <= lowest or not highest <= heights[-1] <= CUMULATIVE or sorted(heights) != [*heights]:
             return None
-        return canonical.cdf_content(heights, is_normal)
+        return cdf_content(heights, is_normal)
 
     return canonical_numbers
 
@@ -195,6 +204,6 @@ def _measures(span: NumericRange) -> _Form:
             return None
         if not lowest <= measures[0] or not measures[-1] <= highest or sorted(measures) != [*measures]:
             return None
-        return canonical.measures_content(field, measures, places)
+        return measures_content(field, measures, places)
 
     return canonical_numbers

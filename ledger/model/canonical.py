@@ -97,14 +97,10 @@ def forecast_contents(
     ]
 
 
-def forecast_content(who: bytes, at: int | None, numbers: bytes) -> bytes:
-    """Return the content of a forecast. who: as `forecast_of` returns it. at: µs. numbers: as below."""
-    return b"%b,null,%b]" % (who, numbers) if at is None else b"%b,%d,%b]" % (who, at, numbers)
-
-
-def forecast_of(question: bytes, participant: bytes, is_normal: bool) -> bytes:
-    """Return the content of a forecast up to its participant. question, participant: ids as JSON."""
-    return b"%b%b,%b" % (_BEGINS[is_normal], question, participant)
+def forecast_content(question: bytes, participant: bytes, at: int | None, numbers: bytes, is_normal: bool) -> bytes:
+    """Return the content of a forecast. question, participant: ids as JSON. at: µs. numbers: as below."""
+    instant = b"null" if at is None else b"%d" % at
+    return b"%b%b,%b,%b,%b]" % (_BEGINS[is_normal], question, participant, instant, numbers)
 
 
 def probability_content(yes: int, is_normal: bool) -> bytes:

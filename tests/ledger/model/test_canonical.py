@@ -19,7 +19,6 @@ from forecast_ledger.ledger.model.canonical import (
     cdf_content,
     forecast_content,
     forecast_contents,
-    forecast_of,
     measures_content,
     normal_content,
     probabilities_content,
@@ -673,9 +672,11 @@ def test_the_quick_way_writes_the_content_of_a_forecast(
     fields: dict[str, Any], is_normal: bool, numbers: bytes, at: int | None
 ) -> None:
     """It gives the bytes of the long way, of each kind of numbers, in both forms, with an instant and without."""
-    command = commands.SubmitForecast(question="q", participant="ada", at=at and "2026-03-01T00:00:00Z", **fields)
+    command = commands.SubmitForecast(
+        question="q", participant="ada", at=None if at is None else "2026-03-01T00:00:00Z", **fields
+    )
     content = (normal_content if is_normal else canonical_content)(command)
-    assert forecast_content(forecast_of(b'"q"', b'"ada"', is_normal), at, numbers) == content
+    assert forecast_content(b'"q"', b'"ada"', at, numbers, is_normal) == content
 
 
 def test_the_quick_way_writes_normal_forms_of_many_forecasts() -> None:
