@@ -192,7 +192,9 @@ def balance(source: Log, contest: str, participant: str) -> Explanation:
     account = facts.books.accounts.get((contest, participant))
     if account is None:
         names = [who for name, who in facts.books.accounts if name == contest]
-        wrong = f"the participant is not enrolled in the contest; it has: {listed(participant, names)}"
+        wrong = says_present_id(facts, participant, opened.as_of(facts)) or (
+            f"the participant is not enrolled in the contest; it has: {listed(participant, names)}"
+        )
         remedy = "`table LOG accounts` lists the participants that are"
         raise Refused("not_enrolled", "participant", participant, wrong, remedy=remedy)
     rows = Projections(facts).table("cash").only("contest", contest).only("participant", participant).rows()
