@@ -16,10 +16,8 @@ from mkdocs.config.defaults import MkDocsConfig
 import forecast_ledger
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES, FOLDERS = (
-    ("*.md", "CITATION.cff", "LICENSE"),
-    ("data", "docs"),
-)  # of the repository, in the site; links stay inside
+FILES = ("*.md", "CITATION.cff", "LICENSE")  # of the repository, in the site, with the folders; links stay inside
+FOLDERS = ("data", "docs")
 _EXAMPLE = re.compile(r"(?m)^ *>>>.*\n?(?:(?!\n).*\n?)*")
 
 

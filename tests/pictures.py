@@ -13,6 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from msgspec import structs
+
+from forecast_ledger.replay.explain.what_if import under_rules
 from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.pictures import Picture, to_svg
 from forecast_ledger.replay.reading.replay import Replay, replay
@@ -22,15 +25,20 @@ from tests.support.paths import ROOT
 
 FILE = ROOT / "docs" / "pictures" / "flusight.svg"
 CONTEST = "trend-recorded"
+GREY = "#7d8590"
 KEPT = Path(__file__).with_suffix(".json")
 DRAWN = {"metaculus-2022": "plain", "autocast-2022": "at-close", "arena-week": "week-1"}  # the contest of each story
 
 
 def season_board(season: Replay) -> Picture:
-    """Return the board of the season as a picture on white."""
-    picture = CHARTS["board"].draw(season.projections, CONTEST)
+    """Return the board of the season, ranks for half of the questions or more, in colours for light and dark pages."""
+    rules = season.projections.facts.contests[CONTEST].opened.rules
+    ranked = under_rules(season.projections, CONTEST, structs.replace(rules, least_share_ppm=500_000))
+    picture = CHARTS["board"].draw(ranked, CONTEST)
     assert picture is not None
-    return picture._replace(specification=picture.specification | {"background": "white"})
+    config = picture.specification["config"]
+    axis = config["axis"] | {"labelColor": GREY, "titleColor": GREY}
+    return picture._replace(specification=picture.specification | {"config": config | {"axis": axis}})
 
 
 def specifications() -> dict[str, dict[str, Any]]:

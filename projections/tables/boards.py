@@ -219,7 +219,7 @@ PRIZES: dict[str, Projection] = {
 
 
 _INTERVALS = schema("""
-    how far scores, ranks and prizes move if the questions of a contest are drawn again, best first
+    how far scores, ranks and prizes move if the questions of a contest are resampled, best first
 
     contest*
     participant*

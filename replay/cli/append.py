@@ -84,7 +84,7 @@ class _Source(NamedTuple):
     "refused_path",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the lines that are refused to this file, to be mended and sent again.",
+    help="Write the lines that are refused to this file, to be corrected and sent again.",
 )
 @click.option(
     "--recorded-at",

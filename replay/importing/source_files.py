@@ -171,7 +171,7 @@ def _check_content(begin: bytes, name: str) -> None:
 TableRow = tuple[int, Sequence[str] | Refused]  # the line, and the cells
 # --- tables
 
-MEND = "get the file again, or mend this line; until then, nothing that the file lacks is taken back"
+CORRECT = "get the file again, or correct this line; until then, nothing that the file lacks is taken back"
 MISSING = "NA"  # how a hub writes that a task id does not apply
 TABLE_ENDINGS = (".csv", ".parquet")
 
@@ -207,7 +207,7 @@ def read_csv(files: SourceFiles, name: str, lacking: int = 0) -> tuple[list[str]
     rows = _csv_rows(files, name)
     _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
     if isinstance(header, Refused):
-        raise Refused("bad_source", name, None, header.detail, remedy=MEND)
+        raise Refused("bad_source", name, None, header.detail, remedy=CORRECT)
     return list(header), _even_rows(rows, len(header), lacking)
 
 
@@ -233,7 +233,7 @@ def _csv_rows(files: SourceFiles, name: str) -> Iterator[TableRow]:
     with files.open(name) as file:
         for line, cells in read_records(file):
             if isinstance(cells, Refused):
-                yield line, Refused("bad_source", "", None, cells.detail, remedy=MEND)
+                yield line, Refused("bad_source", "", None, cells.detail, remedy=CORRECT)
             else:
                 yield line, cells
 
@@ -247,7 +247,7 @@ def _even_rows(rows: Iterator[TableRow], width: int, lacking: int) -> Iterator[T
             yield line, [*cells, *[""] * (width - len(cells))]
         else:
             detail = f"the row has {len(cells)} cells, the header has {width}"
-            yield line, Refused("bad_source", "", None, detail, remedy=MEND)
+            yield line, Refused("bad_source", "", None, detail, remedy=CORRECT)
 
 
 def _parquet(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRow]]:

@@ -33,6 +33,7 @@ from forecast_ledger.replay.pages.pictures import (
     Picture,
     Row,
     chosen,
+    completed,
     count,
     in_order,
     left_out,
@@ -51,15 +52,18 @@ MOST_TICKS = 10
 
 
 def board(projections: Projections, contest: str) -> Picture | None:
-    """Scores in the order of the leaderboard, with their intervals."""
-    every = rows_of(projections, "intervals", contest)
+    """Scores in the order of the leaderboard, with their intervals; those without a rank are last."""
+    every = sorted(rows_of(projections, "intervals", contest), key=lambda row: row["rank"] is None)
     rows = [row for row in every if row["score_low"] is not None]
     if not rows:
         return None
     columns = ("rank", "participant", "score", "score_low", "score_high", "first")
     shown = [chosen(row, columns) for row in rows[:MOST_ROWS]]
     values = numbered(shown, "score", "score_low", "score_high")
-    y = {"field": "row", "type": "ordinal", "axis": names_axis(shown), "title": None}
+    rules = projections.facts.contests[contest].opened.rules
+    better = "lower" if lower_is_better(rules) else "higher"
+    direction = {"title": f"score, {better} is better", "labelFlush": False}
+    y = {"field": "row", "type": "ordinal", "axis": names_axis(completed(projections, contest, shown)), "title": None}
     specification = specify(
         values,
         width=WIDTH,
@@ -69,7 +73,7 @@ def board(projections: Projections, contest: str) -> Picture | None:
             {
                 "mark": {"type": "rule", "strokeWidth": 4, "color": PLAIN, "opacity": 0.35},
                 "encoding": {
-                    "x": {"field": "score_low", "type": "quantitative", "scale": {"zero": False}, "title": "score"},
+                    "x": {"field": "score_low", "type": "quantitative", "scale": {"zero": False}, "axis": direction},
                     "x2": {"field": "score_high"},
                 },
             },
@@ -79,8 +83,8 @@ def board(projections: Projections, contest: str) -> Picture | None:
             },
         ],
     )
-    level = percent(projections.facts.contests[contest].opened.rules.level_ppm, 10**6)
-    note = f"Points are scores; lines are the {level} intervals of scores if the questions are sampled again."
+    level = percent(rules.level_ppm, 10**6)
+    note = f"Points are scores; lines are the {level} intervals of scores, from resamples of the questions."
     without = f" {count(len(every) - len(rows), 'row')} of the board without an interval." * (len(every) > len(rows))
     note += left_out(rows, shown) + without
     return Picture(board_finding(rows), note, columns, shown, specification)
@@ -383,27 +387,29 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
 
 
 def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
-    """Say how many pairs the test tells apart, and how to read the picture."""
+    """Say how many pairs differ significantly, and how to read the picture."""
     tests, adjusted = count(len(pairs), "pair"), sum(float(row["p_adjusted"]) <= LEVEL for row in pairs)
-    apart = f"{sum(map(_certain, pairs))} of {tests} of participants"
+    differ = f"{sum(map(_certain, pairs))} of {tests} of participants differ significantly at 5%"
     is_too_many = len(pairs) > LEVEL * (PERMUTATIONS + 1)
-    together = "so many tests tell nothing together" if is_too_many else f"all pairs together, {adjusted or 'none'}"
-    title = f"One pair at a time, {apart} can be told apart; {together}"
+    corrected = (
+        "a correction for so many tests leaves none" if is_too_many else f"{adjusted or 'none'} after correction"
+    )
+    title = f"{differ}; {corrected}"
     note = (
         "Numbers are the percentage of common questions on which the row has the better score. A colour: a permutation "
-        "test of the mean difference tells the two apart at 5%; a few large differences can outweigh many small ones. "
-        f"All pairs together: after Holm's adjustment for {tests}. A pair without a cell has no common questions."
+        "test of the mean difference is significant at 5%; a few large differences can outweigh many small ones. "
+        f"The correction is Holm's, for {tests}. A pair without a cell has no common questions."
     )
     most = max(int(row["questions"]) for row in pairs)
     if 2 / 2**most > LEVEL:
-        note += f" With {count(most, 'question')}, no test can tell a pair apart at 5%."
+        note += f" With {count(most, 'question')}, no test of a pair can be significant at 5%."
     elif is_too_many:
         note += f" With {PERMUTATIONS} permutations, no p-value of so many tests can be 5% or less after it."
     return title, note
 
 
 def _certain(pair: Row) -> bool:
-    """Return whether the permutation test tells a pair apart."""
+    """Return whether the permutation test of a pair is significant."""
     return float(pair["p"]) <= LEVEL
 
 
@@ -449,7 +455,7 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
         },
     )
     whole = sum(float(row["coverage"]) for row in board) / len(board)
-    title = f"Participants had a forecast for {percent(whole)} of the time that counts"
+    title = f"On average, a participant had a forecast for {percent(whole)} of the scored time"
     note = f"{count(len(questions), 'question')}; the stronger the colour, the longer a forecast stood." + (
         f" {size} questions a column." * (size > 1)
     )

@@ -64,7 +64,7 @@ def specify(values: list[Row], **parts: Any) -> dict[str, Any]:
                 "gridColor": "#8883",
                 "domainColor": "#8888",
                 "tickColor": "#8888",
-                "labelLimit": 170,
+                "labelLimit": 240,
             },
             "legend": {"labelColor": "currentColor", "titleColor": "currentColor", "labelLimit": 170},
             "header": {"labelColor": "currentColor", "titleColor": "currentColor"},
@@ -136,6 +136,23 @@ class KnownTables(Projections):
 def rows_of(projections: Projections, table: str, contest: str) -> list[Row]:
     """Return the rows of a contest in a table, as printed."""
     return [*projections.table(table).only("contest", contest).rows()]
+
+
+def completed(projections: Projections, contest: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Return rows of a board whose names say how many of the questions were answered, unless all answered the same."""
+    answered = {row["participant"]: row["completion"] for row in rows_of(projections, "leaderboard", contest)}
+    if len({answered[row["participant"]] for row in rows}) == 1:
+        return rows
+    return [row | {"participant": f"{row['participant']} ({_of(answered[row['participant']])})"} for row in rows]
+
+
+def _of(completion: str) -> str:
+    """Return how many of the questions were answered, in words.
+
+    >>> _of("120/1120")
+    '120 of 1,120'
+    """
+    return " of ".join(f"{int(number):,}" for number in completion.split("/"))
 
 
 def chosen(row: Mapping[str, Any], columns: Iterable[str]) -> Row:

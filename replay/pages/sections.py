@@ -67,7 +67,7 @@ def trading_facts(rules: Trading, currency: str) -> list[tuple[str, str]]:
     return [
         ("Accounts", f"start with {cash}; {how}"),
         ("Rules of trading", "; ".join(trading_words(rules))),
-        ("Ranking", "by profit, rounded to the payable unit, the largest first"),
+        ("Ranking", "by profit, rounded to the payable unit, best first"),
     ]
 
 
@@ -202,7 +202,7 @@ def _first_two(projections: Projections, name: str, board: Sequence[Row], interv
     if shares:
         rival = max((each for each in shares if each != who), key=lambda each: shares[each])
         also = f", and {rival} {how_often(shares[rival])}" * (shares[rival] > shares[who])
-        findings.append(f"If the questions are drawn again, {who} is first {how_often(shares[who])}{also}")
+        findings.append(f"With the questions resampled, {who} is first {how_often(shares[who])}{also}")
     return findings
 
 
@@ -300,7 +300,7 @@ def _board_note(  # noqa: PLR0913, PLR0917 - what a note depends on
     rules, names = projections.facts.contests[name].opened.rules, {*shown}
     draws, level = sure["replicates"], percent(rules.level_ppm, 10**6)
     sampled = (
-        f"The questions are drawn again {draws:,} times, some of them several times and others not: the interval has "
+        f"The questions are resampled {draws:,} times, some of them several times and others not: the interval has "
         f"{level} of the scores, and “first” is the share of these samples in which a participant has rank 1."
     )
     sentences = [sampled]

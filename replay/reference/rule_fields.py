@@ -70,7 +70,7 @@ RULES: dict[str, str] = {
         "950000 is the rule of ForecastBench, where at most 5% may be missing"
     ),
     "replicates": (
-        "how many times questions are drawn again for the table `intervals`. (replicates + 1) x the share outside an "
+        "how many times questions are resampled for the table `intervals`. (replicates + 1) x the share outside an "
         "interval on each side must be a whole number, so that its ends are replicates: with 1999 and 950000, the 50th "
         "and the 1950th"
     ),

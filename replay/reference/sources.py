@@ -360,7 +360,7 @@ SOURCES = (
         "Efron (1979)",
         'B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7(1):1-26',
         "doi:10.1214/aos/1176344552",
-        "`intervals`: questions are drawn again",
+        "`intervals`: questions are resampled",
     ),
     Source(
         "Efron and Tibshirani (1993)",

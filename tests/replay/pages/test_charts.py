@@ -44,7 +44,7 @@ def test_every_chart_is_kept_of_a_story() -> None:
 def test_participants_that_the_board_hides_are_in_no_average(drawn: str) -> None:
     """Six are on the board, with six questions each, and one of them missed one; a seventh is hidden: 35 of 36."""
     title = json.loads(drawn)["autocast-2022"]["coverage"]["title"]
-    assert title == "Participants had a forecast for 97% of the time that counts"
+    assert title == "On average, a participant had a forecast for 97% of the scored time"
 
 
 def test_the_map_of_coverage_has_all_questions_and_the_coverage_of_the_board() -> None:
@@ -54,7 +54,7 @@ def test_the_map_of_coverage_has_all_questions_and_the_coverage_of_the_board() -
     facts = oracle.facts_in(oracle.attempted([*said, resolution("rain"), resolution("snow")])[0])
     picture = CHARTS["coverage"].draw(Projections(facts), "cup")
     assert picture is not None
-    assert picture.title == "Participants had a forecast for 75% of the time that counts"
+    assert picture.title == "On average, a participant had a forecast for 75% of the scored time"
     assert [(row["questions"], row["coverage"]) for row in picture.rows] == [("rain", "1.000"), ("snow", "0.000")]
 
 
@@ -103,14 +103,17 @@ def test_pairs_are_told_apart_one_at_a_time_and_all_together() -> None:
     pairs: list[Row] = [{"p": "0.001", "p_adjusted": "0.050"}, {"p": "0.020", "p_adjusted": "1.000"}]
     pairs = [row | {"questions": 6} for row in pairs] * 25
     title, note = _told_apart(pairs)
-    assert title == "One pair at a time, 50 of 50 pairs of participants can be told apart; all pairs together, 25"
+    assert title == "50 of 50 pairs of participants differ significantly at 5%; 25 after correction"
     assert "With " not in note
     beyond: list[Row] = [{"p": "0.060", "p_adjusted": "1.000", "questions": 6}] * 51
     title, note = _told_apart(beyond)
-    together = "so many tests tell nothing together"
-    assert title == f"One pair at a time, 0 of 51 pairs of participants can be told apart; {together}"
+    corrected = "a correction for so many tests leaves none"
+    assert title == f"0 of 51 pairs of participants differ significantly at 5%; {corrected}"
     assert "With 999 permutations, no p-value of so many tests can be 5% or less after it." in note
-    assert "With 5 questions, no test can tell a pair apart at 5%." in _told_apart([beyond[0] | {"questions": 5}])[1]
+    assert (
+        "With 5 questions, no test of a pair can be significant at 5%."
+        in _told_apart([beyond[0] | {"questions": 5}])[1]
+    )
 
 
 def test_specifications_do_not_depend_on_when_they_are_drawn(drawn: str) -> None:
