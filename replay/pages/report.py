@@ -240,7 +240,7 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     """
     write = PAPER_FORMATS.get(Path(out).suffix)
     if write is None:
-        raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
+        raise ValueError(f"{Path(out).name} ends in none of {', '.join(PAPER_FORMATS)}")
     found = working_paper(Log(log, name, as_of, on_progress), out, late=int(late), checkpoint=checkpoint)
     write_file(Path(out), write(found.paper).encode("utf-8", "replace"))
     return found
