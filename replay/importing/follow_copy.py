@@ -68,7 +68,7 @@ OTHER_GROUP = "another group or category of a question: that of the ledger stays
 OTHER_CONTEST = "another contest of a question: it stays in the one that it was in, too"
 BEFORE_CHANGE = (
     "forecasts from before a change of their question's options that an earlier copy did not have: those of the ledger "
-    "stay"
+    "stay; if only the name of the forecaster is new, rename_participant moves them to it"
 )
 OTHER_OPTIONS = "other changes of the options of a question than those recorded: those of the ledger stay"
 SEALED = "another weight in a contest that is finalized: its board stays"

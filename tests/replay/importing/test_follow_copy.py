@@ -597,3 +597,21 @@ def test_a_forecast_that_the_ledger_refuses_is_refused_once_and_never_a_duplicat
             assert [line.partition(": ")[2].split()[0] for line in found.refused] == ["out_of_range"]
             assert found.counts == {"accepted": new, "duplicate": known, "refused": 1}
             known += new
+
+
+def test_forecasts_from_before_a_change_of_options_follow_a_new_name_by_a_rename(tmp_path: Path) -> None:
+    """They cannot be restated; once the ledger has the new id, the next import has nothing to report."""
+    older, newer = copy(tmp_path / "older"), copy(tmp_path / "newer")
+    edit(newer / FORECASTS, lambda text: text.replace(",ada,", ",ada.l,"))
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", older)
+        found = import_into(ledger, "metaculus", newer)
+        assert found.left_out[BEFORE_CHANGE] > 0
+        assert "rename_participant" in BEFORE_CHANGE
+        ledger.handle(RenameParticipant(id="by hand", participant="ada", to="ada.l", reason="a new name"))
+        found = import_into(ledger, "metaculus", newer)
+        assert (found.refused, found.counts["accepted"], BEFORE_CHANGE in found.left_out) == ([], 0, False)
+        with ticking() as alone:
+            import_into(alone, "metaculus", newer)
+            columns = ("contest", "question", "participant", "score", "coverage")
+            assert sorted(table(ledger, "scores", *columns)) == sorted(table(alone, "scores", *columns))
