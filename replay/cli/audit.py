@@ -1,7 +1,7 @@
-"""The commands for auditors: verify, checkpoint, balance, log, show, and the comparison of two logs."""
+"""The commands for auditors: verify, checkpoint, balance, log, show."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from shlex import join
 from typing import IO, TYPE_CHECKING
@@ -33,7 +33,6 @@ from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import GREEN, RED, Look, View, listing_options, table_options
 
 if TYPE_CHECKING:
-    from forecast_ledger.replay.audit.compare import FirstDifference
     from forecast_ledger.replay.audit.verify import CheckResult, SavedCheckpoint
     from forecast_ledger.replay.reading.log import Log
 
@@ -311,48 +310,6 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
             emit(["field", "value"], event_fields(recorded, names.of), view, Look(keep=("field", "value")))
             unseal([stored], unchecked_checkpoint(store, position - 1))
             say_as_of(Checkpoint(position, recorded.digest))
-
-
-def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> None:
-    """Print the projections of two logs side by side, and where the logs differ; if they do, exit with 1."""
-    from forecast_ledger.replay.audit.compare import COMPARISON_COLUMNS, ComparedLog, compare_logs, parse_log
-
-    ours, theirs = ComparedLog(log, name, parse_cut(as_of)), parse_log(other, name, parse_cut(as_of))
-    with progress("read") as on_progress:
-        comparison = compare_logs(ours, theirs, on_progress)
-    built, other_built = comparison.built
-    rows = (
-        dict(zip(COMPARISON_COLUMNS, (table, "yes" if a == b else "no", *a[1:], *b[1:]), strict=True))
-        for table, a, b in ((table, ours_built, other_built[table]) for table, ours_built in built.items())
-    )
-    emit(COMPARISON_COLUMNS, rows, view, Look(keep=("projection", "same")))
-    for line in _describe_first_difference(comparison.first_difference, str(ours), str(theirs)):
-        say(line)
-    say(f"projections that differ: {', '.join(comparison.apart()) or 'none'}")
-    say_as_of(comparison.heads[0])
-    other_head = comparison.heads[1]
-    say(f"compared with {theirs} as of log position {other_head.position}, digest {other_head.digest}")
-    if comparison.first_difference is not None:
-        sys.exit(FINDINGS)
-
-
-def _describe_first_difference(first_difference: "FirstDifference | None", ours: str, theirs: str) -> Iterator[str]:
-    """Yield lines that say at which log position two logs first differ, and which event each has there."""
-    from forecast_ledger.replay.audit.browse import event_row
-
-    if first_difference is None:
-        yield "the logs are the same"
-        return
-    if first_difference.one is None or first_difference.other is None:
-        shorter, longer = (ours, theirs) if first_difference.one is None else (theirs, ours)
-        yield f"{shorter} is the beginning of {longer}, which continues at log position {first_difference.position}"
-    else:
-        fields = ", ".join(first_difference.fields()) or "their bytes"
-        yield f"the logs first differ at log position {first_difference.position}, in {fields}"
-    for name, recorded in ((ours, first_difference.one), (theirs, first_difference.other)):
-        if recorded is not None:
-            shown = event_row(recorded, first_difference.outcomes)
-            yield f"{name}: recorded at {shown['recorded_at']}, at {shown['at']}, {shown['type']}: {shown['says']}"
 
 
 @click.command(epilog="Example: forecast-ledger balance season.db")

@@ -1,10 +1,11 @@
 """The commands that read a log: leaderboard, table, columns, replay."""
 
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from forecast_ledger.replay.cli import audit
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.replaying import (
     Location,
@@ -12,6 +13,7 @@ from forecast_ledger.replay.console.replaying import (
     emit_table,
     memory_option,
     replay_log,
+    require_contest,
     require_projection,
     say_season,
     segments_options,
@@ -21,18 +23,21 @@ from forecast_ledger.replay.console.shell import (
     fail,
     log_argument,
     name_option,
+    parse_cut,
+    progress,
     report_errors,
     require_columns,
     require_name,
     say,
     say_as_of,
 )
-from forecast_ledger.replay.console.signals import USAGE
+from forecast_ledger.replay.console.signals import FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.projections.tables.catalogue import Projections
+    from forecast_ledger.replay.audit.compare import FirstDifference
     from forecast_ledger.replay.engines.engines import Choice
     from forecast_ledger.replay.reading.replay import Replay
 
@@ -224,7 +229,7 @@ def replay(
             fail("--compare reads every row of both logs: leave --segments and --trust out", USAGE)
         if engine is not None or only or memory is not None:
             fail("--compare builds all projections at once: leave --engine, --only and --memory out", USAGE)
-        audit.compare(log, compare, as_of, name, view)
+        _compare(log, compare, as_of, name, view)
         return
 
     chosen = {require_projection(each) for each in only} or BUILT
@@ -241,9 +246,43 @@ def replay(
     say_as_of(season.checkpoint)
 
 
-def require_contest(contest: str, season: "Replay") -> "Replay":
-    """Return the replay. Raises Refused if it has no such contest; the message names the contests that it has."""
-    from forecast_ledger.replay.reading.log import find_contest
+def _compare(log: str, other: str, as_of: str | None, name: str, view: View) -> None:
+    """Print the projections of two logs side by side, and where the logs differ; if they do, exit with 1."""
+    from forecast_ledger.replay.audit.compare import COMPARISON_COLUMNS, ComparedLog, compare_logs, parse_log
 
-    find_contest(season.projections.facts, contest)
-    return season
+    ours, theirs = ComparedLog(log, name, parse_cut(as_of)), parse_log(other, name, parse_cut(as_of))
+    with progress("read") as on_progress:
+        comparison = compare_logs(ours, theirs, on_progress)
+    built, other_built = comparison.built
+    rows = (
+        dict(zip(COMPARISON_COLUMNS, (table, "yes" if a == b else "no", *a[1:], *b[1:]), strict=True))
+        for table, a, b in ((table, ours_built, other_built[table]) for table, ours_built in built.items())
+    )
+    emit(COMPARISON_COLUMNS, rows, view, Look(keep=("projection", "same")))
+    for line in _describe_first_difference(comparison.first_difference, str(ours), str(theirs)):
+        say(line)
+    say(f"projections that differ: {', '.join(comparison.apart()) or 'none'}")
+    say_as_of(comparison.heads[0])
+    other_head = comparison.heads[1]
+    say(f"compared with {theirs} as of log position {other_head.position}, digest {other_head.digest}")
+    if comparison.first_difference is not None:
+        sys.exit(FINDINGS)
+
+
+def _describe_first_difference(first_difference: "FirstDifference | None", ours: str, theirs: str) -> Iterator[str]:
+    """Yield lines that say at which log position two logs first differ, and which event each has there."""
+    from forecast_ledger.replay.audit.browse import event_row
+
+    if first_difference is None:
+        yield "the logs are the same"
+        return
+    if first_difference.one is None or first_difference.other is None:
+        shorter, longer = (ours, theirs) if first_difference.one is None else (theirs, ours)
+        yield f"{shorter} is the beginning of {longer}, which continues at log position {first_difference.position}"
+    else:
+        fields = ", ".join(first_difference.fields()) or "their bytes"
+        yield f"the logs first differ at log position {first_difference.position}, in {fields}"
+    for name, recorded in ((ours, first_difference.one), (theirs, first_difference.other)):
+        if recorded is not None:
+            shown = event_row(recorded, first_difference.outcomes)
+            yield f"{name}: recorded at {shown['recorded_at']}, at {shown['at']}, {shown['type']}: {shown['says']}"

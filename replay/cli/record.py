@@ -10,9 +10,8 @@ import click
 
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.replay.cli.append import board_prizes, opened, summed_refusals
-from forecast_ledger.replay.cli.read import require_contest
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import emit_table, replay_log, say_season
+from forecast_ledger.replay.console.replaying import emit_table, replay_log, require_contest, say_season
 from forecast_ledger.replay.console.shell import (
     emit,
     errors_option,

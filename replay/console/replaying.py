@@ -205,3 +205,11 @@ def emit_table(table: "Table", view: View, look: Look = Look()) -> None:  # noqa
 
     emit(names, table.rows_at(np.arange(view.limit)).rows(), view._replace(limit=None), look)
     say(f"{view.limit:,} of {len(table):,} rows are shown")
+
+
+def require_contest(contest: str, season: "Replay") -> "Replay":
+    """Return the replay. Raises Refused if it has no such contest; the message names the contests that it has."""
+    from forecast_ledger.replay.reading.log import find_contest
+
+    find_contest(season.projections.facts, contest)
+    return season
