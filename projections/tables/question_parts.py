@@ -8,9 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.boards.added_scores import MOST_WAITING, AddedScores, SumRows, sums_of_group
 from forecast_ledger.projections.boards.brier import BrierSums, GroupSums, OwnerSums
-from forecast_ledger.projections.boards.contest_groups import SummedSamples, add_samples, contests_by_rules
+from forecast_ledger.projections.boards.contest_groups import (
+    MOST_WAITING,
+    AddedScores,
+    SummedSamples,
+    SumRows,
+    add_samples,
+    contests_by_rules,
+    sums_of_group,
+)
 from forecast_ledger.projections.boards.totals import Tally
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.columns import Ids, Values, join_values, used_ids

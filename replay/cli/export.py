@@ -37,7 +37,6 @@ from forecast_ledger.replay.console.shell import (
 )
 from forecast_ledger.replay.console.signals import FINDINGS, UNREADABLE, USAGE
 from forecast_ledger.replay.console.terminal import View, table_options
-from forecast_ledger.replay.files.manifest import read_manifest
 from forecast_ledger.replay.reading.blocks import escape
 
 if TYPE_CHECKING:
@@ -132,6 +131,7 @@ def restore(exported: str, log: str, name: str, view: View) -> None:
     the same. If the ledger is not empty, its log must be the beginning of the exported log; the rest is appended. All
     of EXPORT is checked before anything is written.
     """
+    from forecast_ledger.replay.files.manifest import read_manifest
     from forecast_ledger.replay.files.restore import restore as restored
 
     require_columns(view, IMPORTED)

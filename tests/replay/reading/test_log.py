@@ -1,5 +1,6 @@
 """Replay from segments, and from segments and the rest of a log: the numbers of the log, by either degree of trust."""
 
+import re
 import shutil
 from itertools import count
 from pathlib import Path
@@ -10,19 +11,22 @@ from msgspec import json, structs
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
-from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.segments.segment_columns import pyarrow
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.files.export import export, seal
-from forecast_ledger.replay.reading.log import AsOf, Trust, WithSegments
+from forecast_ledger.replay.reading.log import AsOf, Trust, WithSegments, find_contest
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.support.given import MARCH, opened
 from tests.support.logs import commands_of, rows, written
+from tests.support.paths import SOURCES
 
 SIZE = 10
 TRUSTS: list[Trust] = ["files", "rows"]
@@ -297,3 +301,40 @@ def test_damage_of_segments_is_told_on_the_command_line(path: str, tmp_path: Pat
     next((tmp_path / "s").glob("*.forecasts.parquet")).unlink()
     found = run("table", path, "scores", "--segments", str(tmp_path / "s"))
     assert (found.exit_code, "restore the folder from a copy" in found.stderr) == (DAMAGED, True)
+
+
+# --- Lookups by id: the contest or question, or a refusal with the ids that exist.
+
+
+BASELINE = PRESETS["baseline"]
+CUP, ARENA = (
+    Contest(events.ContestOpened(at=0, contest=name, rules=BASELINE, payable_unit=10_000), position=position)
+    for position, name in enumerate(["cup", "arena"], 1)
+)
+
+
+def test_a_contest_is_found_by_its_id() -> None:
+    """The contest itself, not a copy."""
+    facts = Facts()
+    facts.contests = {"cup": CUP, "arena": ARENA}
+    assert find_contest(facts, "arena") is ARENA
+
+
+@pytest.mark.parametrize(("contests", "there"), [({}, "none"), ({"cup": CUP, "arena": ARENA}, "arena, cup")])
+def test_a_contest_that_is_not_there_is_refused_with_those_that_are(contests: dict[str, Contest], there: str) -> None:
+    """The ids are sorted, whatever the order in which the contests were opened."""
+    facts = Facts()
+    facts.contests = contests
+    with pytest.raises(Refused) as refused:
+        find_contest(facts, "league")
+    assert refused.value.code == "unknown_contest"
+    assert str(refused.value).endswith(
+        f"the log has no such contest; it has: {there}; use the id of a contest in the log"
+    )
+
+
+def test_what_is_unknown_is_refused_in_one_place() -> None:
+    """The ledger's refusals of unknown ids are made where state is looked up, those of readings in `reading.log`."""
+    for code in ["unknown_contest", "unknown_question"]:
+        raised = re.compile(rf'raise Refused\(\s*"{code}"')
+        assert {path.stem for path in SOURCES if raised.search(path.read_text("utf-8"))} == {"state", "log"}

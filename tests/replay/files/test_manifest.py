@@ -8,6 +8,8 @@ import pytest
 from forecast_ledger.replay.files.manifest import discard_scratch_folders, move_into_place, scratch_folder
 from tests.support.exports import contents
 
+# --- Scratch folders of a process that ends at once.
+
 
 def test_a_process_that_ends_at_once_leaves_neither_parts_nor_gaps(tmp_path: Path) -> None:
     """Scratch folders go with what is in them; what was moved away to be replaced comes back."""

@@ -29,6 +29,9 @@ from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, day, entry, forecast, opened, resolution, withdrawal
 
+# --- The log index: with a read model, a score is explained from only the rows that it depends on.
+
+
 SAID: list[AnyCommand] = [
     opened(),
     opened("wind"),
