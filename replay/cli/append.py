@@ -298,7 +298,7 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     received: the column or field that says when a command was received. by_block: read blocks of commands, if possible.
     strict: refuse rows of which the map makes no command.
     """
-    from forecast_ledger.replay.files.table_rows import JSON_LINES, form_of, table_records
+    from forecast_ledger.replay.files.table_rows import JSON_LINES, form_of, looks_like_csv, table_records
     from forecast_ledger.replay.importing.map_copy import table_copy
     from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
     from forecast_ledger.replay.mapping.csv_reader import with_line_feeds
@@ -308,6 +308,11 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
     form, size = form_of(file, tables=map_ is not None), size_of(file)
     if map_ is None and form:
         fail(f"FILE is {form}: name with --map the map that says which columns make the fields of a command", USAGE)
+    if map_ is None and looks_like_csv(file):
+        begin = "FILE looks like a CSV: score it with `forecast-ledger score FILE`"
+        fail(
+            f"{begin}, or name with --map the map that says what its columns are; see `forecast-ledger help csv`", USAGE
+        )
     if map_ is None:
         commands = LineBlocks(file) if by_block else read_lines(file, received)
         return _Source(commands, file, size=size)

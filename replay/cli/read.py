@@ -44,19 +44,24 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")
 @log_argument
-@click.argument("contest", shell_complete=completion.ids("contest"))
+@click.argument("contest", required=False, shell_complete=completion.ids("contest"))
 @as_of_option
 @segments_options(found=True)
 @name_option
 @table_options
 @report_errors
-def leaderboard(log: Location, contest: str, as_of: str | None, name: str, view: View) -> None:
-    """Print the leaderboard of a CONTEST, best first.
+def leaderboard(log: Location, contest: str | None, as_of: str | None, name: str, view: View) -> None:
+    """Print the leaderboard of a CONTEST, best first; it can be left out if there is only one.
 
     For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
     are in the table `leaderboard`.
     """
-    print_board(require_contest(contest, replay_log(log, name, as_of)), contest, view)
+    from forecast_ledger.replay.reading.log import only_contest
+
+    season = replay_log(log, name, as_of)
+    if contest is None:
+        contest = only_contest(season.projections.facts)
+    print_board(require_contest(contest, season), contest, view)
 
 
 def print_board(season: "Replay", contest: str, view: View) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
-from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.audit.verify import SavedCheckpoint
@@ -21,7 +20,7 @@ from forecast_ledger.replay.pages.sections import contest_section
 from forecast_ledger.replay.pages.working_paper import Audit, Paper, working_paper
 from forecast_ledger.replay.reading.blocks import Heading, Number, as_markdown, escape_controls, escaped
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences
-from forecast_ledger.replay.reading.log import AsOf, Log, OnProgress, find_contest
+from forecast_ledger.replay.reading.log import AsOf, Log, OnProgress, find_contest, only_contest
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.version import code_version
 
@@ -144,10 +143,7 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
     season = replay(log, name, as_of, on_progress)
-    known = sorted(season.projections.facts.contests)
-    if contest is None and len(known) != 1:
-        raise Refused("malformed", "contest", None, f"name one of the contests: {listed('', known)}")
-    chosen = known[0] if contest is None else contest
+    chosen = only_contest(season.projections.facts) if contest is None else contest
     find_contest(season.projections.facts, chosen)
     picture = draw(season.projections, chosen)
     if picture is None:

@@ -371,6 +371,14 @@ def find_contest(facts: Facts, name: str) -> Contest:
     return contest
 
 
+def only_contest(facts: Facts) -> str:
+    """Return the id of the only contest of a log. Refuses: malformed (there are several, or none)."""
+    known = sorted(facts.contests)
+    if len(known) != 1:
+        raise Refused("malformed", "contest", None, f"name one of the contests: {listed('', known)}")
+    return known[0]
+
+
 def find_entry(facts: Facts, contest: Contest, question: str) -> Entry:
     """Return the entry of a question in a contest. Raises Refused (unknown_question)."""
     code = facts.question_codes.codes.get(question, -1)

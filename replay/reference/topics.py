@@ -24,7 +24,7 @@ from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.console.signals import EXITS
 from forecast_ledger.replay.reading.blocks import Block, Code, Entry, Heading, Table, as_markdown
-from forecast_ledger.replay.reference import fields, notes
+from forecast_ledger.replay.reference import fields, guides, notes
 from forecast_ledger.replay.reference.fields import meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, value_meaning
 from forecast_ledger.replay.reference.schema import OTHERS, Schema, prose, schema, written_numbers
@@ -217,6 +217,9 @@ def sources() -> tuple[Block, ...]:
 
 # topic -> its title, its summary, and the function that makes its blocks.
 TOPICS: dict[str, tuple[str, str, Callable[[], tuple[Block, ...]]]] = {
+    "getting-started": ("Getting started", "The commands to begin with.", guides.getting_started),
+    "csv": ("CSV files", "How a table of your own is scored or imported.", guides.csv_files),
+    "map": ("Maps", "How a map says which columns make the fields of a command.", guides.maps),
     "commands": ("Commands", "The commands that a ledger accepts, with their fields.", commands),
     "events": ("Events", "The events in the log, with their fields.", events),
     "refusals": ("Refusals", "Why commands are refused, and what to do.", refusals),

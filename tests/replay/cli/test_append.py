@@ -219,3 +219,33 @@ def test_strict_is_of_a_map(tmp_path: Path) -> None:
     """Every line of JSON is a command or refused, so that the option would change nothing."""
     done = run("append", str(tmp_path / "log.db"), "-", "--strict", given=opened("o", question="rain"))
     assert (done.exit_code, "name its map with --map" in done.stderr) == (USAGE, True)
+
+
+@pytest.mark.parametrize("text", [b"question,user,p\nrain,ada,0.8\n", b"\xef\xbb\xbfQuestion ID;P\n1;0,5\n"])
+def test_a_csv_without_a_map_is_told_what_to_do(text: bytes, tmp_path: Path) -> None:
+    """Its lines are no commands; nothing is recorded."""
+    table, log = tmp_path / "forecasts.csv", tmp_path / "season.db"
+    table.write_bytes(text)
+    found = run("append", str(log), str(table))
+    assert (found.exit_code, log.exists()) == (USAGE, False)
+    assert "FILE looks like a CSV: score it with `forecast-ledger score FILE`, or name with --map" in found.stderr
+
+
+def test_json_lines_are_read_by_a_map(tmp_path: Path) -> None:
+    """A key that a line lacks is an empty cell; a line that is no object is refused, and the others are recorded."""
+    table, map_ = tmp_path / "rows.jsonl", tmp_path / "own.toml"
+    table.write_text('{"q": "rain", "kind": "binary"}\n7\n{"kind": "binary", "q": "snow", "title": "Snow?"}\n')
+    map_.write_text(
+        '[[command]]\ntype = "open_question"\nid = "{q}"\n[command.fields]\nat = "2026-03-01T00:00:00Z"\n'
+        'question = "{q}"\nkind = "{kind}"\ntitle = "{title}"\nopens_at = "2026-03-01T00:00:00Z"\n'
+        'closes_at = "2026-03-02T00:00:00Z"\n'
+    )
+    found = run("append", str(tmp_path / "x.db"), str(table), "--map", str(map_), "--format", "json")
+    assert found.exit_code == FINDINGS
+    assert "line 2: bad_csv: the line is not a JSON object" in found.stderr
+    [counts] = json.loads(found.stdout)
+    assert (counts["accepted"], counts["refused"]) == (2, 1)
+    listed = json.loads(run("log", str(tmp_path / "x.db"), "--columns", "says", "--format", "json").stdout)
+    first, second = (row["says"] for row in listed)
+    assert first == "rain, binary, until 2026-03-02T00:00:00Z"
+    assert second == "snow, binary, until 2026-03-02T00:00:00Z: Snow?"

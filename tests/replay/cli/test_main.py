@@ -556,3 +556,14 @@ def test_parts_of_scores_are_computed_for_what_is_asked(log: str) -> None:
     wrong = run("table", log, "score_parts", "--where", "question=olympics")
     assert wrong.exit_code == USAGE
     assert "the nearest is olympics-2021" in wrong.stderr
+
+
+def test_the_only_contest_of_a_log_need_not_be_named(log: str, tmp_path: Path) -> None:
+    """`leaderboard LOG` prints its board; of several contests, one is to be named, and they are listed."""
+    found = run("leaderboard", log)
+    assert (found.exit_code, found.stdout) == (USAGE, "")
+    assert "name one of the contests: hidden-only, plain" in found.stderr
+    alone, table = str(tmp_path / "alone.db"), tmp_path / "f.csv"
+    table.write_text("question,user,p,outcome\nrain,ada,0.8,yes\n", encoding="utf-8")
+    assert run("score", str(table), "--log", alone).exit_code == FINE
+    assert run("leaderboard", alone).stdout == run("leaderboard", alone, "f").stdout != ""
