@@ -396,7 +396,6 @@ def enrolled_too_late(path: Path) -> str:
     return forged(path, [*happened(*trading_floor(), decision()), late])
 
 
-TOGETHER = "expected a start with trading, and neither start nor series without"
 BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
     "positions": [
         (missing, 4, "the row is missing; the next one is 5"),
