@@ -155,8 +155,7 @@ def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
 
 _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
-# For each request, the instant of its forecast, its question and its participant; no instant if the command is
-# recorded, or may be.
+# One (time, question, participant) for each request. The time is None if the command is in the log, or might be.
 _Remaining = Iterator[tuple[int | None, str, str]]
 
 

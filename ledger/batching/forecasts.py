@@ -1,8 +1,8 @@
 """Forecasts of a probability, which are most commands, as columns: a quick way from commands to rows.
 
-It takes only commands that the decider accepts if their question does; all others go the long way. Commands are read
-column by column. A column is checked as a whole, and value by value only if something in it is unusual. The texts come
-from `canonical` and `log`, where those of the long way come from.
+It handles only commands that the decider can refuse for one reason, the state of their question; all others go the long
+way. Commands are read column by column. A column is checked as a whole, and value by value only if something in it is
+unusual. The texts come from `canonical` and `log`, where those of the long way come from.
 """
 
 import re

@@ -132,7 +132,7 @@ class SampledGroup(NamedTuple):
 class SummedSamples(NamedTuple):
     """The sums of the Brier samples of several contests. names: their ids. owners: how many owners there may be.
 
-    pairs: at i, contest * owners + owner of the owner that the sums number i; distinct and rising. contest: its index.
+    pairs: pairs[i] is contest index * owners + owner, for the i-th owner of the sums; distinct and rising.
     """
 
     names: list[str]

@@ -106,7 +106,7 @@ def frame_of_segments(
 
 
 def _with(counts: Int64Array, codes: Int64Array) -> Int64Array:
-    """Return how often each code occurs, with some more."""
+    """Add the counts of some more codes."""
     more = np.bincount(codes, minlength=len(counts))
     more[: len(counts)] += counts
     return more
@@ -124,7 +124,7 @@ def forecasts_on(facts: Facts, segments: Iterable[Any], rest: Iterable[ForecastP
 
 
 def segment_events(columns: SegmentColumns, question: str | None = "") -> list[Recorded]:
-    """Return events of a segment in log order; those that no contest seals have no digest, and none has its command.
+    """Return events of a segment in log order; only rows that finalize a contest have a digest, and none a command id.
 
     question: the only one whose forecasts are returned; None for all, "" for none. Raises Corrupt.
     """

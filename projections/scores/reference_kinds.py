@@ -14,7 +14,7 @@ from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores.consensus import Changes, Consensus, LeaveOneOut, changes
 
-# Bits of the fraction in which time against peers is counted, since n / (n - 1) is no integer: a century still fits.
+# Fraction bits of a time weight against peers, as n / (n - 1) is not an integer. A century still fits in a WideInt.
 _FINE_BITS = {"time": 24, "day": 60, "spot": 60}
 HALF_BITS = 1  # of the mean of two middle scores
 _ROOM = 4  # bits less for a kernel without a bound, whose scores are larger than those of any other

@@ -332,7 +332,7 @@ def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int
 
 
 def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, forecasts: int = 0) -> Projections:
-    """Return the projections of a log, with all that these tables need of the forecasts on each question.
+    """Return the projections of a log, with the results that these tables need, computed question by question.
 
     A table that needs more has all forecasts read when it is asked for. forecasts: of the questions that are scored
     together, about; 0 for as many as `task_size` says. Raises Corrupt, Unavailable.
