@@ -70,9 +70,7 @@ class CommandIndex:
 
     def __init__(self) -> None:
         self.recent: dict[str, RecordedCommand] = {}
-        self._runs: list[
-            tuple[np.ndarray, np.ndarray]
-        ] = []  # sorted hashes, and positions; more than twice as long as the next
+        self._runs: list[tuple[np.ndarray, np.ndarray]] = []  # sorted hashes, and positions
 
     def settle(self) -> None:
         """Make older commands of the recent ones if they are many; call it only between two batches.

@@ -333,8 +333,8 @@ class AddedScores:
     def has_doubts(self, look: Callable[[dict[str, Tally]], object]) -> bool:
         """Return whether sums have to be computed again, which `read_again` and `settle` then take.
 
-        look: builds the boards for trial. Where bounds do not decide a comparison, it gets the number in the middle of
-        them, and the participant is marked: the sums of those marked are computed again.
+        look: a trial build of the boards. Where bounds do not decide a comparison, it sees their midpoint, and the
+        participant is marked for exact computation.
         """
         self._add_up()
         self._asked = set()
