@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import openpyxl
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from tests.replay.cli.test_main import run
@@ -290,3 +293,65 @@ def test_without_the_answers_row_a_pool_needs_a_table_of_answers(tmp_path: Path)
     """Its questions are the titles of the columns."""
     pool = {"pool.csv": "Name,Rain?,Snow?\nAda,60%,5%\n", "a.csv": "Question,Answer\nRain?,yes\nSnow?,no\n"}
     assert scored(tmp_path, pool) == {"Ada": "0.08125"}
+
+
+def test_a_workbook_and_a_parquet_file_are_tables(tmp_path: Path) -> None:
+    """A percentage of a workbook is one; instants of Parquet that have a time zone need no other."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (["Name", "Rain?", "Snow?"], ["Ada", 0.6, 0.05], ["Bo", None, 0.2], ["Answer", "yes", "no"]):
+        sheet.append(row)
+    for cell in ("B2", "C2", "C3"):
+        sheet[cell].number_format = "0%"
+    book.save(tmp_path / "pool.xlsx")
+    found = run("score", str(tmp_path / "pool.xlsx"), "--format", "csv")
+    assert found.stdout.splitlines()[1:] == ["1,Bo,0.040000000,1/2", "2,Ada,0.081250000,2/2"]
+    assert "questions    the columns 'Rain?', 'Snow?': in percent" in found.stderr
+    rows = {
+        "question": ["rain", "rain"],
+        "model": ["m", "m"],
+        "time": pa.array([2, 1], pa.timestamp("us", tz="Europe/Berlin")),
+        "forecast": [0.9, 0.2],
+        "resolution": [1.0, 1.0],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "f.parquet")
+    found = run("score", str(tmp_path / "f.parquet"), "--format", "csv")
+    assert found.stdout.splitlines()[1:] == ["1,m,0.010000000,1/1"]
+    assert "the time" not in found.stderr
+
+
+def test_a_role_that_no_column_has_is_left_out(tmp_path: Path) -> None:
+    """`--column time=` says that a column with the name of a time is none; a role that there is not is refused."""
+    table = {"f.csv": "question,user,date,p,outcome\nrain,ada,soon,0.9,1\n"}
+    assert "in no format known here" in refused(tmp_path, table)
+    assert scored(tmp_path, table, "--column", "time=") == {"ada": "0.01"}
+    assert "there is no such role" in refused(tmp_path, table, "--column", "when=date")
+    assert "no column has this name; the columns are: date, " in refused(tmp_path, table, "--column", "time=dates")
+
+
+def test_two_answers_to_one_question_are_refused(tmp_path: Path) -> None:
+    """With the lines of both, and so are tables that share no question."""
+    table = {"f.csv": "question,user,p\nrain,ada,0.9\n", "a.csv": "question,answer\nrain,yes\nrain,no\n"}
+    assert "a.csv: lines 2 and 3 say 'yes' and 'no'" in refused(tmp_path, table)
+    apart = {**table, "a.csv": "question,answer\nRain,yes\n"}
+    assert "'rain' in f.csv, 'Rain' in a.csv" in refused(tmp_path, apart)
+
+
+def test_an_answer_that_is_no_option_is_refused(tmp_path: Path) -> None:
+    """With the options of the question."""
+    table = {"f.csv": "question,user,option,p\nq,a,x,0.5\nq,a,y,0.5\n", "a.csv": "question,answer\nq,z\n"}
+    assert "the answer of 'q' is none of its options x, y" in refused(tmp_path, table)
+    assert "the table has only the option 'x'" in refused(tmp_path, {**table, "f.csv": "question,option,p\nq,x,1\n"})
+
+
+def test_a_published_format_is_known_by_its_columns(tmp_path: Path) -> None:
+    """What cannot be recognised as a plain table is read by the importer of its format."""
+    hub = {"f.csv": "location,output_type,output_type_id,value\noslo,quantile,0.5,7\n", "a.csv": HOME}
+    assert "forecast-ledger import-from hubverse LOG FOLDER" in refused(tmp_path, hub)
+
+
+def test_of_two_forecasts_at_one_time_the_later_row_counts(tmp_path: Path) -> None:
+    """They are two commands, though question, forecaster and time are the same."""
+    rows = "question,user,date,p\nrain,ada,2026-03-01,0.2\nrain,ada,2026-03-01,0.9\nsnow,ada,2026-03-02,0.5\n"
+    assert scored(tmp_path, {"f.csv": rows, "a.csv": HOME}) == {"ada": "0.13"}  # (0.1² + 0.5²) / 2
