@@ -1,1 +1,1 @@
-"""Tables and their exact numbers: wide integers, fractions computed late, powers, estimates, time lines, Arrow."""
+"""Tables and their exact numbers: wide integers, fractions computed late, powers, estimates, Arrow."""
