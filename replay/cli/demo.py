@@ -1,6 +1,7 @@
 """The worked example of `forecast-ledger demo`: a published tournament, compared with the numbers from its log."""
 
 import csv
+import shutil
 import sys
 from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from forecast_ledger.ledger.core.values import DAY, format_instant
-from forecast_ledger.replay.console.shell import report_errors
-from forecast_ledger.replay.console.signals import FINDINGS
+from forecast_ledger.replay.console.shell import fail, report_errors, say
+from forecast_ledger.replay.console.signals import FINDINGS, USAGE
 from forecast_ledger.replay.reading.blocks import PrintedRow, as_table
 
 if TYPE_CHECKING:
@@ -135,16 +136,33 @@ def _figure(name: str, printed: str, ours: str) -> Figure:
 
 
 @click.command(epilog="Example: forecast-ledger demo")
+@click.option(
+    "--keep",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the log in this new folder, beside the files of the guides, whose commands then work in it.",
+)
 @report_errors
-def demo() -> None:
+def demo(keep: Path | None) -> None:
     """Rebuild a published tournament and check every figure.
 
     The commands of the tournament are appended to a temporary log, the log is replayed, and each resulting figure is
     compared with the published one.
     """
+    if keep is not None:
+        _keep_files(keep)
     with TemporaryDirectory() as folder:
-        demonstration = demonstrate(folder)
+        demonstration = demonstrate(folder if keep is None else str(keep))
         for line in demonstration.lines:
             print(line)
+    if keep is not None:
+        say(f"kept in {keep}: demo.db, the log of the tournament; data, the files of the guides")
     if not demonstration.agrees:
         sys.exit(FINDINGS)
+
+
+def _keep_files(folder: Path) -> None:
+    """Copy the files of the guides to a new or empty folder; another one is wrong usage."""
+    if folder.exists() and any(folder.iterdir()):
+        fail(f"{folder} is not empty: name a new folder", USAGE)
+    shutil.copytree(story_folder().parent, folder / "data", ignore=shutil.ignore_patterns("__pycache__"))

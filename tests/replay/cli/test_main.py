@@ -567,3 +567,16 @@ def test_the_only_contest_of_a_log_need_not_be_named(log: str, tmp_path: Path) -
     table.write_text("question,user,p,outcome\nrain,ada,0.8,yes\n", encoding="utf-8")
     assert run("score", str(table), "--log", alone).exit_code == FINE
     assert run("leaderboard", alone).stdout == run("leaderboard", alone, "f").stdout != ""
+
+
+def test_the_demo_keeps_what_the_guides_need(tmp_path: Path) -> None:
+    """The log, and the folder `data` that their commands name, so that these work without a clone; never over files."""
+    kept = tmp_path / "kept"
+    found = run("demo", "--keep", str(kept))
+    assert (found.exit_code, {path.name.partition("-")[0] for path in kept.iterdir()}) == (FINE, {"data", "demo.db"})
+    for path in (ROOT / "data").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            assert (kept / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
+    assert "112 of 112 published figures agree to their last digit." in found.stdout
+    assert run("leaderboard", str(kept / "demo.db"), "plain").exit_code == FINE
+    assert run("demo", "--keep", str(kept)).exit_code == USAGE
