@@ -178,6 +178,9 @@ def _number_as_text(value: Any) -> bool:
 
 # What the ledger refuses though the schema accepts it, as JSON Schema cannot say it, or only at length; and when that
 # can be so.
+_FIELDS_TOGETHER = {
+    "quote", "record_decision", "record_trade", "change_outcomes", "reschedule_question", "amend_question",
+}  # fmt: skip
 UNSAID: dict[str, Callable[[Any], bool]] = {
     # characters that Unicode has not assigned, and other forms than NFC
     "id_not_plain": lambda value: any(not (text.isascii() and text.isprintable()) for text in _texts(value)),
@@ -191,10 +194,10 @@ UNSAID: dict[str, Callable[[Any], bool]] = {
     "out_of_range": lambda value: (
         _number_as_text(value) or value["type"] == "open_question" or value.get("spots") == []
     ),
-    # a whole number that is written with a point; a call of a model that says nothing; which fields of a quote, of a
-    # decision, of other times, of an amendment or of a change of outcomes go together
+    # a whole number that is written with a point; a call of a model that says nothing; which fields of a command go
+    # together
     "malformed": lambda value: (
-        value["type"] in {"quote", "record_decision", "change_outcomes", "reschedule_question", "amend_question"}
+        value["type"] in _FIELDS_TOGETHER
         or any(isinstance(leaf, Decimal) for leaf in _leaves(value))
         or (isinstance(value.get("call"), dict) and not any(value["call"].values()))
     ),
