@@ -588,6 +588,8 @@ def printing(log: str, folder: Path) -> list[list[str]]:
     commands.write_bytes((DATA / "metaculus-2022" / "sealed.jsonl").read_bytes())
     claim = folder / "claim.csv"
     claim.write_text("contest,participant,rank\n", encoding="utf-8")
+    forecasts = folder / "forecasts.csv"
+    forecasts.write_text("question,user,p,outcome\nrain,ada,0.8,yes\n", encoding="utf-8")
     named = [
         ["append", log, str(commands), "--dry-run"],
         ["append", log, str(commands)],
@@ -598,6 +600,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["columns"],
         ["replay", log],
         ["demo"],
+        ["score", str(forecasts)],
         ["verify", log],
         ["checkpoint", log],
         ["audit", log, str(folder / "paper.md")],
