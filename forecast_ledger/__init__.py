@@ -2,8 +2,8 @@
 
 Everything that another program needs is imported from here, and loaded when it is first used:
 
->>> from forecast_ledger import commands, open, replay
->>> with open(":memory:") as ledger:
+>>> from forecast_ledger import commands, open_ledger, replay
+>>> with open_ledger(":memory:") as ledger:
 ...     rain = commands.OpenQuestion(
 ...         at="2026-03-01T00:00:00Z",
 ...         question="rain",
@@ -66,6 +66,7 @@ __all__ = [
     "export",
     "facts",
     "open",
+    "open_ledger",
     "plot",
     "replay",
     "report",
@@ -107,7 +108,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.readmodel.runner import Lag, Refreshed, Runner
     from forecast_ledger.replay.scoring.frames import append_frame, score
     from forecast_ledger.replay.writing.append import append_lines as append
-    from forecast_ledger.replay.writing.pay import Ledger
+    from forecast_ledger.replay.writing.pay import Ledger, open_ledger
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
 else:  # so that a type checker reports a name that is not offered
     # name -> the module below this package that defines it, and its name there; empty if it is that module itself
@@ -148,6 +149,7 @@ else:  # so that a type checker reports a name that is not offered
         "export": ("replay.files.export", "export"),
         "facts": ("projections.facts.from_log", "facts"),
         "open": ("replay.writing.pay", "open_ledger"),
+        "open_ledger": ("replay.writing.pay", "open_ledger"),
         "plot": ("replay.pages.report", "plot"),
         "replay": ("replay.reading.replay", "replay"),
         "report": ("replay.pages.report", "report"),

@@ -66,9 +66,9 @@ class Receipt(Struct, frozen=True, gc=False):
 
     refused: of a quote with skip_bad, the prices that were not recorded, also on a retry.
 
-    >>> from forecast_ledger import Receipt, commands, open
+    >>> from forecast_ledger import Receipt, commands, open_ledger
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipts: list[Receipt] = [ledger.handle(contest, command_id="open-spring") for _ in range(2)]
     >>> [(receipt.first, receipt.last, receipt.duplicate) for receipt in receipts]
     [(1, 1, False), (1, 1, True)]

@@ -87,7 +87,7 @@ class ForecastColumns(Sequence[SubmitForecast]):
     each is stamped with the instant at which it is recorded.
     Raises ValueError: the columns have different lengths.
 
-    >>> from forecast_ledger import ForecastColumns, commands, open
+    >>> from forecast_ledger import ForecastColumns, commands, open_ledger
     >>> question = commands.OpenQuestion(
     ...     at="2026-03-01T00:00:00Z",
     ...     question="rain",
@@ -102,7 +102,7 @@ class ForecastColumns(Sequence[SubmitForecast]):
     ...     participant=["ada", "bob"],
     ...     probability=["0.7", "1.7"],
     ... )
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipt = ledger.handle(question, command_id="open-rain")
     ...     [str(getattr(outcome, "code", "recorded")) for outcome in ledger.handle_many(forecasts)]
     ['recorded', 'out_of_range']

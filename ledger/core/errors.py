@@ -283,9 +283,9 @@ class Refused(LedgerError):
 
     remedy: what to do in this case, if the remedy in REFUSALS does not fit: a reader cannot open or enrol anything.
 
-    >>> from forecast_ledger import Refused, commands, open
+    >>> from forecast_ledger import Refused, commands, open_ledger
     >>> close = commands.CloseQuestion(at="2026-03-08T00:00:00Z", question="rain")
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     try:
     ...         ledger.handle(close, command_id="close-rain")
     ...     except Refused as refused:
@@ -371,9 +371,9 @@ def installing(extra: str) -> str:
 class Unavailable(LedgerError):
     """The store cannot be opened, read or locked; the message says why.
 
-    >>> from forecast_ledger import Unavailable, open
+    >>> from forecast_ledger import Unavailable, open_ledger
     >>> try:
-    ...     open("mysql://example.org/season")
+    ...     open_ledger("mysql://example.org/season")
     ... except Unavailable as error:
     ...     print(str(error).partition(";")[0])
     mysql://example.org/season: mysql:// is not supported

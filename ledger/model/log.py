@@ -35,9 +35,9 @@ _NO_QUOTES = "]}"  # the end of an event of quotes: after its last one, or if it
 class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """A row of the log: one event with its log position, its command and its digests.
 
-    >>> from forecast_ledger import Recorded, commands, open
+    >>> from forecast_ledger import Recorded, commands, open_ledger
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     recorded: Recorded
     ...     for recorded in ledger.subscribe():
@@ -75,9 +75,9 @@ class _Command(Struct, frozen=True, gc=False):
 class Checkpoint(NamedTuple):
     """A log position and the digest of the log up to it: all that is needed to check a copy of the log.
 
-    >>> from forecast_ledger import Checkpoint, commands, open, replay
+    >>> from forecast_ledger import Checkpoint, commands, open_ledger, replay
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     seen: Checkpoint = replay(ledger).checkpoint
     ...     news = ledger.subscribe(after=seen)  # refused if the log has another digest there

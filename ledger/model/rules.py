@@ -78,9 +78,9 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
     `forecast-ledger help rules` says what each field means, and each of its values. In JSON, an amount is a decimal in
     the currency; the fields of this class hold it in 1e-6, as the log does, and their names end in `_micros`.
 
-    >>> from forecast_ledger import RuleSet, commands, open
+    >>> from forecast_ledger import RuleSet, commands, open_ledger
     >>> mine = RuleSet(name="mine", kernel="brier", period="covered", total="mean")
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules=mine)
     ...     ledger.handle(contest, command_id="open-spring").last
     1

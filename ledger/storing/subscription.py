@@ -20,12 +20,12 @@ class Subscription:
     leaving a `with` block. Only one thread may iterate. Raises, first that applies: Unavailable, Corrupt. A reader that
     stores the checkpoint together with its results can continue there later, without a gap or a repetition.
 
-    >>> from forecast_ledger import Subscription, commands, open
+    >>> from forecast_ledger import Subscription, commands, open_ledger
     >>> def first_position(subscription: Subscription) -> int:
     ...     with subscription as recorded_events:
     ...         return next(iter(recorded_events)).position
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     first_position(ledger.subscribe())
     1

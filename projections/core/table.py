@@ -40,9 +40,9 @@ _encode = msgspec.json.Encoder().encode
 class Table:
     """Rows of one projection, column by column.
 
-    >>> from forecast_ledger import Table, commands, open, replay
+    >>> from forecast_ledger import Table, commands, open_ledger, replay
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline", pool=100)
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     table: Table = replay(ledger).table("contests")
     >>> len(table), [column.name for column in table.columns][:2], next(table.rows())["pool"]
@@ -123,20 +123,22 @@ class Table:
         floats: if true, decimals are the nearest floats, and columns are those of NumPy, as plots and statistics want.
         Raises the errors of `to_arrow`, then ImportError (pandas is not installed).
         """
+        arrow = self.to_arrow()
         from pandas import ArrowDtype  # noqa: PLC0415 - late: optional
 
         if floats:
-            return float_columns(self.to_arrow(), self.columns, self.values).to_pandas()
-        return self.to_arrow().to_pandas(types_mapper=ArrowDtype)
+            return float_columns(arrow, self.columns, self.values).to_pandas()
+        return arrow.to_pandas(types_mapper=ArrowDtype)
 
     def to_polars(self) -> Any:
         """Return a polars.DataFrame with exact decimals.
 
         Raises the errors of `to_arrow`, then ImportError (polars is not installed).
         """
+        arrow = self.to_arrow()
         from polars import from_arrow  # noqa: PLC0415 - late: optional
 
-        return from_arrow(self.to_arrow())
+        return from_arrow(arrow)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Hand the table over to a library that reads Arrow, as the Arrow PyCapsule interface has it.
@@ -160,8 +162,8 @@ class Table:
         rows).
 
         >>> from pathlib import Path
-        >>> from forecast_ledger import append, open, replay
-        >>> with open(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        >>> from forecast_ledger import append, open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
         ...     counts = append(ledger, file)
         ...     board = replay(ledger).table("leaderboard").only("contest", "plain")
         >>> board.chart()["data"]["values"][0]

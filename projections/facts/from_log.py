@@ -53,9 +53,9 @@ _WITHIN_64_BITS = "numbers of at most 64 bits"
 def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     """Return the facts of recorded events in log order. Raises Corrupt at an event that does not fit those before it.
 
-    >>> from forecast_ledger import commands, facts, open
+    >>> from forecast_ledger import commands, facts, open_ledger
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     list(facts(ledger.read()).contests)
     ['spring']

@@ -44,9 +44,9 @@ EXPORTED = tuple(name for name, projection in CATALOGUE.items() if name in BUILT
 class Projections(Analysis):
     """All tables of one set of facts; each is computed on first use.
 
-    >>> from forecast_ledger import Projections, commands, facts, open
+    >>> from forecast_ledger import Projections, commands, facts, open_ledger
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline", pool=100)
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     projections = Projections(facts(ledger.read()))
     >>> [(row["contest"], row["rules"], row["pool"]) for row in projections.table("contests").rows()]
@@ -68,8 +68,8 @@ class Projections(Analysis):
 
         Raises KeyError: there is no such projection; its message lists those that there are.
 
-        >>> from forecast_ledger import open, replay
-        >>> with open(":memory:") as ledger:
+        >>> from forecast_ledger import open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger:
         ...     parts = replay(ledger).projections.parts("scores")
         >>> [len(table) for table in parts], parts.rows
         ([0], 0)
@@ -86,8 +86,8 @@ class Projections(Analysis):
         Refused(out_of_range): too many rows.
 
         >>> from pathlib import Path
-        >>> from forecast_ledger import append, open, replay
-        >>> with open(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        >>> from forecast_ledger import append, open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
         ...     counts = append(ledger, file)
         ...     projections = replay(ledger).projections
         >>> [row["reference"] for row in projections.score_parts("A", contest="plain", question="olympics-2021").rows()]
@@ -116,11 +116,11 @@ class Projections(Analysis):
         Only what is asked for is computed. Raises, first that applies: ValueError (no such trading contest, or no
         participant with an account; its message lists some that there are), Refused (not an instant; too many ticks).
 
-        >>> from forecast_ledger import Projections, commands, facts, open
+        >>> from forecast_ledger import Projections, commands, facts, open_ledger
         >>> start = {"at": "2026-03-01T00:00:00Z", "contest": "week"}
         >>> cohort = commands.OpenContest(**start, rules="arena-v1", series="arena", title="a week")
         >>> ada = commands.EnrolParticipant(**start, participant="ada")
-        >>> with open(":memory:") as ledger:
+        >>> with open_ledger(":memory:") as ledger:
         ...     receipts = [ledger.handle(command, command_id=type(command).__name__) for command in (cohort, ada)]
         ...     projections = Projections(facts(ledger.read()))
         >>> rows = projections.portfolio_snapshots(participant="ada", until="2026-03-02T00:00:00Z").rows()

@@ -322,9 +322,9 @@ def verify(
     damage, else the first difference).
 
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import commands, open, verify
+    >>> from forecast_ledger import commands, open_ledger, verify
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     verify(f"{folder}/season.db").position
     1

@@ -50,8 +50,8 @@ def under_rules(projections: Projections, contest: str, rules: RuleSet) -> Proje
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import PRESETS, append, open, replay, under_rules
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> from forecast_ledger import PRESETS, append, open_ledger, replay, under_rules
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     projections = replay(ledger).projections

@@ -77,8 +77,8 @@ def export(  # noqa: PLR0913 - what has a default is named
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import export, open
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db"):
+    >>> from forecast_ledger import export, open_ledger
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db"):
     ...     manifest = export(f"{folder}/season.db", f"{folder}/season-csv")
     ...     sorted(path.name for path in Path(folder, "season-csv").iterdir())[:3]
     ['accounts.csv', 'admissions.csv', 'arena_leaderboard.csv']
@@ -208,9 +208,9 @@ class Sealed(NamedTuple):
     """What a folder of segments holds: the checkpoint of its last row, the number of segments, the bytes of files.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import Sealed, commands, open, seal
+    >>> from forecast_ledger import Sealed, commands, open_ledger, seal
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     sealed = seal(f"{folder}/season.db")
     >>> isinstance(sealed, Sealed), sealed.checkpoint.position, sealed.segments
@@ -241,9 +241,9 @@ def seal(
     or cannot be written), Corrupt, OSError.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import commands, open, replay, seal
+    >>> from forecast_ledger import commands, open_ledger, replay, seal
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     sealed = seal(f"{folder}/season.db", f"{folder}/segments")
     ...     replay(f"{folder}/segments").checkpoint == sealed.checkpoint

@@ -212,8 +212,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import Manifest, append, export, open
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> from forecast_ledger import Manifest, append, export, open_ledger
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     manifest = export(f"{folder}/season.db", f"{folder}/season-csv")

@@ -55,9 +55,9 @@ def restore(
     Conflict (another process is writing).
 
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import commands, export, open, restore
+    >>> from forecast_ledger import commands, export, open_ledger, restore
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     manifest = export(f"{folder}/season.db", f"{folder}/season-csv")
     ...     restore(f"{folder}/season-csv", f"{folder}/copy.db")

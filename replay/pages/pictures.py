@@ -25,8 +25,8 @@ class Picture(NamedTuple):
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import Picture, append, open, plot
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> from forecast_ledger import Picture, append, open_ledger, plot
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     drawn = plot(f"{folder}/season.db", "prizes", f"{folder}/prizes.json", contest="plain")

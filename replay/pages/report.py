@@ -51,8 +51,8 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import append, open, report
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> from forecast_ledger import append, open_ledger, report
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     season = report(f"{folder}/season.db", f"{folder}/season.html", contests=["plain"])
@@ -132,8 +132,8 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import append, open, plot
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> from forecast_ledger import append, open_ledger, plot
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     plot(f"{folder}/season.db", "prizes", f"{folder}/prizes.svg", contest="plain").title
@@ -226,8 +226,8 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import append, audit, open
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> from forecast_ledger import append, audit, open_ledger
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     found = audit(f"{folder}/season.db", f"{folder}/paper.md")

@@ -96,8 +96,8 @@ class Audit(NamedTuple):
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import Audit, append, audit, open
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> from forecast_ledger import Audit, append, audit, open_ledger
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     found = audit(f"{folder}/season.db", f"{folder}/paper.md")

@@ -286,12 +286,12 @@ def _value(value: Any) -> str:
 def left_out(projections: Projections, name: str) -> list[str]:
     """Say how many questions and participants of a contest are not in the numbers of its board, and why; [] if none.
 
-    >>> from forecast_ledger import commands, open, replay
+    >>> from forecast_ledger import commands, open_ledger, replay
     >>> times = {"at": "2026-03-01T00:00:00Z", "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-09T00:00:00Z"}
     >>> said = [commands.OpenQuestion(question="rain", kind="binary", **times)]
     >>> said += [commands.OpenContest(at=times["at"], contest="march", rules="baseline")]
     >>> said += [commands.AddQuestion(at=times["at"], contest="march", question="rain")]
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     receipts = [ledger.handle(command, command_id=str(number)) for number, command in enumerate(said)]
     ...     left_out(replay(ledger).projections, "march")
     ['0 of the 1 questions of march have an answer that counts']

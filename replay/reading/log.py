@@ -283,9 +283,9 @@ class WithSegments(PathLike[str]):
     """A log whose beginning is read from a folder of segments: give it in place of the location of a log.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import WithSegments, commands, open, replay, seal
+    >>> from forecast_ledger import WithSegments, commands, open_ledger, replay, seal
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     sealed = seal(f"{folder}/season.db")
     ...     replay(WithSegments(f"{folder}/season.db")).checkpoint == sealed.checkpoint

@@ -45,8 +45,8 @@ class Readable(Protocol):
 class Replay:
     """The projections of a log, with the log position and digest up to which they were computed.
 
-    >>> from forecast_ledger import Replay, open, replay
-    >>> with open(":memory:") as ledger:
+    >>> from forecast_ledger import Replay, open_ledger, replay
+    >>> with open_ledger(":memory:") as ledger:
     ...     season: Replay = replay(ledger)
     >>> season.checkpoint.position, len(season.table("leaderboard"))
     (0, 0)
@@ -63,8 +63,8 @@ class Replay:
         """Return what a reader of its boards should know, as commands say it on stderr: which answers changed after
         a board was sealed that rests on them, and what that board would be now. No table says so.
 
-        >>> from forecast_ledger import open, replay
-        >>> with open(":memory:") as ledger:
+        >>> from forecast_ledger import open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger:
         ...     replay(ledger).notes()
         []
         """
@@ -107,8 +107,8 @@ def replay(  # noqa: PLR0913 - what has a default is named
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import append, open, replay
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> from forecast_ledger import append, open_ledger, replay
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     season = replay(f"{folder}/season.db")

@@ -45,9 +45,9 @@ class Lag(NamedTuple):
     """The events that a read model is behind its log, and the seconds since the first of them was recorded.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import Lag, Runner, commands, open
+    >>> from forecast_ledger import Lag, Runner, commands, open_ledger
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     with Runner(f"{folder}/season.db", f"{folder}/tables.db") as runner:
     ...         refreshed, lag = runner.refresh(), runner.lag()
@@ -63,9 +63,9 @@ class Refreshed(NamedTuple):
     """The result of a refresh: the number of events read, the number of rows changed, and the checkpoint reached.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import Refreshed, Runner, commands, open
+    >>> from forecast_ledger import Refreshed, Runner, commands, open_ledger
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     with Runner(f"{folder}/season.db", f"{folder}/tables.db") as runner:
     ...         first, second = runner.refresh(), runner.refresh()
@@ -86,9 +86,9 @@ class Runner:
     change in one transaction. If the version of a projection has changed since, its table is made again.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import Runner, commands, open
+    >>> from forecast_ledger import Runner, commands, open_ledger
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
-    >>> with TemporaryDirectory() as folder, open(f"{folder}/log.db") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/log.db") as ledger:
     ...     receipt = ledger.handle(contest, command_id="open-spring")
     ...     with Runner(f"{folder}/log.db", f"{folder}/tables.db") as runner:
     ...         runner.lag().positions, runner.refresh().events, runner.lag().positions

@@ -103,21 +103,21 @@ def append_frame(  # noqa: PLR0913 - a ledger, a table, how it is read, and two 
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger import append_frame, open
+    >>> from forecast_ledger import append_frame, open_ledger
     >>> written = '''
     ... [[command]]
     ... type = "withdraw_forecast"
     ... id = "{who}"
     ... fields = { at = "2026-03-01T00:00:00Z", question = "rain", participant = "{who}" }
     ... '''
-    >>> with TemporaryDirectory() as folder, open(":memory:") as ledger:
+    >>> with TemporaryDirectory() as folder, open_ledger(":memory:") as ledger:
     ...     path = Path(folder, "own.toml")
     ...     _ = path.write_text(written)
     ...     append_frame(ledger, [{"who": "ada"}], path, lambda place, refused: print(place.where(), refused.code))
     row 1 unknown_question
     {'accepted': 0, 'duplicate': 0, 'refused': 1}
     """
-    table, path = table_of(frame, "frame"), Path(map)
+    table, path = table_of(frame, "append_frame", "frame"), Path(map)
     rows = map_records(parse_map(path.read_bytes(), path.parent), table.records())
     commands = ((place._replace(unit=table.unit), command) for place, command in rows.commands)
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
@@ -127,7 +127,11 @@ def append_frame(  # noqa: PLR0913 - a ledger, a table, how it is read, and two 
 
 
 def _table(given: Any, name: str, options: Options) -> Table:
-    return read_table(Path(fspath(given)), options) if isinstance(given, str | PathLike) else table_of(given, name)
+    return (
+        read_table(Path(fspath(given)), options)
+        if isinstance(given, str | PathLike)
+        else table_of(given, "score", name)
+    )
 
 
 def _names(role: str, names: Any) -> tuple[str, ...]:

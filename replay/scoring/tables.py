@@ -88,8 +88,10 @@ def _width(line: bytes, mark: str) -> int:
     return 0 if isinstance(cells, Refused) else len(cells)
 
 
-def table_of(given: object, name: str) -> Table:
+def table_of(given: object, function: str, name: str) -> Table:
     """Return a table from a frame that exports an Arrow stream, such as of pandas, Polars or PyArrow, or from rows.
+
+    function, name: whose argument it is, and its name.
 
     Raises, first that applies: TypeError (neither), Unavailable (no pyarrow), Refused (bad_csv).
     """
@@ -100,7 +102,7 @@ def table_of(given: object, name: str) -> Table:
     ):
         return table_of_rows(given, name)
     if not hasattr(given, "__arrow_c_stream__"):
-        raise TypeError(f"{name}: give a data frame, or a list of dicts, not {type(given).__name__}")
+        raise TypeError(f"{function}: {name} takes a data frame or a list of dicts, not {type(given).__name__}")
     try:
         import pyarrow  # noqa: PLC0415 - late: an extra
     except ImportError:

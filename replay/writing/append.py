@@ -52,9 +52,9 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
     earlier batches are then recorded already, and sending the file again is harmless.
 
     >>> from io import BytesIO
-    >>> from forecast_ledger import append, open
+    >>> from forecast_ledger import append, open_ledger
     >>> file = BytesIO(b'{"id": "c1", "type": "close_question", "at": "2026-03-08T00:00:00Z", "question": "rain"}')
-    >>> with open(":memory:") as ledger:
+    >>> with open_ledger(":memory:") as ledger:
     ...     append(ledger, file, lambda place, refused: print(f"line {place.line}: {refused.code}"))
     line 1: unknown_question
     {'accepted': 0, 'duplicate': 0, 'refused': 1}

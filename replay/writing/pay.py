@@ -58,10 +58,10 @@ def open_ledger(
     segments: str | PathLike[str] | None = None,
     claims: str | None = None,
 ) -> Ledger:
-    """Open or create a ledger; `Ledger.open` is the same.
+    """Open or create a ledger. `Ledger.open` is the same, and `forecast_ledger.open`, which hides Python's own `open`.
 
-    >>> from forecast_ledger import open
-    >>> with open(":memory:") as ledger:
+    >>> from forecast_ledger import open_ledger
+    >>> with open_ledger(":memory:") as ledger:
     ...     list(ledger.read())
     []
     """

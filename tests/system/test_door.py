@@ -126,7 +126,7 @@ def _examples(name: str) -> str:
     return str(inspect.unwrap(getattr(forecast_ledger, name)).__doc__)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "open"])  # another name of open_ledger
 def test_every_name_has_an_example_that_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its example imports it from the door and nothing of ours from elsewhere, and needs nothing else that is there."""
     getattr(forecast_ledger, name)
@@ -157,7 +157,7 @@ def test_help_is_readable() -> None:
     text = pydoc.plain(pydoc.render_doc(forecast_ledger))
     lines = text.splitlines()
     assert any("An event-sourced ledger for forecasting tournaments" in line for line in lines[:6])
-    assert "from forecast_ledger import commands, open, replay" in text
+    assert "from forecast_ledger import commands, open_ledger, replay" in text
     missing = [name for name in NAMES if not re.search(rf"\b{name}\b", text)]
     assert not missing
 

@@ -97,7 +97,12 @@ def faults(ledger: Ledger, batch: list[tuple[tuple[str, str], Any]]) -> list[tup
 
 
 STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
-NAMES = {"open": "Ledger.open", "append": "append_lines", "Projections": "Analysis"}  # those in a message
+NAMES = {
+    "open": "Ledger.open",
+    "open_ledger": "Ledger.open",
+    "append": "append_lines",
+    "Projections": "Analysis",
+}  # those in a message
 CALLBACKS = {"on_progress", "on_refusal", "on_message", "clock", "prizes"}  # whose errors are those of the caller
 Call = tuple[Callable[..., Any], Callable[[], dict[str, Any]]]  # a function, and the arguments of a call that is right
 
@@ -148,6 +153,7 @@ def calls(folder: Path) -> dict[str, Call]:
 
     return {
         "open": (f.open, opening),
+        "open_ledger": (f.open_ledger, opening),
         "Ledger.open": (f.Ledger.open, lambda: {**opening(), "prizes": None}),
         "Ledger.handle": (ledger.handle, lambda: {"command": POISON, "command_id": "x"}),
         "Ledger.handle_many": (
