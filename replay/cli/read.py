@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 @table_options
 @report_errors
 def leaderboard(log: Location, contest: str | None, as_of: str | None, name: str, view: View) -> None:
-    """Print the leaderboard of a CONTEST, best first; it can be left out if there is only one.
+    """Print the leaderboard of a CONTEST, best first.
 
-    For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
-    are in the table `leaderboard`.
+    CONTEST can be left out if there is only one. For a contest in which participants trade, this prints the trading
+    board; the scores of forecasts on its questions are in the table `leaderboard`.
     """
     from forecast_ledger.replay.reading.log import only_contest
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -211,12 +212,12 @@ def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:
 
 
 def points_text(points: events.StatedPoints) -> str:
-    """Return the points that a cdf was made from, and the method.
+    """Return the points that a cdf was made from, and the method; one that a forged row lacks is "-".
 
     >>> points_text(events.StatedPoints(levels=(10**8, 5 * 10**8), quantiles=("14", "20.5"), method="linear"))
     'linear from 14 at 0.1, 20.5 at 0.5'
     """
-    each = zip(points.quantiles, map(probability_text, points.levels), strict=True)
+    each = zip_longest(points.quantiles, map(probability_text, points.levels), fillvalue="-")
     said = ", ".join(f"{quantile} at {level}" for quantile, level in each)
     return f"{points.method} from {shorten(said, _LONGEST_CHANCES)}"
 

@@ -19,7 +19,7 @@ from forecast_ledger.replay.writing.command_lines import InputPlace
 from forecast_ledger.replay.writing.pay import Ledger
 
 
-@checked("location")
+@checked()
 def score(  # noqa: PLR0913 - two tables, and what settles their readings, by name
     forecasts: Any,
     answers: Any = None,

@@ -339,9 +339,15 @@ def test_peers_score_nothing_together(scores: Table) -> None:
 
 
 def test_the_picture_on_the_front_page_is_of_the_season(projections: Projections) -> None:
-    """Its labels are the ranks and the teams of the board, in order; `python -m tests.pictures` draws it again."""
+    """Its labels are the teams of the board that answered half of the questions or more, with the ranks that they have
+    among themselves, and how much they answered; `python -m tests.pictures` draws it again.
+    """
     shown = [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", pictures.FILE.read_text("utf-8"))]
-    board = projections.table("leaderboard").only("contest", pictures.CONTEST).rows()
+    board = [*projections.table("leaderboard").only("contest", pictures.CONTEST).rows()]
+    answered = {row["participant"]: [*map(int, row["completion"].split("/"))] for row in board}
+    ranked = [row for row in board if 2 * answered[row["participant"]][0] >= answered[row["participant"]][1]]
     assert [text for text in shown if text[:1].isdigit() and " " in text] == [
-        f"{row['rank']} {row['participant']}" for row in board
+        f"{1 + sum(other['rank'] < row['rank'] for other in ranked)} {row['participant']} "
+        + "({:,} of {:,})".format(*answered[row["participant"]])
+        for row in ranked
     ]

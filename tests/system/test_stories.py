@@ -151,7 +151,7 @@ def test_there_are_stories_with_expected_tables() -> None:
 def test_a_story_and_where_its_numbers_come_from_are_told_in_words(story: str) -> None:
     """Its folder has a README that names every file, and the README of all stories names the folder."""
     told_here = (DATA / story / "README.md").read_text(encoding="utf-8")
-    assert f"[{story}]({story})" in (DATA / "README.md").read_text(encoding="utf-8")
+    assert f"[{story}]({story}/README.md)" in (DATA / "README.md").read_text(encoding="utf-8")
     for path in sorted((DATA / story / "expected").glob("*.csv")):
         assert f"`expected/{path.name}`" in told_here
 

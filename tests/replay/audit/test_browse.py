@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from msgspec import structs
 
 from forecast_ledger.ledger.model import events
@@ -225,7 +225,11 @@ def test_names_are_looked_up_only_for_events_with_numbers_of_outcomes() -> None:
     assert (asked(granted), asked(withdrawn), {*asked(answered)}) == ([], [], {"rain"})
 
 
+UNEVEN = events.StatedPoints(levels=(), quantiles=("0",), method="linear")  # which only a forged row has
+
+
 @given(EVENTS)
+@example(events.ForecastMade(at=0, question="q", participant="p", cdf=(0,), points=UNEVEN))
 def test_every_event_there_can_be_says_something(event: AnyEvent) -> None:
     """A sentence has a bounded length if its fields have, whatever numbers a forged log holds."""
     recorded = Recorded(position=1, recorded_at=NOW, command_id="c", command="", previous="", event=event)

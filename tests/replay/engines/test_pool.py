@@ -28,7 +28,8 @@ with open("runs", "a") as runs:
 """
 APPENDED = """
 import forecast_ledger
-from forecast_ledger.replay.writing import append, read_ahead
+from forecast_ledger.replay.writing import append
+from forecast_ledger.replay.writing import command_lines as read_ahead
 with open("runs", "a") as runs:
     runs.write("run ")
 append.FIRST_BATCH, read_ahead.LONG, read_ahead.processors = 1, 1, lambda: 2

@@ -392,7 +392,7 @@ def test_a_workbook_is_told_from_other_files(folder: Path) -> None:
         packed.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         packed.writestr("content.xml", "<a/>")
     sheet = run("append", "a.db", "--map", "m.toml", "a.ods")
-    assert (sheet.exit_code, "FILE is an .ods: save it as .xlsx or as a CSV" in sheet.stderr) == (USAGE, True)
+    assert (sheet.exit_code, "FILE is an .ods; save it as .xlsx or as a CSV" in sheet.stderr) == (USAGE, True)
     with zipfile.ZipFile(folder / "a.zip", "w") as packed:
         packed.writestr("a.csv", "When,Who,P\n")
     assert not is_workbook(io.BytesIO((folder / "a.zip").read_bytes()))
