@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from fractions import Fraction
 from itertools import chain, islice, zip_longest
 from pathlib import Path
+from shlex import quote
 from typing import IO, Any, NamedTuple
 
 import msgspec
@@ -217,10 +218,13 @@ def _row(line: bytes) -> bytes:
 
 DIFFERENCE_COLUMNS = ("line", "row", "column", "claimed", "ours")  # after the columns of the key
 LARGEST_CLAIM = 2**28  # bytes
+MOST_SUGGESTED = 5  # contests in a remedy
 _DELIMITERS = ",;\t|"
-_MISSING = {"", "na", "n/a", "nan", "nat", "none", "null"}  # where there is no number or instant, in any case
+_MISSING = {"", "-", "\N{EM DASH}", "na", "n/a", "nan", "nat", "none", "null"}  # no number or instant, in any case
 _ROUNDED = {*DECIMALS, "take"}  # kinds of columns with decimals
-_GROUPED = r"[0-9]{1,3}(?:,[0-9]{3})+"
+_GROUPED = r"[1-9][0-9]{0,2}(?:,[0-9]{3})+"
+_DASHES = {ord("\N{MINUS SIGN}"): "-", ord("\N{EN DASH}"): "-"}
+_SWAPPED = {ord(","): ".", ord("."): ","}
 _NUMBER = re.compile(
     rf"(?=[^0-9eE]*[0-9])(?P<sign>[+-]?)[$€£]?(?P<whole>{_GROUPED}|[0-9]{{0,400}})(?:\.(?P<fraction>[0-9]{{0,400}}))?"
     r"(?:[eE](?P<exponent>[+-]?[0-9]{1,3}))?(?P<percent> ?%)?",
@@ -246,6 +250,7 @@ class Claim(NamedTuple):
     """The header of a published table, and its rows, which are read once.
 
     places: column of ours -> the place of its cell. skipped: names of the file's columns that are not compared.
+    decimal_comma: whether its numbers have a comma before the decimals.
     """
 
     places: dict[str, int]
@@ -253,6 +258,7 @@ class Claim(NamedTuple):
     delimiter: str
     skipped: list[str]
     records: Iterator[CsvRecord]
+    decimal_comma: bool = False
 
 
 class ReadNumber(NamedTuple):
@@ -300,7 +306,27 @@ def read_claim(
             raise _bad(f"the file has the column {column!r} twice", "leave one of them out")
         else:
             places[column] = place
-    return Claim(places, len(header), delimiter, skipped, records)
+    numbers = [places[column.name] for column in columns if column.name in places and column.kind not in _COMPARED_AS]
+    return Claim(places, len(header), delimiter, skipped, records, _has_decimal_comma(text, delimiter, numbers))
+
+
+def _has_decimal_comma(text: bytes, delimiter: str, places: Sequence[int]) -> bool:
+    """Return whether the numbers of a file, in the cells at these places, have a comma before the decimals.
+
+    So it is if a number can only be read so, or has a comma in a file with semicolons, and no number can only be read
+    with a decimal point: 1,5 and 0,125 can only be read so, 1,234 both ways, and 1,234.5 and 0.5 only the other way.
+    """
+    if b"," not in text or (delimiter == "," and b'"' not in text):
+        return False
+    found = False
+    for _, row in read_records(io.BytesIO(text), delimiter):
+        for cell in [] if isinstance(row, Refused) else [row[place] for place in places if place < len(row)]:
+            if "," in cell or "." in cell:
+                point, comma = read_number(cell), read_number(cell, decimal_comma=True)
+                if point and not comma:
+                    return False
+                found = found or (comma is not None and ("," in cell and (not point or delimiter == ";")))
+    return found
 
 
 class Comparison:
@@ -330,7 +356,7 @@ class Comparison:
             key = tuple(_key_value(row[name], self._kinds[name]) for name in self._key)
             if key in self._ours:
                 wrong = f"rows of {table.name} cannot be told apart by {', '.join(self._key)} alone"
-                raise _bad(wrong, f"add {', '.join(absent)} to the file" + ", or use --contest" * ("contest" in absent))
+                raise _bad(wrong, _contests_first(table, absent))
             self._ours[key] = row
 
     def differences(self) -> Iterator[ClaimDifference]:
@@ -344,7 +370,8 @@ class Comparison:
             self.rows += 1
             texts = {name: cells[place] for name, place in self._claim.places.items()}
             self.contests |= {text for name, text in texts.items() if name == "contest" and text}
-            key = tuple(_key_value(texts[name], self._kinds[name]) for name in self._key)
+            comma = self._claim.decimal_comma
+            key = tuple(_key_value(texts[name], self._kinds[name], decimal_comma=comma) for name in self._key)
             named = tuple(texts.get(name) for name in self._whole_key)
             if key in seen:
                 yield ClaimDifference(named, line, "repeated")
@@ -366,24 +393,25 @@ class Comparison:
 
     def _values(self, texts: Mapping[str, str], ours: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
         """Yield the values of a row that differ: column, claimed, ours."""
-        grouped = self._claim.delimiter != ";"  # such a file may be of a country that writes 1,5
+        comma = self._claim.decimal_comma
         for column, claimed in texts.items():
             if column in self._key:
                 continue
             kind = self._kinds[column]
-            if kind in _ROUNDED and (number := read_number(claimed, grouped=grouped)):
+            if kind in _ROUNDED and (number := read_number(claimed, decimal_comma=comma)):
                 decimals = max(0, number.decimals)
                 least, most = self.decimals.get(column, (decimals, decimals))
                 self.decimals[column] = min(least, decimals), max(most, decimals)
-            if not agrees(claimed, ours[column], kind, grouped=grouped):
+            if not agrees(claimed, ours[column], kind, decimal_comma=comma):
                 yield column, claimed, ours[column]
 
 
-def agrees(claimed: str, ours: Any, kind: str, *, grouped: bool = True) -> bool:
+def agrees(claimed: str, ours: Any, kind: str, *, decimal_comma: bool = False) -> bool:
     """Return whether a claimed text agrees with a value of ours, as printed, in a column of a kind.
 
     Numbers agree if they differ by at most half a unit in the claim's last place: so they do however a tie is rounded.
-    Decimals beyond those that our column has are rounded alike. An instant may have any offset from UTC.
+    Decimals beyond those that our column has are rounded alike. An instant may have any offset from UTC. Where ours is
+    empty, so may the claim be, or have a dash or a word for it.
 
     >>> agrees("0.13", "0.125000000", "points"), agrees("0.12", "0.125000000", "points"), agrees("0.1", "0.2", "points")
     (True, True, False)
@@ -392,27 +420,29 @@ def agrees(claimed: str, ours: Any, kind: str, *, grouped: bool = True) -> bool:
     if claimed == text:
         return True
     if not text and kind not in {"id", "text"}:
-        return claimed.lower() in _MISSING
+        return claimed.lower().translate(_DASHES) in _MISSING
     if kind in _COMPARED_AS:
         return bool(_COMPARED_AS[kind](claimed) == _COMPARED_AS[kind](text))
-    theirs, mine = read_number(claimed, grouped=grouped), read_number(text)
+    theirs, mine = read_number(claimed, decimal_comma=decimal_comma), read_number(text)
     if theirs is None or mine is None:
         return False
     ours_has = mine.decimals if kind == "take" else DECIMALS.get(kind, theirs.decimals)
     return abs(theirs.value - mine.value) * 2 <= Fraction(10) ** -min(theirs.decimals, ours_has)
 
 
-def read_number(text: str, *, grouped: bool = True) -> ReadNumber | None:
+def read_number(text: str, *, decimal_comma: bool = False) -> ReadNumber | None:
     """Read a number as people print it; None if it is none.
 
-    It may have commas between thousands (if grouped), a currency sign, an exponent, a percent sign, and a minus sign
-    in place of a hyphen.
+    It may have commas between thousands, a currency sign, an exponent, a percent sign, and a minus sign or an en dash
+    in place of a hyphen. decimal_comma: a comma is before its decimals, and points are between thousands.
 
     >>> read_number("1,234.5"), read_number("12.5%").decimals, read_number("1,5")
     (ReadNumber(value=Fraction(2469, 2), decimals=1), 3, None)
+    >>> read_number("1.234,5", decimal_comma=True)
+    ReadNumber(value=Fraction(2469, 2), decimals=1)
     """
-    matched = _NUMBER.fullmatch(text.replace("\N{MINUS SIGN}", "-"))
-    if matched is None or (not grouped and "," in text):
+    matched = _NUMBER.fullmatch(text.translate(_DASHES | _SWAPPED if decimal_comma else _DASHES))
+    if matched is None:
         return None
     fraction = matched["fraction"] or ""
     digits = int(matched["whole"].replace(",", "") + fraction or "0")
@@ -421,12 +451,22 @@ def read_number(text: str, *, grouped: bool = True) -> ReadNumber | None:
     return ReadNumber(value, -exponent if digits else max(-exponent, len(fraction)))  # 0e9 is not a rounded number
 
 
-def _key_value(value: Any, kind: str) -> Any:
+def _contests_first(table: Table, absent: Sequence[str]) -> str:
+    """Return what to do about rows that columns of the key, absent from a file, would tell apart."""
+    add = f"add {', '.join(absent)} to the file"
+    if "contest" not in absent:
+        return add
+    names = [*table.by("contest")]
+    told = " or ".join(f"--contest {quote(name)}" for name in names[:MOST_SUGGESTED])
+    return f"use {told}{' …' * (len(names) > MOST_SUGGESTED)}, or {add}"
+
+
+def _key_value(value: Any, kind: str, *, decimal_comma: bool = False) -> Any:
     """Return a value of a key in a form that is equal for equal values, however they are printed."""
     text = "" if value is None else str(value).strip()
     if kind in _COMPARED_AS:
         return _COMPARED_AS[kind](text)
-    number = read_number(text)
+    number = read_number(text, decimal_comma=decimal_comma)
     return text if number is None else number.value
 
 

@@ -247,7 +247,8 @@ def compare(
     """Compare a published table, a CSV, with the same table of a log.
 
     Rows are matched by the table's key, and columns by name. Two numbers are equal if ours, rounded to the decimals
-    that CSV prints, is the number in CSV; ties may be rounded either way. Each value that differs is one line, as is
+    that CSV prints, is the number in CSV; ties may be rounded either way. If a number of CSV can only be read with a
+    decimal comma (779,30), all are read so; a dash is an empty cell. Each value that differs is one line, as is
     each row that is missing from CSV, extra in it, or repeated; the exit code is then 1. A column that the table does
     not have is wrong usage. Columns without a name are not compared.
     """
@@ -302,6 +303,8 @@ def _say_compared(claim: "Claim", comparison: "Comparison") -> None:
     )
     if told := ", ".join(decimals):
         say(f"compared to the decimals in the file: {told}")
+    if claim.decimal_comma:
+        say("the commas in the numbers of the file are read as decimal points")
     if claim.skipped:
         say(f"not compared: {', '.join(repr(name) if name else 'a column without a name' for name in claim.skipped)}")
 

@@ -130,9 +130,60 @@ def test_the_delimiter_is_that_with_which_the_header_names_columns(delimiter: st
     assert compared(text) == []
 
 
-def test_in_a_file_with_semicolons_a_comma_in_a_number_is_not_guessed() -> None:
-    """1,234 may be 1234 or, where commas are decimal points, 1.234; it agrees with neither."""
-    assert compared("participant;prize\nbo;1,234.50\n", partial=True) == ["bo differs prize 1,234.50 1234.50"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "participant;prize\nada;779,30\nbo;1.234,50\n=x;0,00\n",
+        'participant,prize\nada,"779,3"\nbo,"1.234,5"\n=x,0\n',
+        "participant\tprize\tpaid\nada\t779,30\t0,0\nbo\t$1.234,50\t0\n=x\t0\t0\n",
+        "participant;prize\nada;779,3\nbo;1235\n=x;0\n",
+    ],
+)
+def test_a_file_may_have_decimal_commas(text: str) -> None:
+    """A number that can only be read so decides for the whole file: 779,30 has no commas between thousands."""
+    assert compared(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "prize"),
+    [
+        ("participant;prize\nbo;1,234.50\n", 1_234_500_000),  # only a decimal point can be before the 50
+        ("participant;prize\nbo;1,234\n", 1_234_000),  # in a file with semicolons
+        ("participant;prize\nbo;1.234\n", 1_234_000),  # no number has a comma
+        ('participant,prize\nbo,"1,234"\n', 1_234_000_000),
+        ('participant,prize\nbo,"1,234"\nada,"0,5"\n', 1_234_000),
+        ("participant;prize\nbo;1,234\nada;0.5\n", 1_234_000_000),
+        ("participant;prize\nbo;1,234\nada;0.125\n", 1_234_000_000),
+    ],
+)
+def test_what_a_comma_is_follows_from_the_other_numbers_of_the_file(text: str, prize: int) -> None:
+    """1,234 is 1234, or 1.234 where commas are before decimals."""
+    table = prizes([("spring", "bo", prize, 0), ("spring", "ada", 500_000, 0)])
+    assert [each for each in compared(text, table, partial=True) if each.startswith("bo")] == []
+
+
+def test_numbers_of_both_kinds_are_read_with_decimal_points() -> None:
+    """So those with decimal commas differ: 1,5 is then no number."""
+    assert compared("participant;prize\nada;779.30\nbo;1234,50\n", partial=True) == ["bo differs prize 1234,50 1234.50"]
+
+
+@pytest.mark.parametrize("dash", ["-", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}"])
+def test_a_dash_is_an_empty_number(dash: str) -> None:
+    """It agrees with nothing, not with 0, and before a number all but the longest are a minus sign."""
+    assert agrees(dash, None, "points")
+    assert not agrees(dash, "0.000000000", "points")
+    assert not agrees(dash, None, "text")
+    assert agrees(f"{dash}0.5", "-0.5", "points") == (dash != "\N{EM DASH}")
+
+
+def test_contests_to_choose_from_are_named_first() -> None:
+    """The rows of two contests cannot be told apart without a column for them."""
+    table = prizes([("spring", "bo", 0, 0), ("autumn x", "bo", 0, 0)])
+    assert refusal("participant,prize\n", table=table).endswith(
+        "; use --contest spring or --contest 'autumn x', or add contest to the file"
+    )
+    many = prizes([(f"c{number}", "bo", 0, 0) for number in range(6)])
+    assert refusal("participant,prize\n", table=many).endswith("--contest c4 …, or add contest to the file")
 
 
 def test_columns_are_renamed_or_ignored() -> None:
