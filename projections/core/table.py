@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 
 from forecast_ledger.ledger.core.arguments import checked
+from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.projections.core import text_table
 from forecast_ledger.projections.core.arrays import Int64Array, stable_order
 from forecast_ledger.projections.core.columns import (
     MOST_CHARTED,
@@ -47,6 +49,11 @@ class Table:
     ...     table: Table = replay(ledger).table("contests")
     >>> len(table), [column.name for column in table.columns][:2], next(table.rows())["pool"]
     (1, ['contest', 'title'], '100.00')
+
+    Rows and columns are as printed: decimals, instants and ids are text, counts are integers, what is missing is None.
+
+    >>> table["pool"], [row["contest"] for row in table]
+    (['100.00'], ['spring'])
     """
 
     name: str
@@ -97,6 +104,30 @@ class Table:
         names = [column.name for column in self.columns]
         for row in self.printed():
             yield dict(zip(names, row, strict=True))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield each row, as `rows` does."""
+        return self.rows()
+
+    def __getitem__(self, column: str) -> list[Any]:
+        """Return the values of a column as printed. Raises KeyError: no such column; the message has the nearest."""
+        values = self.values[self._place(column)]
+        return [*printed_values(plain_values(values), self.columns[self._place(column)].kind)]
+
+    def __repr__(self) -> str:
+        """Return the first rows as printed, no wider than a page."""
+        rows = self.rows_at(np.arange(min(text_table.SHOWN_ROWS, len(self)))).printed()
+        return text_table.preview(self.name, [column.name for column in self.columns], rows, len(self))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def _place(self, column: str) -> int:
+        """Return the place of a column. Raises KeyError: there is none with this name."""
+        names = [each.name for each in self.columns]
+        if column not in names:
+            raise KeyError(f"{self.name} has no column {column!r}; it has {listed(str(column), names, len(names))}")
+        return names.index(column)
 
     def printed(self) -> Iterator[tuple[Any, ...]]:
         """Yield each row as printed, without the names of the columns."""
@@ -169,15 +200,13 @@ class Table:
         >>> board.chart()["data"]["values"][0]
         {'participant': 'B', 'score': '1.852570525'}
         """
-        names = [column.name for column in self.columns]
         for name in filter(None, (value, by)):
-            if name not in names:
-                raise KeyError(f"{name}: the columns of {self.name} are {', '.join(names)}")
+            self._place(name)
         return chart(self.columns, [*self.rows_at(np.arange(min(MOST_CHARTED + 1, len(self)))).printed()], value, by)
 
     def only(self, column: str, label: str) -> "Table":
         """Return the rows that have this id in this column."""
-        ids = self._ids(column)
+        ids = self.ids(column)
         code = ids.labels.index(label) if label in ids.labels else -1
         return self.rows_at(np.flatnonzero(ids.codes == code))
 
@@ -193,7 +222,7 @@ class Table:
 
     def by(self, column: str) -> dict[str, "Table"]:
         """Return the rows grouped by their id in this column; each group keeps the order of this table."""
-        ids = self._ids(column)
+        ids = self.ids(column)
         order = stable_order(ids.codes)
         codes, first = np.unique(ids.codes[order], return_index=True)
         parts = np.split(order, first[1:]) if len(codes) else []
@@ -217,10 +246,11 @@ class Table:
 
     def numbers(self, column: str) -> Any:
         """Return the values of a column that does not hold ids."""
-        return self.values[[schema.name for schema in self.columns].index(column)]
+        return self.values[self._place(column)]
 
-    def _ids(self, column: str) -> Ids:
-        ids = self.values[[schema.name for schema in self.columns].index(column)]
+    def ids(self, column: str) -> Ids:
+        """Return the values of a column of ids. Raises, first that applies: KeyError (no such column), TypeError."""
+        ids = self.values[self._place(column)]
         if not isinstance(ids, Ids):
             raise TypeError(f"{column} is not a column of ids")
         return ids

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, compute_digest
 from forecast_ledger.ledger.model.mismatch import instant_text
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.replay.reading.blocks import PrintedRow, escape
+from forecast_ledger.projections.core.text_table import PrintedRow, escape
 from forecast_ledger.replay.reading.event_text import EventIds, OutcomeNames, Outcomes, event_ids, sentence, unnamed
 from forecast_ledger.replay.reading.log import BEYOND_END
 

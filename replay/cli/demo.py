@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from forecast_ledger.ledger.core.values import DAY, format_instant
+from forecast_ledger.projections.core.text_table import PrintedRow, as_table
 from forecast_ledger.replay.console.shell import fail, report_errors, say
 from forecast_ledger.replay.console.signals import FINDINGS, USAGE
-from forecast_ledger.replay.reading.blocks import PrintedRow, as_table
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.tables.catalogue import Projections

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.errors import Absent
 from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.projections.core.text_table import escape
 from forecast_ledger.replay.console.replaying import (
     Location,
     as_of_option,
@@ -37,7 +38,6 @@ from forecast_ledger.replay.console.shell import (
 )
 from forecast_ledger.replay.console.signals import FINDINGS, UNREADABLE, USAGE
 from forecast_ledger.replay.console.terminal import View, table_options
-from forecast_ledger.replay.reading.blocks import escape
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.readmodel.runner import Drift, Refreshed

@@ -92,7 +92,7 @@ def _plain_ends() -> Iterator[None]:
         yield
     except click.ClickException as error:
         from forecast_ledger.ledger.core.redaction import redacted_text
-        from forecast_ledger.replay.reading.blocks import escape
+        from forecast_ledger.projections.core.text_table import escape
 
         vars(error)["message"] = "\n".join(map(escape, redacted_text(error.message).split("\n")))
         raise

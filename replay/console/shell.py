@@ -13,6 +13,7 @@ from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, R
 from forecast_ledger.ledger.core.files import path_in
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
+from forecast_ledger.projections.core.text_table import as_table, escape
 from forecast_ledger.replay.console import completion, terminal
 from forecast_ledger.replay.console.signals import (
     DAMAGED,
@@ -27,7 +28,7 @@ from forecast_ledger.replay.console.signals import (
     write_last,
 )
 from forecast_ledger.replay.console.terminal import RED, Look, Selected, View, colour_text, has_colour
-from forecast_ledger.replay.reading.blocks import TEXT_FORMATS, as_table, escape
+from forecast_ledger.replay.reading.blocks import TEXT_FORMATS
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Checkpoint

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 
 import click
 
-from forecast_ledger.replay.reading.blocks import (
+from forecast_ledger.projections.core.text_table import (
     PrintedRow,
     align,
     cell_texts,

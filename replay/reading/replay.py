@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.arguments import checked
+from forecast_ledger.ledger.core.hints import listed, nearest
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
@@ -20,6 +21,7 @@ from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.projections.tables.schemas import DIVISIONS
+from forecast_ledger.projections.tables.scores import names_in_parts
 from forecast_ledger.replay.engines.engines import ENGINES, Choice, scored
 from forecast_ledger.replay.engines.pool import check_guard
 from forecast_ledger.replay.reading.board_notes import every_seal_note
@@ -55,9 +57,42 @@ class Replay:
     checkpoint: Checkpoint
     projections: Projections
 
-    def table(self, name: str) -> Table:
-        """Return the table of a projection. Raises KeyError: the catalogue has no such projection."""
-        return self.projections.table(name)
+    def table(self, name: str, **where: str) -> Table:
+        """Return the table of a projection, or its rows that have these ids in these columns.
+
+        Raises KeyError, first that applies: the catalogue has no such projection; the table has no such column of ids;
+        neither the table nor the log has such an id. The message lists those that there are, the nearest first.
+
+        >>> from forecast_ledger import open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger:
+        ...     replay(ledger).table("leaderboard", contest="spring")
+        Traceback (most recent call last):
+        KeyError: "leaderboard has no contest 'spring'; it has none"
+        """
+        table = self.projections.table(name)
+        for column, label in where.items():
+            known = {*table.ids(column).labels, *names_in_parts(self.projections.facts).get(column, ())}
+            if label not in known:
+                raise KeyError(f"{name} has no {column} {label!r}; it has {listed(str(label), known)}")
+            table = table.only(column, label)
+        return table
+
+    def __getattr__(self, name: str) -> Table:
+        """Return the table of this name, as `table` does: `season.leaderboard`."""
+        if name not in CATALOGUE:
+            near = nearest(name, CATALOGUE)
+            raise AttributeError(f"a replay has no table {name!r}" + f"; the nearest is {near!r}" * bool(near))
+        return self.table(name)
+
+    def __dir__(self) -> list[str]:
+        """Return the names of tables too, so that an editor or a notebook completes them."""
+        return [*object.__dir__(self), *CATALOGUE]
+
+    def __repr__(self) -> str:
+        """Say up to where the log was read, and what it has."""
+        facts, position = self.projections.facts, self.checkpoint.position
+        counted = f"{len(facts.contests):,} contests, {len(facts.questions):,} questions"
+        return f"<Replay up to log position {position:,}: {counted}, {len(CATALOGUE)} tables; see dir()>"
 
     def notes(self) -> list[str]:
         """Return what a reader of its boards should know, as commands say it on stderr: which answers changed after
@@ -112,7 +147,7 @@ def replay(  # noqa: PLR0913 - what has a default is named
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
     ...     season = replay(f"{folder}/season.db")
-    >>> for row in season.table("leaderboard").only("contest", "plain").rows():
+    >>> for row in season.table("leaderboard", contest="plain"):
     ...     print(row["rank"], row["participant"], row["prize"])
     1 B 779.30
     2 A 108.00

@@ -27,13 +27,14 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.projections.core.text_table import as_table
 from forecast_ledger.replay.cli.append import LARGEST_MAP
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import MANIFEST_BYTES, MANIFEST_FILE
 from forecast_ledger.replay.mapping.csv_mapping import parse_map
-from forecast_ledger.replay.reading.blocks import as_json, as_table, as_terminal_csv
+from forecast_ledger.replay.reading.blocks import as_json, as_terminal_csv
 from tests.support.exports import FORMS, resealed
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.logs import rows, written

@@ -261,6 +261,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Table.by": (board.by, lambda: {"column": "contest"}),
         "Table.chart": (board.chart, lambda: {"value": "", "by": ""}),
         "Table.common": (board.common, lambda: {"other": board, "most": 1, "backwards": False}),
+        "Table.ids": (board.ids, lambda: {"column": "contest"}),
         "Table.joined": (f.Table.joined, lambda: {"tables": [board]}),
         "Table.numbers": (board.numbers, lambda: {"column": "score"}),
         "Table.only": (board.only, lambda: {"column": "contest", "label": "plain"}),

@@ -274,7 +274,7 @@ def test_names_in_a_chart_are_data() -> None:
 
 def test_a_chart_that_cannot_be_made_is_refused() -> None:
     """An unknown column, no numbers, too many rows."""
-    with pytest.raises(KeyError, match="the columns of board are who, score"):
+    with pytest.raises(KeyError, match="board has no column 'scores'; it has score, who"):
         table("ada").chart(value="scores")
     with pytest.raises(ValueError, match="no column with numbers"):
         Table("names", 1, COLUMNS[:1], (ids(["ada"]),)).chart()

@@ -378,3 +378,18 @@ def test_a_digest_separates_the_values_of_columns() -> None:
         for pair in (("ab", "c"), ("a", "bc"), ("abc", ""), ("c", "ab"))
     }
     assert len(digests) == 4
+
+
+def test_a_table_is_read_by_column_and_by_row() -> None:
+    """A column and a row have values as printed: decimals and instants as text, None for a missing one."""
+    assert table(ROWS)["worth"] == ["0.00001", None, "1180591620717411.303424"]
+    assert table(ROWS)["who"] == ["bob", "ada", "bob"]
+    assert [row["when"] for row in table(ROWS)] == [f"1970-01-01T00:00:00.00000{micros}Z" for micros in (5, 7, 3)]
+    assert table(ROWS)._ipython_key_completions_() == ["who", "when", "worth"]
+
+
+@pytest.mark.parametrize("ask", [lambda it: it["wort"], lambda it: it.only("wort", "1"), lambda it: it.chart("wort")])
+def test_a_column_that_a_table_lacks_is_named_with_the_nearest_first(ask: Any) -> None:
+    """Whoever asks for it, by its name or for a chart."""
+    with pytest.raises(KeyError, match="things has no column 'wort'; it has worth, when, who"):
+        ask(table(ROWS))

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.replay.reading.log import AsOf
-from forecast_ledger.replay.reading.replay import replay, summarize_tables
+from forecast_ledger.replay.reading.replay import Replay, replay, summarize_tables
 from tests.support import oracle
 from tests.support.effort import LONG
 from tests.support.given import contest, entry, forecast, opened, resolution, revocation
@@ -309,3 +309,31 @@ def test_every_table_can_be_built_at_every_position_of_a_trading_log(tmp_path: P
         assert all(Decimal(row["drawdown"]) == 0 for row in board if row["total"] == "0.00")  # no cash yet, no fall
         for name, projection in CATALOGUE.items():
             assert projection.on_request or found.table(name).digest()
+
+
+def test_tables_are_attributes_that_are_completed(log: str) -> None:
+    """`dir` has every table of the catalogue, and each is what `table` returns; nothing else is hidden."""
+    season = replay(log)
+    assert {*CATALOGUE} < {*dir(season)}
+    assert not {*CATALOGUE} & {*vars(Replay)}
+    assert season.leaderboard.digest() == season.table("leaderboard").digest()
+    with pytest.raises(AttributeError, match="no table 'leaderbord'; the nearest is 'leaderboard'"):
+        season.leaderbord  # noqa: B018 - it is asked for
+    assert "log position 8: 1 contests, 1 questions" in repr(season)
+
+
+def test_rows_are_chosen_by_ids_and_an_unknown_one_is_named(log: str) -> None:
+    """An id that the log has may have no row; one that it has not is a mistake, and the nearest is named first."""
+    season = replay(log)
+    assert (
+        season.table("scores", participant="bob")["score"] == season.table("scores").only("participant", "bob")["score"]
+    )
+    assert len(season.table("scores", participant="bob", question="rain")) == 1
+    assert len(replay(log, as_of=5).table("scores", participant="bob")) == 0
+    for column, name, told in (
+        ("participant", "bobb", "no participant 'bobb'; it has bob, "),
+        ("question", "rian", "no question 'rian'; it has rain"),
+        ("contst", "rian", "no column 'contst'; it has contest, "),
+    ):
+        with pytest.raises(KeyError, match=told):
+            season.table("scores", **{column: name})
