@@ -605,6 +605,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["checkpoint", log],
         ["audit", log, str(folder / "paper.md")],
         ["balance", log],
+        ["tie-out", log, "plain"],
         ["log", log],
         ["compare", log, str(claim), "--table", "leaderboard", "--partial"],
         ["show", log, "1"],

@@ -1,0 +1,173 @@
+"""Trails: the log positions and documents that a score or a prize rests on, and the tie-out sheet of a contest."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.values import MONEY
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.replay.reading.descriptions import money
+from forecast_ledger.replay.reading.log import find_contest
+
+LONGEST = 1_000  # characters of a cell that lists positions or documents
+
+
+class Trail(NamedTuple):
+    """What the number of a participant on some questions of a contest rests on.
+
+    questions: ids, those with a forecast that counts. forecasts, answers: log positions, ascending, as of the seal;
+    withdrawals are among the forecasts.
+    """
+
+    questions: list[str]
+    forecasts: list[int]
+    answers: list[int]
+
+
+class Trails:
+    """The trails of a contest's participants, as of its seal or, without one, the end of the log."""
+
+    def __init__(self, facts: Facts, name: str) -> None:
+        contest = facts.contests[name]
+        codes = np.array(sorted(contest.entries), np.int64)
+        rows = facts.forecasts.on(codes, contest.as_of(facts))
+        self._questions = [facts.questions[code].question for code in codes.tolist()]
+        self._answers = _answers(facts, contest)
+        self._labels = facts.participant_codes.codes
+        order = np.lexsort((rows.position, rows.question, rows.participant))
+        self._people, self._asked, self._positions = (
+            column[order] for column in (rows.participant, rows.question, rows.position)
+        )
+
+    def of(self, participant: str, question: str | None = None) -> Trail:
+        """Return the trail of a participant on one question, or on all of the contest."""
+        code = self._labels.get(participant, -1)
+        begin, end = self._people.searchsorted([code, code + 1]).tolist()
+        found = [
+            (self._questions[asked], position)
+            for asked, position in zip(
+                self._asked[begin:end].tolist(), self._positions[begin:end].tolist(), strict=True
+            )
+            if question in {None, self._questions[asked]}
+        ]
+        names = list(dict.fromkeys(name for name, _ in found))
+        answers = {self._answers[name] for name in names if name in self._answers}
+        return Trail(names, sorted(position for _, position in found), sorted(answers))
+
+
+def _answers(facts: Facts, contest: Contest) -> dict[str, int]:
+    """Return the log position of the answer that counts for each question of a contest that has one."""
+    found: dict[str, int] = {}
+    for each in facts.settlements:
+        if each.question in contest.entries and each.position <= contest.as_of(facts):
+            question = facts.questions[each.question].question
+            found.pop(question, None)
+            if each.settles:
+                found[question] = each.position
+    return found
+
+
+def positions_text(positions: Sequence[int]) -> str:
+    """Return ascending log positions, runs of them as ranges that no spreadsheet takes for a date; of many, the first.
+
+    >>> positions_text([1, 2, 3, 7, 9, 10])
+    '1..3 7 9..10'
+    """
+    ends = [place for place in range(1, len(positions)) if positions[place] != positions[place - 1] + 1]
+    runs = [(positions[a], positions[b - 1]) for a, b in zip([0, *ends], [*ends, len(positions)], strict=True) if a < b]
+    return _joined([str(first) if first == last else f"{first}..{last}" for first, last in runs])
+
+
+def documents_text(facts: Facts, questions: Iterable[str]) -> str:
+    """Return where these questions are described, or from which text their answers are taken, each once."""
+    codes = facts.question_codes.codes
+    told = (facts.questions[codes[name]] for name in questions)
+    return _joined([*dict.fromkeys(document for each in told if (document := each.url or each.source))])
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Return texts with spaces between them; of many, the first ones and how many there are besides."""
+    whole = " ".join(texts)
+    if len(whole) <= LONGEST:
+        return whole
+    kept = whole[:LONGEST].rpartition(" ")[0].count(" ") + 1
+    return f"{' '.join(texts[:kept])} and {len(texts) - kept:,} more"
+
+
+# --- The tie-out sheet of a contest: from documents to events, to the score, to the prize, to a line of the bank.
+
+
+TIE_OUT = [
+    "row", "participant", "questions", "documents", "forecasts", "answers", "sealed_at", "score", "take", "prize",
+    "paid_at", "paid", "owed", "bank_date", "bank_reference", "bank_amount",
+]  # fmt: skip
+TOTAL = "total"  # in the column `row` of the last row
+
+
+class Tie(NamedTuple):
+    """Two totals that must be equal, as money; what each is."""
+
+    what: str
+    one: Fraction
+    other: Fraction
+
+
+def tie_out(projections: Projections, name: str) -> tuple[list[dict[str, Any]], list[Tie]]:
+    """Return the rows of a contest's tie-out sheet, by participant and with a last row of totals, and what must tie.
+
+    A row is of a participant with a prize or a payment. The columns of the bank are empty: the auditor fills them in.
+    Raises Refused (unknown_contest).
+    """
+    facts = projections.facts
+    contest = find_contest(facts, name)
+    trails, sealed = Trails(facts, name), contest.sealed
+    board = {row["participant"]: row for row in projections.table("leaderboard").only("contest", name).rows()}
+    rows: list[dict[str, Any]] = []
+    for row in projections.table("prizes").only("contest", name).rows():
+        who, place = row["participant"], board.get(row["participant"])
+        if not Fraction(row["prize"]) and not Fraction(row["paid"]):
+            continue
+        trail, payment = trails.of(who), contest.paid.get(who)
+        owed = Fraction(row["prize"]) - Fraction(row["paid"])
+        rows.append(
+            dict.fromkeys(TIE_OUT)
+            | {
+                "row": str(len(rows) + 1),
+                "participant": who,
+                "questions": len(trail.questions),
+                "documents": documents_text(facts, trail.questions),
+                "forecasts": positions_text(trail.forecasts),
+                "answers": positions_text(trail.answers),
+                "sealed_at": None if sealed is None else sealed.position,
+                **{column: None if place is None else place[column] for column in ("score", "take")},
+                "prize": row["prize"],
+                "paid_at": None if payment is None else payment.position,
+                "paid": row["paid"],
+                "owed": None if sealed is None else money(int(owed * MONEY)),
+            }
+        )
+    sums = {column: _sum(rows, column) for column in ("prize", "paid", "owed")}
+    told = {column: money(int(total * MONEY)) for column, total in sums.items() if column != "owed" or sealed}
+    last = dict.fromkeys(TIE_OUT) | {"row": TOTAL} | told
+    return [*rows, last], [*_ties(projections, name, contest, rows, sums["paid"])]
+
+
+def _ties(
+    projections: Projections, name: str, contest: Contest, rows: Sequence[dict[str, Any]], paid: Fraction
+) -> Iterator[Tie]:
+    """Yield the totals that must be equal: of the sheet, of the journal, and of the pool."""
+    journal = [*projections.table("journal").only("contest", name).rows()]
+    pool = Fraction(contest.opened.pool, MONEY)
+    left = sum((Fraction(row["amount"]) for row in journal if row["account"] == "prize_pool"), Fraction(0))
+    booked = sum((Fraction(row["amount"]) for row in journal if row["account"] == "prizes"), Fraction(0))
+    yield Tie("paid, and the account prizes of the journal", paid, booked)
+    yield Tie("the pool, and paid with the account prize_pool of the journal", pool, paid + left)
+    beyond = (max(Fraction(row["paid"]) - Fraction(row["prize"]), Fraction(0)) for row in rows)
+    yield Tie("paid beyond the prizes, and nothing", sum(beyond, Fraction(0)), Fraction(0))
+
+
+def _sum(rows: Iterable[dict[str, Any]], column: str) -> Fraction:
+    return sum((Fraction(row[column]) for row in rows if row[column] is not None), Fraction(0))
