@@ -106,6 +106,9 @@ def test_the_wheel_has_one_package_with_every_file_once(built: Path) -> None:
     """Nothing else lands beside it; each file is that of the checkout, the worked examples and `py.typed` too."""
     expected = {f"{top}/{name}": ROOT / top / name for top in TOPS for name in _files(ROOT / top)}
     expected |= {name: ROOT / "forecast_ledger" / name for name in OWN}
+    expected |= {
+        f"bench/{name}": ROOT / "forecast_ledger/bench" / name for name in _files(ROOT / "forecast_ledger/bench")
+    }
     assert len(expected) > 200
     with ZipFile(_wheel(built)) as wheel:
         names = wheel.namelist()

@@ -1,0 +1,1 @@
+"""Benchmarks: python -m forecast_ledger.bench. Each ratio compares two measurements within one run."""
