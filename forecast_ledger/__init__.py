@@ -42,6 +42,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Manifest",
+    "NewerVersion",
     "Picture",
     "Projections",
     "Receipt",
@@ -85,7 +86,15 @@ if not os.path.isdir(f"{_HERE}/ledger"):  # noqa: PTH112 - a checkout without li
 if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED has them for the running program
     from forecast_ledger.ledger.batching.batch import Receipt
     from forecast_ledger.ledger.batching.forecasts import ForecastColumns
-    from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
+    from forecast_ledger.ledger.core.errors import (
+        Conflict,
+        Corrupt,
+        LedgerError,
+        NewerVersion,
+        Refused,
+        Unavailable,
+        Uncertain,
+    )
     from forecast_ledger.ledger.model import commands, events, rules
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
@@ -124,6 +133,7 @@ else:  # so that a type checker reports a name that is not offered
         "Ledger": ("replay.writing.pay", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
         "Manifest": ("replay.files.manifest", "Manifest"),
+        "NewerVersion": ("ledger.core.errors", "NewerVersion"),
         "PRESETS": ("ledger.model.rules", "PRESETS"),
         "Picture": ("replay.pages.pictures", "Picture"),
         "Projections": ("projections.tables.catalogue", "Projections"),

@@ -231,7 +231,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
 KEYS: dict[str, str] = {
     "error": "`refused`: the command or request broke a rule; `conflict`: another program wrote at the same time; "
     "`unavailable`: the store cannot be used now; `uncertain`: the command may or may not be recorded; "
-    "`corrupt`: the log is damaged",
+    "`corrupt`: the log is damaged; `newer_version`: a newer version wrote to the log, which is not damaged",
     "code": "the code of the refusal",
     "field": "the field of the command",
     "value": "the value of that field, as text, shortened",
@@ -431,3 +431,25 @@ class Corrupt(LedgerError):
 
     def _particulars(self) -> dict[str, str | int]:
         return {"position": self.position, "detail": _printable(str(self.args[1]), 1_000)}
+
+
+class NewerVersion(Corrupt):
+    """A row is as it was written, and has an event or a field that this version does not know.
+
+    It stops a reader at its log position, as damage does, and nothing is wrong with the log: only this process is too
+    old for it.
+
+    >>> from forecast_ledger import NewerVersion
+    >>> print(NewerVersion(7, "the row has an unknown field"))
+    log position 7: the row has an unknown field; upgrade this process: a newer version wrote this row
+    """
+
+    kind = "newer_version"
+    meaning, remedy = "a newer version wrote to the log, which is not damaged", "upgrade this process"
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(position, message, "schemas")
+
+    def __str__(self) -> str:
+        """Return the log position, what this version does not know, and the remedy."""
+        return f"{super().__str__()}; {self.remedy}: a newer version wrote this row"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion, Unavailable
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, ForecastMade
 from forecast_ledger.ledger.model.rules import recorded_fields
@@ -111,6 +111,8 @@ _envelope = msgspec.json.Decoder(Envelope)
 _command = msgspec.json.Decoder(_Command)
 _encode = msgspec.json.Encoder().encode
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# How msgspec's messages begin about a field, a type of event, or a word that this version does not know.
+_UNKNOWN = ("Object contains unknown field", "Invalid value", "Invalid enum value")
 
 
 def fingerprint(content: bytes) -> str:
@@ -259,11 +261,28 @@ def decode_rows(rows: Sequence[bytes]) -> list[Recorded]:
 
 
 def decode_row(row: bytes, position: int) -> Recorded:
-    """Return the event in the row at a log position without a check of its digest. Raises Corrupt."""
+    """Return the event in the row at a log position without a check of its digest. Raises NewerVersion, Corrupt."""
     try:
         return _row.decode(row)
     except UNREADABLE as error:
+        if compute_digest(row) == stated_digest(row):
+            raise unreadable(position, "row", error) from None
         raise Corrupt(position, f"this version cannot read the row: {error}", "schemas") from None
+
+
+def unreadable(position: int, what: str, error: Exception) -> Corrupt:
+    """Return the error about a part of the log that is as it was written, and that this version cannot read.
+
+    error: one of UNREADABLE. It is NewerVersion if it names what this version does not know.
+
+    >>> unreadable(7, "row", msgspec.ValidationError("Object contains unknown field `odds` - at `$.event`")).kind
+    'newer_version'
+    >>> unreadable(7, "row", msgspec.ValidationError("Expected `int`, got `str` - at `$.event.at`")).kind
+    'corrupt'
+    """
+    if isinstance(error, msgspec.ValidationError) and str(error).startswith(_UNKNOWN):
+        return NewerVersion(position, f"this version cannot read the {what}: {error}")
+    return Corrupt(position, f"this version cannot read the {what}: {error}", "schemas")
 
 
 def decode_envelope(row: bytes) -> Envelope | None:
@@ -327,14 +346,15 @@ def read_back(groups: Sequence[NewRows]) -> None:
 def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
     """Return the events in consecutive rows that follow a checkpoint.
 
-    Raises Corrupt, with the position of the first faulty row: it is not of this schema, its event has an unknown type
-    or unknown fields, its bytes do not match its digest, or its position or the previous digest is not the next one.
+    Raises Corrupt, with the position of the first faulty row: it is not of this schema, its bytes do not match its
+    digest, or its position or the previous digest is not the next one. If nothing is wrong with it but that its event
+    has a type or a field that this version does not know, raises NewerVersion.
     """
     try:
         records = decode_rows(rows)
     except UNREADABLE:
         for row in rows:  # raises for that row, or for one before it that has another fault
-            before = _check([row], [decode_row(row, before.position + 1)], before)
+            before = _check([row], [_decode_next(row, before)], before)
         raise
     _check(rows, records, before)
     return records
@@ -367,6 +387,17 @@ def unseal_row(row: bytes, position: int) -> Recorded:
     """Return the event in one row after all checks except that of the row before. Raises Corrupt."""
     [recorded] = unseal([row], Checkpoint(position - 1, decode_row(row, position).previous))
     return recorded
+
+
+def _decode_next(row: bytes, before: Checkpoint) -> Recorded:
+    """Return the event in the row after a checkpoint. Raises NewerVersion (only if the row follows it), Corrupt."""
+    try:
+        return decode_row(row, before.position + 1)
+    except NewerVersion as newer:
+        envelope = decode_envelope(row)
+        if envelope is None or (envelope.position, envelope.previous) != (newer.position, before.digest):
+            raise Corrupt(newer.position, newer.args[1], newer.check) from None
+        raise
 
 
 def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoint) -> Checkpoint:

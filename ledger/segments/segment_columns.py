@@ -284,7 +284,7 @@ def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
             try:
                 event = _event.decode(text)
             except log.UNREADABLE as error:
-                raise Corrupt(position, f"this version cannot read the event: {error}", "schemas") from None
+                raise log.unreadable(position, "event", error) from None
             yield Recorded(
                 position=position,
                 recorded_at=at,

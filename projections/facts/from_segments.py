@@ -216,4 +216,4 @@ def _read_attestation(position: int, text: str) -> events.Attestation:
     try:
         return _attestation.decode(text)
     except log.UNREADABLE as error:
-        raise Corrupt(position, f"this version cannot read the attestation: {error}", "schemas") from None
+        raise log.unreadable(position, "attestation", error) from None

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
-from forecast_ledger.ledger.core.errors import Corrupt, Refused
+from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion, Refused
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS, TextKept
 from forecast_ledger.ledger.model.log import UNREADABLE, Checkpoint, Envelope, Recorded, unseal_row
@@ -392,7 +392,10 @@ def _read_facts(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt])
 
 def _result(check: str, rows: RowChecker, differences: list[Corrupt]) -> CheckResult:
     if check in rows.damage:
-        return CheckResult(check, "damaged", rows.damage[check].position, str(rows.damage[check].args[1]))
+        damage = rows.damage[check]
+        if isinstance(damage, NewerVersion):
+            return CheckResult(check, "not checked", damage.position, f"{damage.args[1]}; {damage.remedy}")
+        return CheckResult(check, "damaged", damage.position, str(damage.args[1]))
     if check == "payouts" and differences:
         first, more = differences[0], len(differences) - 1
         return CheckResult(check, "differs", first.position, f"{first.args[1]}{f' (and {more} more)' if more else ''}")

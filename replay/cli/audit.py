@@ -1,14 +1,14 @@
 """The commands for auditors: verify, checkpoint, balance, log, show."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from shlex import join
 from typing import IO, TYPE_CHECKING
 
 import click
 
-from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
@@ -16,6 +16,7 @@ from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.replaying import Location, as_of_option, emit_table, replay_log, segments_options
 from forecast_ledger.replay.console.shell import (
     complain,
+    damage_text,
     emit,
     emit_list,
     fail,
@@ -106,12 +107,12 @@ def verify(
             RESULT, (dict(zip(RESULT, result, strict=True)) for result in results), view, Look(keep=("check", "found"))
         )
     for damage in report.damage:
-        complain(f"the log is damaged: {damage}")
+        complain(damage_text(damage))
         say(f"to see the row: {_show_command(log, name, damage)}")
     for finding in findings:
         complain(finding)
     if report.damage:
-        say(f" {_count(len(report.damage) + len(findings), 'finding')}", "damaged:", RED)
+        say(f" {_count(len(report.damage) + len(findings), 'finding')}", _verdict(report.damage), RED)
         sys.exit(DAMAGED)
     if not quiet or findings:
         say_as_of(report.head)
@@ -123,6 +124,11 @@ def verify(
         sys.exit(FINDINGS)
     if not quiet:
         say(f" {_count(report.head.position, 'event')}, {_count(len(results), 'check')}", "ok:", GREEN)
+
+
+def _verdict(damage: Sequence[Corrupt]) -> str:
+    """Return what a log that cannot be read to its end is."""
+    return "too new:" if all(isinstance(each, NewerVersion) for each in damage) else "damaged:"
 
 
 def _count(count: int, noun: str) -> str:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
 
-from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
+from forecast_ledger.ledger.core.errors import (
+    Conflict,
+    Corrupt,
+    LedgerError,
+    NewerVersion,
+    Refused,
+    Unavailable,
+    Uncertain,
+)
 from forecast_ledger.ledger.core.files import path_in
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
@@ -86,7 +94,7 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
         except (Unavailable, Conflict) as error:
             report(error, str(error), UNREADABLE)
         except Corrupt as error:
-            report(error, f"the log is damaged: {error}", DAMAGED)
+            report(error, damage_text(error), DAMAGED)
         except Uncertain as error:
             report(error, str(error), UNCERTAIN)
         except BrokenPipeError:  # the reader of the output has closed it
@@ -108,6 +116,11 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
             write_last(sys.stdout)
 
     return run
+
+
+def damage_text(error: Corrupt) -> str:
+    """Return the line about what stops a reader of the log: damage, or a row of a newer version."""
+    return str(error) if isinstance(error, NewerVersion) else f"the log is damaged: {error}"
 
 
 def require_name(kind: str, name: str, names: Sequence[str]) -> str:

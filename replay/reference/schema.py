@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.errors import (
     Conflict,
     Corrupt,
     LedgerError,
+    NewerVersion,
     Refused,
     Unavailable,
     Uncertain,
@@ -153,6 +154,7 @@ def _errors(where: str) -> tuple[Schema, dict[str, Schema]]:
         "Unavailable": _error(Unavailable, detail, ["detail"]),
         "Uncertain": _error(Uncertain, detail, ["detail"]),
         "Corrupt": _error(Corrupt, {"position": {"type": "integer"}} | detail, ["position", "detail"]),
+        "NewerVersion": _error(NewerVersion, {"position": {"type": "integer"}} | detail, ["position", "detail"]),
     }
     refs = {schema["properties"]["error"]["enum"][0]: where.format(name=name) for name, schema in made.items()}
     whole = {

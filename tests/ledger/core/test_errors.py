@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.errors import (
     Conflict,
     Corrupt,
     LedgerError,
+    NewerVersion,
     Refused,
     Unavailable,
     Uncertain,
@@ -362,6 +363,7 @@ def test_every_meaning_and_remedy_is_one_plain_phrase() -> None:
         Unavailable("gone"),
         Uncertain("gone"),
         Corrupt(7, "digest"),
+        NewerVersion(7, "an unknown field"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -415,6 +417,19 @@ def test_the_other_errors_have_the_same_form() -> None:
         plain = json.loads(error.as_json())
         assert list(plain) == ["error", "detail", "meaning", "remedy"]
         assert (plain["error"], plain["detail"]) == (kind, str(error))
+
+
+def test_what_a_newer_version_wrote_is_never_to_be_restored() -> None:
+    """The remedy is another version of the program: a copy of the log would be the same."""
+    error = NewerVersion(2, "the row has an unknown field")
+    assert error.to_dict() == {
+        "error": "newer_version",
+        "position": 2,
+        "detail": "the row has an unknown field",
+        "meaning": "a newer version wrote to the log, which is not damaged",
+        "remedy": "upgrade this process",
+    }
+    assert str(error).endswith("; upgrade this process: a newer version wrote this row")
 
 
 def test_an_unknown_outcome_says_that_it_is_unknown_and_what_is_safe() -> None:

@@ -1,7 +1,7 @@
 """Tests of the log's rows: they are sealed, and every kind of damage is found at its log position."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any, get_args
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
@@ -210,6 +210,63 @@ def test_around_an_event_that_cannot_be_read_the_envelope_is() -> None:
         log.decode_row(row, 2)
     assert log.decode_envelope(row) == log.Envelope(2, NOW + 2, log.stated_digest(THREE[0]))
     assert log.decode_envelope(b"no JSON") is None
+
+
+def _changed(row: bytes, old: bytes, new: bytes) -> bytes:
+    """Return a row with other bytes, and the digest of these."""
+    changed, _ = log.with_digest(log.digested_bytes(row).replace(old, new))
+    assert changed != row
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "unknown"),
+    [
+        (b"forecast_made.v1", b"forecast_made.v9", "Invalid value 'forecast_made.v9' - at `$.event.type`"),
+        (
+            b'"participant":"ada"',
+            b'"participant":"ada","odds":2',
+            "Object contains unknown field `odds` - at `$.event`",
+        ),
+        (b',"event":', b',"trace":"x","event":', "Object contains unknown field `trace`"),
+    ],
+)
+def test_what_a_newer_version_wrote_is_no_damage(old: bytes, new: bytes, unknown: str) -> None:
+    """An unknown type or field is one, if the row matches its digest and follows the row before it."""
+    rows = [THREE[0], _changed(THREE[1], old, new)]
+    with pytest.raises(NewerVersion) as newer:
+        log.unseal(rows, log.START)
+    assert (newer.value.position, newer.value.kind) == (2, "newer_version")
+    assert str(newer.value) == (
+        f"log position 2: this version cannot read the row: {unknown}; "
+        "upgrade this process: a newer version wrote this row"
+    )
+    assert [[row.position for row in page] for page in _until_newer([rows])] == [[1]]
+
+
+def _until_newer(pages: list[list[bytes]]) -> Iterator[list[Recorded]]:
+    with pytest.raises(NewerVersion):
+        yield from log.unseal_pages(iter(pages))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [THREE[0], THREE[1].replace(b"forecast_made.v1", b"forecast_made.v9")],  # its digest is another
+        [THREE[0], _changed(THREE[2], b"question_resolved.v1", b"question_resolved.v9")],  # a row is missing before it
+        [
+            THREE[0],
+            _changed(_changed(THREE[1], b"forecast_made.v1", b"forecast_made.v9"), b'"previous":"', b'"previous":"0'),
+        ],
+        [THREE[0], _changed(THREE[1], b'"participant":"ada"', b'"participant":7')],  # of a known field
+        [THREE[0], _changed(THREE[1], b'"position":2', b'"position":')],  # not even JSON
+    ],
+)
+def test_damage_does_not_pass_for_a_newer_version(rows: list[bytes]) -> None:
+    """A row is a newer version's only if it is whole and in its place, and what is wrong is only that it is unknown."""
+    with pytest.raises(Corrupt) as damage:
+        log.unseal(rows, log.START)
+    assert (damage.value.position, damage.value.kind) == (2, "corrupt")
 
 
 def test_one_module_knows_the_bytes_of_a_row() -> None:

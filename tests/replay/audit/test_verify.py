@@ -411,7 +411,6 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         (spaced, 4, "the row is not in canonical bytes"),
         (spelt_out, 4, "the row is not in canonical bytes"),
         (default_of_a_new_field, 2, "the row is not in canonical bytes"),
-        (of_no_known_type, 4, "this version cannot read the row"),
     ],
     "clock": [(back_in_time, 4, "expected recorded_at ")],
     "store": [(mislabelled, 4, "the event has type forecast_made.v1, but the store's column has x")],
@@ -544,6 +543,22 @@ def test_each_check_fails_by_itself(tmp_path: Path, check: str, broken: Callable
     alone = run_checks(Log(path), only=[check])
     assert [result.found for result in alone.results] == [wrong]
     assert len(alone.damage + alone.differences) >= 1
+
+
+def test_a_row_of_a_newer_version_is_not_checked_and_is_no_damage(tmp_path: Path) -> None:
+    """Nothing is said to be damaged; who runs `verify` is told to take a newer version, and the exit code is 4."""
+    path = of_no_known_type(tmp_path / "log.db")
+    found = {result.check: (result.found, result.position) for result in run_checks(Log(path)).results}
+    assert {name: found[name] for name in ("positions", "digests", "clock")} == dict.fromkeys(
+        ("positions", "digests", "clock"), ("ok", None)
+    )
+    assert {name: found[name] for name in ("schemas", "decided", "payouts")} == dict.fromkeys(
+        ("schemas", "decided", "payouts"), ("not checked", 4)
+    )
+    result = CliRunner().invoke(main, ["verify", path])
+    assert (result.exit_code, "damage" in result.output, "restore" in result.output) == (DAMAGED, False, False)
+    assert "upgrade this process: a newer version wrote this row" in result.stderr
+    assert "too new: 1 finding" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from forecast_ledger.ledger.core.errors import (
     Conflict,
     Corrupt,
     LedgerError,
+    NewerVersion,
     Refused,
     Unavailable,
     Uncertain,
@@ -138,6 +139,7 @@ def test_every_preset_is_accepted(rules: RuleSet) -> None:
         Absent("no ledger"),
         Uncertain("the disk"),
         Corrupt(3, "gone"),
+        NewerVersion(3, "an unknown field"),
     ],
     ids=repr,
 )
