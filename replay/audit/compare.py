@@ -269,13 +269,18 @@ class ReadNumber(NamedTuple):
 
 
 def read_claim(
-    file: IO[bytes], columns: Sequence[Column], renamed: Mapping[str, str] | None = None, ignored: Iterable[str] = ()
+    file: IO[bytes],
+    columns: Sequence[Column],
+    renamed: Mapping[str, str] | None = None,
+    ignored: Iterable[str] = (),
+    *,
+    others: bool = False,
 ) -> Claim:
     """Read the header of a published table.
 
-    columns: of our table. renamed: column of the file -> column of ours. ignored: columns of the file to leave out.
-    Names are matched without regard to case, and with spaces for underscores. The delimiter is that of `,`, `;`, tab
-    and `|` with which the header names most columns.
+    columns: of our table. renamed: column of the file -> column of ours. ignored: columns of the file to leave out;
+    others: so are those that our table does not have. Names are matched without regard to case, and with spaces for
+    underscores. The delimiter is that of `,`, `;`, tab and `|` with which the header names most columns.
 
     Refuses: bad_csv (too large, no header, not a CSV, a column that our table does not have, a column twice).
     """
@@ -296,7 +301,7 @@ def read_claim(
     skipped = []
     for place, name in enumerate(header):
         column = renamed.get(name, _plain(name))
-        if not name or name in ignored:
+        if not name or name in ignored or (others and column not in ours):
             skipped.append(name)
         elif column not in ours:
             near = nearest(column, ours)
@@ -327,6 +332,11 @@ def _has_decimal_comma(text: bytes, delimiter: str, places: Sequence[int]) -> bo
                     return False
                 found = found or (comma is not None and ("," in cell and (not point or delimiter == ";")))
     return found
+
+
+def records_of(claim: Claim) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the cells of each row of a claim. Refuses: bad_csv."""
+    return (_row_of(record, claim.width) for record in claim.records)
 
 
 class Comparison:
@@ -365,8 +375,7 @@ class Comparison:
         Refuses: bad_csv (a row that cannot be read, or with more or fewer cells than the header).
         """
         seen: dict[tuple[Any, ...], int] = {}
-        for record in self._claim.records:
-            line, cells = _row_of(record, self._claim.width)
+        for line, cells in records_of(self._claim):
             self.rows += 1
             texts = {name: cells[place] for name, place in self._claim.places.items()}
             self.contests |= {text for name, text in texts.items() if name == "contest" and text}

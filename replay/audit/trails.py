@@ -26,6 +26,10 @@ class Trail(NamedTuple):
     forecasts: list[int]
     answers: list[int]
 
+    def events(self) -> list[int]:
+        """Return all of its log positions, ascending."""
+        return sorted({*self.forecasts, *self.answers})
+
 
 class Trails:
     """The trails of a contest's participants, as of its seal or, without one, the end of the log."""

@@ -1,6 +1,7 @@
 """The commands that write sheets for auditors to fill in: tie-out, sample."""
 
 import sys
+from typing import IO
 
 import click
 
@@ -9,13 +10,14 @@ from forecast_ledger.replay.console.replaying import Location, as_of_option, rep
 from forecast_ledger.replay.console.shell import (
     complain,
     emit,
+    fail,
     log_argument,
     name_option,
     report_errors,
     require_columns,
     say,
 )
-from forecast_ledger.replay.console.signals import FINDINGS
+from forecast_ledger.replay.console.signals import FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import Look, View, table_options
 
 
@@ -49,4 +51,73 @@ def tie_out(log: Location, contest: str, as_of: str | None, name: str, view: Vie
         (complain if tie in wrong else say)(f"{tie.what}: {one} {'and' if tie in wrong else '='} {other}")
     say_season(season, [contest])
     if wrong:
+        sys.exit(FINDINGS)
+
+
+@click.command(epilog="Example: forecast-ledger sample season.db --size 20 --by amount --format csv > sheet.csv")
+@log_argument
+@click.option("--size", type=click.IntRange(1, 2_000), default=20, show_default=True, help="Draw so many.")
+@click.option(
+    "--by",
+    type=click.Choice(["chance", "amount"]),
+    default="chance",
+    show_default=True,
+    help="Draw scores, all alike, or prizes and movements of cash, each as likely as it is large.",
+)
+@click.option(
+    "--contest", metavar="CONTEST", shell_complete=completion.ids("contest"), help="Draw from this contest only."
+)
+@click.option(
+    "--evaluate", "sheet", type=click.File("rb"), metavar="SHEET", help="Evaluate a sheet that was filled in."
+)
+@click.option(
+    "--confidence",
+    type=click.IntRange(50, 99),
+    default=95,
+    show_default=True,
+    metavar="PERCENT",
+    help="Of the upper limit of the rate of error, with --evaluate.",
+)
+@as_of_option
+@name_option
+@table_options
+@report_errors
+def sample(
+    log: Location,
+    size: int,
+    by: str,
+    contest: str | None,
+    sheet: IO[bytes] | None,
+    confidence: int,
+    as_of: str | None,
+    name: str,
+    view: View,
+) -> None:
+    """Draw numbers to examine by hand, or evaluate what was found.
+
+    The sample follows from the digest of the log, so that anybody draws the same: docs/auditor.md says how. The sheet
+    has a row for each number, with the log positions that it rests on, and the empty columns found and remark. Fill in
+    the values that you find, save it as CSV, and give it to --evaluate: it draws the sample again, compares, and prints
+    how many are wrong and the upper limit of the rate of error. An empty cell counts as wrong. The exit code is then 1
+    if any is.
+    """
+    from forecast_ledger.replay.audit.sampling import EVALUATED, SHEET, draw, evaluate
+
+    require_columns(view, EVALUATED if sheet else [column.name for column in SHEET])
+    try:
+        if sheet is None:
+            season = replay_log(log, name, as_of)
+            drawn = draw(season, by, size, contest)
+            emit([column.name for column in SHEET], drawn.rows, view, Look(keep=("item", "score", "amount")))
+            of = "scores" if drawn.by == "score" else "prizes and movements of cash"
+            say(f"{drawn.size:,} drawn from {drawn.items:,} {of}, {len(drawn.rows):,} to examine")
+            say_season(season, () if contest is None else [contest])
+            return
+        found = evaluate(sheet, lambda position: replay_log(log, name, str(position)), confidence, contest)
+    except ValueError as wrong:
+        fail(str(wrong), USAGE)
+    emit(EVALUATED, [found.row(confidence)], view, Look(keep=EVALUATED))
+    for finding in found.findings:
+        complain(finding)
+    if found.wrong:
         sys.exit(FINDINGS)

@@ -606,6 +606,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["audit", log, str(folder / "paper.md")],
         ["balance", log],
         ["tie-out", log, "plain"],
+        ["sample", log],
         ["log", log],
         ["compare", log, str(claim), "--table", "leaderboard", "--partial"],
         ["show", log, "1"],

@@ -7,11 +7,21 @@ from pathlib import Path
 
 from forecast_ledger.ledger.model.commands import ResolveQuestion, SubmitForecast, WithdrawForecast
 from forecast_ledger.replay.audit import trails
-from forecast_ledger.replay.audit.trails import TIE_OUT, positions_text, tie_out
+from forecast_ledger.replay.audit.trails import TIE_OUT, Trails, positions_text, tie_out
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
-from tests.support.given import finalization, forge, opened, payment, prizes_paid, renaming, won
+from tests.support.given import (
+    finalization,
+    forge,
+    opened,
+    payment,
+    prizes_paid,
+    renaming,
+    resolution,
+    revocation,
+    won,
+)
 from tests.support.logs import commands_of, written
 
 PLAIN = "plain"
@@ -96,3 +106,14 @@ def test_long_lists_say_how_much_is_left_out() -> None:
     assert [*map(int, shown)] == [*range(1, 2 * len(shown), 2)]
     assert more == f"{1_000 - len(shown)} more"
     assert positions_text([]) == ""
+
+
+def test_answers_are_those_that_count_as_of_the_seal(tmp_path: Path) -> None:
+    """One that is revoked before has none; after the seal no other answer counts, and no other id."""
+    before = written(tmp_path / "before.db", [*won(pool=10)[:-1], revocation()])
+    assert Trails(replay(before).projections.facts, "cup").of("ada").answers == []
+    after = written(tmp_path / "after.db", [*won(pool=10), revocation(), resolution(outcome="no"), renaming()])
+    facts = replay(after).projections.facts
+    assert Trails(facts, "cup").of("ada") == (["rain"], [4], [5])
+    assert Trails(facts, "cup").of("zoe") == ([], [], [])
+    assert positions_text([3, 4, 5]) == "3..5"
