@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INSTANTS = re.compile(f"(?:{UTC_INSTANT},)*", re.ASCII)
 _UNIX = {"unix": 10**6, "unix ms": 10**3}  # format -> how many microseconds a unit of it has
 _EPOCH, _COUNT = datetime(1970, 1, 1, tzinfo=UTC), re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
+_remembered = lru_cache(maxsize=4_096)  # many rows of a table have the same day
 _HOURS = re.compile(r"%-?[HIcXsT]")  # directives of strptime that give a time of day
 
 
@@ -43,13 +45,13 @@ def instant_reader(written: InstantFormat, field: str) -> Callable[[str], str]:
     form, offset, zone, end_of_day = written
     placed = _placing(offset, zone, field)
     if not form:
-        return lambda text: _rewritten(text, field, placed, end_of_day)
+        return _remembered(lambda text: _rewritten(text, field, placed, end_of_day))
     if end_of_day and (form in _UNIX or _HOURS.search(form)):
         raise Refused("bad_map", field, form, "end_of_day is of dates; this format has a time of day")
     if form in _UNIX:
         return lambda text: _since_epoch(text, field, form)
     _check_format(form, field)
-    return lambda text: _parsed(text, field, form, placed, end_of_day)
+    return _remembered(lambda text: _parsed(text, field, form, placed, end_of_day))
 
 
 def are_rfc_3339(texts: Sequence[str], form: str) -> bool:

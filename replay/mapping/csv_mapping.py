@@ -201,9 +201,12 @@ class CommandReader:
             return None
         return ForecastColumns(**columns)
 
-    def grouped_rows(self) -> GroupedRows | None:
-        """Return where the rows of its groups are collected; None if each row is a command."""
-        return None if self._long is None else GroupedRows(self._group, self._values, self._long)
+    def bound(self, header: Sequence[str], *, once: bool = False) -> "BoundReader":
+        """Return the reader for rows with this header. once: rows with the same cells are read once."""
+        groups = None if self._long is None else GroupedRows(self._group, self._values, self._long)
+        repeats = self._kind is not SubmitForecast and ROW_NUMBER not in self.columns
+        said = set[tuple[str, ...]]() if once and repeats and groups is None and self.wide is None else None
+        return BoundReader(self, self.columns_in(header), groups, said)
 
     def read_group(self, group: Group, whole: Any) -> ReadCommand:
         """Return the command of a group, whose field that is put together is this or a refusal."""
@@ -338,17 +341,21 @@ def read_rows(
     return map_records(mapping, records, keep=keep, recorded_at=recorded_at, strict=strict)
 
 
-def map_records(
+def map_records(  # noqa: PLR0913 - the rows, and how they are read
     mapping: CsvMapping,
     rows: Iterator[SourceRecord],
     *,
     keep: bool = False,
     recorded_at: str = "",
     strict: bool = False,
+    once: bool = False,
 ) -> MappedCommands:
-    """Return what `read_rows` returns, from records of which the first is the header."""
+    """Return what `read_rows` returns, from records of which the first is the header.
+
+    once: leave out what a row says like a row before it, such as the opening of its question: it would be a duplicate.
+    """
     header, source = read_header(mapping, rows, recorded_at)
-    bound = [BoundReader(reader, reader.columns_in(header), reader.grouped_rows()) for reader in mapping.readers]
+    bound = [reader.bound(header, once=once) for reader in mapping.readers]
     left_out = LeftOut()
     found: Iterable[RowCommands] = read_commands(
         bound,
@@ -395,11 +402,25 @@ def _each(rows: Iterable[RowCommands]) -> Iterator[ReadCommand]:
 
 
 class BoundReader(NamedTuple):
-    """A reader, the columns of a file that each give a command, and the groups of its rows, if it has groups."""
+    """A reader, the columns of a file that each give a command, and the groups of its rows, if it has groups.
+
+    said: the cells of the rows that were read, if a row with the same is not read again; None if every row is read.
+    """
 
     reader: CommandReader
     columns: Sequence[ChosenColumn]
     groups: GroupedRows | None = None
+    said: set[tuple[str, ...]] | None = None
+
+    def is_repeated(self, row: CsvRow) -> bool:
+        """Return whether the command of this row is that of a row before, so that it need not be read."""
+        if self.said is None:
+            return False
+        cells = tuple([row[column] for column in self.reader.columns])
+        if cells in self.said:
+            return True
+        self.said.add(cells)
+        return False
 
 
 def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of them
@@ -424,8 +445,8 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
         row = dict(zip(header, cells, strict=True))
         row.setdefault(ROW_NUMBER, str(number))
         place, time = InputPlace(line, records=records), received(row)
-        found, is_grouped, untaken = _read_row(readers, row, place, time)
-        if not found and not is_grouped:
+        found, is_elsewhere, untaken = _read_row(readers, row, place, time)
+        if not found and not is_elsewhere:
             if left_out is None:
                 found.append((place, Refused("no_command")))
             else:
@@ -442,10 +463,16 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
 def _read_row(
     readers: Sequence[BoundReader], row: dict[str, str], row_place: InputPlace, time: int | Refused | None
 ) -> tuple[list[ReadCommand], bool, list[str]]:
-    """Return the commands of a row, whether it is of a group, and the columns of cells that have a text, no command."""
-    found, is_grouped = list[ReadCommand](), False
+    """Return the commands of a row, whether one is read with another row, and the columns of cells that have a text, no
+    command.
+    """
+    found, is_elsewhere = list[ReadCommand](), False
     taken = dict[str, bool]()
-    for reader, columns, groups in readers:
+    for bound in readers:
+        reader, columns, groups, _ = bound
+        if bound.is_repeated(row):
+            is_elsewhere = True
+            continue
         for column in columns:
             place = row_place._replace(command=reader.type, columns=column.places)
             if column.name:
@@ -462,12 +489,12 @@ def _read_row(
                 taken[column.name] = taken.get(column.name, not row[CELL]) or applies is not False
             if applies and groups is not None:
                 groups.add(row_place.line, row, row_place.records, time, column)
-                is_grouped = True
+                is_elsewhere = True
             elif applies:
                 if isinstance(time, int):
                     place = place._replace(recorded_at=time)
                 found.append((place, time if isinstance(time, Refused) else reader.read(row)))
-    return found, is_grouped, [name for name, is_taken in taken.items() if not is_taken]
+    return found, is_elsewhere, [name for name, is_taken in taken.items() if not is_taken]
 
 
 def _without_command(text: str) -> Refused:

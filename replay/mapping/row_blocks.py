@@ -11,7 +11,6 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER
 from forecast_ledger.replay.mapping.csv_left_out import LeftOut
 from forecast_ledger.replay.mapping.csv_mapping import (
-    BoundReader,
     CsvMap,
     CsvMapping,
     read_commands,
@@ -74,7 +73,7 @@ class RowBlocks:
     def again(self, rows: Sequence[NumberedRow]) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each row."""
         found = read_commands(
-            [BoundReader(self._reader, self._reader.columns_in(self._names))],
+            [self._reader.bound(self._names)],
             self._names,
             rows,
             keep=self._keep,

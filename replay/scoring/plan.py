@@ -150,7 +150,7 @@ def _is_ordered(found: Forecasts) -> bool:
     if times is None:
         return True
     read = {text: times.read(text) or 0 for text in distinct(_cells(found, "time"))}
-    for item in found.items():
+    for item in found.items:
         key, at = (item.question, item.forecaster), read.get(item.time, 0)
         if at < last.get(key, at):
             return False
@@ -219,7 +219,7 @@ def _present(source: Forecasts | Answers, roles: Sequence[str]) -> Fields:
 def _range(making: _Making) -> Fields:
     """Return the range of a numeric question that takes quantiles, open at both ends."""
     found = making.forecasts
-    numbers = {*(item.text for item in found.items()), *distinct(_cells(making.answers, "outcome"))}
+    numbers = {*(item.text for item in found.items), *distinct(_cells(making.answers, "outcome"))}
     decimals, least, most = largest_decimals([text for text in numbers if _is_number(text, found)], found.numbers)
     levels = [*found.shape.levels] or sorted(distinct(_cells(found, "quantile")), key=_level)
     return {
@@ -294,7 +294,7 @@ def _forecast(making: _Making) -> Fields:
 
 def _repeats(found: Forecasts) -> bool:
     """Return whether two forecasts have the same question, forecaster and time."""
-    keys = [(item.question, item.forecaster, item.time, item.part) for item in found.items()]
+    keys = [(item.question, item.forecaster, item.time, item.part) for item in found.items]
     return len({*keys}) < len(keys) or any(sum(map(len, key)) > _LONGEST for key in keys)
 
 

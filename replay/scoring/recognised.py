@@ -47,7 +47,7 @@ class Forecasts(NamedTuple):
     """A table of forecasts that is understood.
 
     kind: of its questions. times: None if it has none. answer_row: the name in the row that has the answers, "" if no
-    row has. made_at: of forecasts without a time.
+    row has. made_at: of forecasts without a time. items: every number of a forecast, row by row.
     """
 
     table: Table
@@ -59,34 +59,36 @@ class Forecasts(NamedTuple):
     forecaster: str
     answer_row: str
     made_at: int
+    items: Sequence[Item] = ()
 
     def columns(self, role: str) -> tuple[str, ...]:
         """Return the columns of a role; none if it has none."""
         return self.roles[role].columns if role in self.roles else ()
 
-    def items(self) -> Iterator[Item]:
-        """Return every number of a forecast, row by row; those of cells without a value are left out."""
-        table, shape = self.table, self.shape
-        part = self.columns("option") or self.columns("quantile")
-        cells = shape.columns or self.columns("value" if "quantile" in self.roles else "probability")
-        shared = [table.rows(self.columns(role)) for role in ("question", "forecaster", "time")]
-        parts, numbers = table.rows(part), table.rows(cells)
-        for row in range(len(table.lines)):
-            question, forecaster, time = (" ".join(each[row]) for each in shared)
-            if self.answer_row and forecaster == self.answer_row:
+
+def _items(found: Forecasts) -> Iterator[Item]:
+    """Return every number of a forecast, row by row; those of cells without a value are left out."""
+    table, shape = found.table, found.shape
+    cells = shape.columns or found.columns("value" if "quantile" in found.roles else "probability")
+    names = [*map(shape.label, cells)]
+    part = found.columns("option") or found.columns("quantile")
+    shared = [table.texts(columns) for columns in (*map(found.columns, ("question", "forecaster", "time")), part)]
+    for row, (question, forecaster, time, own, *numbers) in enumerate(
+        zip(*shared, *(table.columns[name] for name in cells), strict=True)
+    ):
+        if found.answer_row and forecaster == found.answer_row:
+            continue
+        for label, text in zip(names, numbers, strict=True):
+            if is_absent(text):
                 continue
-            for column, text in zip(cells, numbers[row], strict=True):
-                if is_absent(text):
-                    continue
-                label = shape.label(column)
-                yield Item(
-                    row,
-                    label if shape.wide == "questions" else question,
-                    label if shape.wide == "forecasters" else forecaster or self.forecaster,
-                    time,
-                    label if shape.wide in {"options", "quantiles"} else "".join(parts[row]),
-                    text,
-                )
+            yield Item(
+                row,
+                label if shape.wide == "questions" else question,
+                label if shape.wide == "forecasters" else forecaster or found.forecaster,
+                time,
+                label if shape.wide in {"options", "quantiles"} else own,
+                text,
+            )
 
 
 # The columns by which a published format is known, and what reads it.
@@ -126,7 +128,8 @@ def _understood(table: Table, options: Options, *, alone: bool) -> Forecasts:
     made_at = read_instant(_instant(options.made_at), "made_at") if options.made_at else read_instant(WITHOUT_TIME)
     forecaster = options.forecaster or table.stem
     found = Forecasts(table, roles, shape, kind, times, Numbers({}, ""), forecaster, answers_in, made_at)
-    texts = [*dict.fromkeys(item.text for item in found.items())]
+    found = found._replace(items=[*_items(found)])
+    texts = [*dict.fromkeys(item.text for item in found.items)]
     if not texts:
         raise Refused("bad_csv", table.name, None, "the table has no forecast that is a number")
     column = " ".join(shape.columns[:1] or found.columns("value") or found.columns("probability"))
@@ -155,7 +158,7 @@ def instant_of(text: str, field: str) -> int:
 def _checked(found: Forecasts) -> Forecasts:
     """Refuse forecasts of which two say something of the same, or whose names are too long for an id."""
     seen, unit = dict[tuple[str, ...], int](), found.table.unit
-    for item in found.items():
+    for item in found.items:
         key = (item.question, item.forecaster, item.part)
         if found.times is None and key in seen:
             lines = f"{unit}s {found.table.lines[seen[key]]} and {found.table.lines[item.row]}"
@@ -199,9 +202,9 @@ class Answers(NamedTuple):
                 found[key], lines[key] = text, line
         return found
 
-    def questions(self) -> list[str]:
+    def questions(self) -> Sequence[str]:
         """Return the question of each row."""
-        return [" ".join(row) for row in self.table.rows(self.columns("question"))]
+        return self.table.texts(self.columns("question"))
 
 
 def understand_answers(table: Table, options: Options) -> Answers:

@@ -13,8 +13,8 @@ from forecast_ledger.replay.writing.command_lines import ReadCommand
 def record(ledger: Ledger, plan: Plan, tell: OnRefusal, on_progress: OnProgress = lambda _: None) -> dict[str, int]:
     """Append what the tables of a plan have, by its maps; return the numbers of outcomes.
 
-    A question is opened by each of its rows; all but the first count as duplicates. tell: called for each refusal.
-    on_progress: called with the number of the last line that is done.
+    A question is opened by the first of its rows. tell: called for each refusal. on_progress: called with the number of
+    the last line that is done.
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     for step in plan.steps:
@@ -24,7 +24,7 @@ def record(ledger: Ledger, plan: Plan, tell: OnRefusal, on_progress: OnProgress 
 
 
 def _commands(step: Step) -> Iterator[ReadCommand]:
-    rows = map_records(parse_map(step.text.encode()), step.table.records())
+    rows = map_records(parse_map(step.text.encode()), step.table.records(), once=True)
     several = step.part != ""
     for place, command in rows.commands:
         yield place._replace(unit=step.table.unit, file=step.table.name if several else ""), command

@@ -32,7 +32,7 @@ def outcomes_of(found: Forecasts, options: Options) -> dict[str, list[str]]:
     """
     outcomes, sums = defaultdict[str, dict[str, None]](dict), defaultdict[tuple[str, str, str], Decimal](Decimal)
     first = dict[tuple[str, str, str], int]()
-    for item in found.items():
+    for item in found.items:
         key = (item.question, item.forecaster, item.time)
         outcomes[item.question][item.part] = None
         sums[key] += value_of(item.text, found.numbers)
@@ -88,7 +88,7 @@ def unforecast(found: Forecasts, told: Answers) -> list[str]:
     """Return the questions in a table of answers that no forecast is on. Refuses: ambiguous (all of them)."""
     if found.answer_row:
         return []
-    known = {item.question for item in found.items()}
+    known = {item.question for item in found.items}
     every = [*dict.fromkeys(key for key in told.questions() if key)]
     unknown = [key for key in every if key not in known]
     if len(unknown) == len(every):
@@ -128,9 +128,9 @@ def answer_commands(found: Forecasts, told: Answers, at: Any, options: Options) 
 def answer_texts(found: Forecasts, told: Answers) -> list[str]:
     """Return each text of an answer once, also those that say that there is none."""
     if found.answer_row:
-        rows = zip(found.table.rows(found.columns("forecaster")), found.table.rows(found.shape.columns), strict=True)
-        return [*dict.fromkeys(text for who, row in rows for text in row if " ".join(who) == found.answer_row)]
-    known = {item.question for item in found.items()}
+        rows = zip(found.table.texts(found.columns("forecaster")), found.table.rows(found.shape.columns), strict=True)
+        return [*dict.fromkeys(text for who, row in rows for text in row if who == found.answer_row)]
+    known = {item.question for item in found.items}
     cells = zip(told.questions(), told.table.columns[told.columns("outcome")[0]], strict=True)
     return [*dict.fromkeys(text for question, text in cells if question in known)]
 

@@ -71,7 +71,7 @@ def answer_row(table: Table, roles: Mapping[str, Found]) -> str:
     """
     if "question" in roles or "forecaster" not in roles:
         return ""
-    cells = [" ".join(row) for row in table.rows(roles["forecaster"].columns)]
+    cells = table.texts(roles["forecaster"].columns)
     found = [cell for cell in cells if cell.lower() in ANSWER_ROWS]
     if len(found) > 1:
         detail = f"{table.name}: the rows {', '.join(map(repr, found))} may each have the answers"
@@ -83,7 +83,7 @@ def _without_answers(table: Table, roles: Mapping[str, Found]) -> Table:
     name = answer_row(table, roles)
     if not name:
         return table
-    kept = [row for row, who in enumerate(table.rows(roles["forecaster"].columns)) if " ".join(who) != name]
+    kept = [row for row, who in enumerate(table.texts(roles["forecaster"].columns)) if who != name]
     return table._replace(
         columns={column: [cells[row] for row in kept] for column, cells in table.columns.items()},
         lines=[table.lines[row] for row in kept],

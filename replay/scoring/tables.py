@@ -42,6 +42,14 @@ class Table(NamedTuple):
         """
         return [*zip(*(self.columns[name] for name in names), strict=True)] if names else [()] * len(self.lines)
 
+    def texts(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the cells of each row in some columns as one text, "" of no column.
+
+        >>> table_of_rows([{"city": "Oslo", "day": 1}], "f").texts(["city", "day"])
+        ['Oslo 1']
+        """
+        return self.columns[names[0]] if len(names) == 1 else [*map(" ".join, self.rows(names))]
+
 
 def read_table(path: Path, options: Options) -> Table:
     """Read a CSV, Parquet, JSON lines or .xlsx file. A row that cannot be read is left to the map, which refuses it.

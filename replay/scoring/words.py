@@ -74,7 +74,7 @@ def _answer_words(found: Forecasts, told: Answers, boundaries: Mapping[str, str]
 
 
 def _question_words(found: Forecasts) -> Iterator[str]:
-    items = [*found.items()]
+    items = found.items
     questions, people = ({getattr(item, name) for item in items} for name in ("question", "forecaster"))
     apart = found.kind == "binary"  # other forecasts are made of several rows or cells
     forecasts = {(item.question, item.forecaster, item.time, item.row if apart else 0) for item in items}

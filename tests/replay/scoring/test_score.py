@@ -8,7 +8,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.scoring.options import Options
+from forecast_ledger.replay.scoring.plan import plan
+from forecast_ledger.replay.scoring.score import record
+from forecast_ledger.replay.scoring.tables import read_table
 from tests.replay.cli.test_main import run
 
 HOME = "question,answer\nrain,1\nsnow,0\n"
@@ -355,3 +360,14 @@ def test_of_two_forecasts_at_one_time_the_later_row_counts(tmp_path: Path) -> No
     """They are two commands, though question, forecaster and time are the same."""
     rows = "question,user,date,p\nrain,ada,2026-03-01,0.2\nrain,ada,2026-03-01,0.9\nsnow,ada,2026-03-02,0.5\n"
     assert scored(tmp_path, {"f.csv": rows, "a.csv": HOME}) == {"ada": "0.13"}  # (0.1² + 0.5²) / 2
+
+
+def test_a_question_is_opened_once_however_many_rows_it_has(tmp_path: Path) -> None:
+    """Each command is made once, so that none is a duplicate: the contest, three a question, and the forecasts."""
+    rows = "".join(f"{question},{user},0.{user}\n" for user in range(1, 4) for question in ("rain", "snow"))
+    paths = written(tmp_path, {"f.csv": f"question,user,p\n{rows}", "a.csv": HOME})
+    forecasts, answers = (read_table(Path(path), Options()) for path in paths)
+    made = plan(forecasts, answers, Options())
+    with Ledger.open(":memory:") as ledger:
+        counts = record(ledger, made, lambda *_: None)
+    assert counts == {"accepted": 1 + 2 * 3 + 6, "duplicate": 0, "refused": 0}
