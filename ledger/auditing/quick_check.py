@@ -80,7 +80,7 @@ class ForecastCheck:
             known = taking[name] if name in taking else taking.setdefault(name, self._taking(name))
             if known is None or who in several or event.attestation is not None:
                 break
-            if event.until is not None or event.points is not None:
+            if event.until is not None or event.points is not None or event.normalized is not None:
                 break
             closed_at, standing, question_id, form = known
             is_normal = recorded.normal is True

@@ -387,7 +387,7 @@ def _restate_forecasts(event: events.ForecastsRetracted, rest: Sequence[AnyEvent
 def _forecast(event: events.ForecastMade, state: State) -> commands.SubmitForecast:
     question = state.questions.get(event.question)
     binary = question is not None and question.kind == "binary"
-    numbers = event.probabilities
+    numbers = event.probabilities if event.normalized is None else event.normalized.shares
     return commands.SubmitForecast(
         at=instant_text(event.at),
         question=event.question,
@@ -400,6 +400,7 @@ def _forecast(event: events.ForecastMade, state: State) -> commands.SubmitForeca
         attestation=event.attestation,
         until=optional_instant(event.until),
         points=None if event.points is None else _points(event.points),
+        normalized=None if event.normalized is None else event.normalized.rule,
     )
 
 

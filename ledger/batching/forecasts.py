@@ -45,6 +45,7 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     until: None = None
     samples: None = None
     points: None = None
+    normalized: None = None
 
 
 _decode = msgspec.json.Decoder(_Line, float_hook=Decimal).decode
@@ -185,7 +186,9 @@ _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
 _INSTANTS = re.compile(f"{values.UTC_INSTANT}(?:,{values.UTC_INSTANT})*", re.ASCII).fullmatch
-_other_fields = attrgetter("probabilities", "cdf", "quantiles", "attestation", "until", "samples", "points")
+_other_fields = attrgetter(
+    "probabilities", "cdf", "quantiles", "attestation", "until", "samples", "points", "normalized"
+)
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
 _MANY = 64  # instants are worth the import of NumPy
 _MOST_NAMES = 2**16  # of questions and participants that are kept from block to block

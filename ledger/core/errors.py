@@ -111,7 +111,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "not_summing_to_one": (
         "the sum of the probabilities or payouts differs from 1 by more than 0.000001",
-        "give probabilities or payouts that sum to 1, or use `normalize` in the map of a CSV",
+        "give numbers that sum to 1, or have them divided by it: `normalized`, or `normalize` in the map of a CSV",
     ),
     "decreasing": ("the values of the cdf or the quantiles decrease", "give them in increasing order"),
     "open_end_needed": (

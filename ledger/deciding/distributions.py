@@ -20,10 +20,11 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE, WRITTEN, half_even
 from forecast_ledger.ledger.core.values import CUMULATIVE
+from forecast_ledger.ledger.deciding.shares import NORMALIZING
 from forecast_ledger.ledger.deciding.state import QuestionState
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.events import NumericRange
-from forecast_ledger.ledger.model.forms import Method, StatedPoints
+from forecast_ledger.ledger.model.forms import Method, Normalizing, StatedPoints, StatedShares
 
 
 def is_countable(value: Decimal, decimals: int) -> bool:
@@ -505,6 +506,14 @@ def normalized(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[int,
     return tuple(row)
 
 
+def _of_outcomes(rule: Normalizing | None, chances: dict[str, int], question: QuestionState) -> dict[str, Any]:
+    """Return the fields of the event; those of shares that sum to 1 are as without a rule."""
+    if rule is None or sum(chances.values()) == values.PROBABILITY:
+        return {"probabilities": normalized(chances, question.current)}
+    shares = check_outcomes(chances, question.current, "probabilities")
+    return {"probabilities": NORMALIZING[rule](shares), "normalized": StatedShares(shares=tuple(shares), rule=rule)}
+
+
 def check_distribution(command: commands.SubmitForecast, numbers: _Numbers, question: QuestionState) -> dict[str, Any]:
     """Return the fields of the event that record the distribution; samples in increasing order.
 
@@ -515,7 +524,7 @@ def check_distribution(command: commands.SubmitForecast, numbers: _Numbers, ques
     if isinstance(numbers, int):
         return {"probabilities": (numbers, values.PROBABILITY - numbers)}
     if isinstance(numbers, dict):
-        return {"probabilities": normalized(numbers, question.current)}
+        return _of_outcomes(command.normalized, numbers, question)
     if isinstance(numbers, StatedPoints):
         return {"cdf": cdf_of_points(numbers, question), "points": numbers}
     if question.range is None or not question.range.measures:

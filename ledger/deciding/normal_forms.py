@@ -77,7 +77,7 @@ def _forecast(command: commands.SubmitForecast, question: QuestionState | None) 
     if question is None:
         return {}
     if command.probabilities is not None:
-        return {"probabilities": _adding_up(command.probabilities, question)}
+        return _adding_up(command.probabilities, command.normalized, question)
     for name, given in (("quantiles", command.quantiles), ("samples", command.samples)):
         if given is not None and question.range is not None:
             decimals = question.range.decimals
@@ -98,14 +98,18 @@ def _restated(command: commands.RestateForecasts, question: QuestionState | None
     return {"forecasts": tuple(structs.replace(each, **_forecast(forecast, question)) for each, forecast in made)}
 
 
-def _adding_up(given: dict[str, Any], question: QuestionState) -> dict[str, Decimal]:
-    """Return probabilities as they are recorded: the largest, the first of equals, takes what is missing."""
+def _adding_up(given: dict[str, Any], rule: str | None, question: QuestionState) -> dict[str, Any]:
+    """Return probabilities as they are recorded: the largest, the first of equals, takes what is missing.
+
+    Shares that a rule makes probabilities of are recorded, unless their sum is 1, so that the rule changes nothing.
+    """
     chances = outcome_probabilities(given)
     missing = values.PROBABILITY - sum(chances.values())
     names = [outcome for outcome in question.outcomes if outcome in chances]
-    if abs(missing) <= TOLERANCE and names:
+    if rule is None and abs(missing) <= TOLERANCE and names:
         chances[max(names, key=chances.__getitem__)] += missing  # the first of equals
-    return {name: Decimal(chance).scaleb(-9, WIDE) for name, chance in chances.items()}
+    recorded = {name: Decimal(chance).scaleb(-9, WIDE) for name, chance in chances.items()}
+    return {"probabilities": recorded, "normalized": rule if missing else None}
 
 
 def _answer(command: commands.ResolveQuestion, question: QuestionState | None) -> dict[str, Any]:

@@ -97,6 +97,9 @@ def forecast_event(
     question = state.question(command.question)
     if form not in distributions.distribution_forms(question):
         raise Refused("wrong_distribution", "question", command.question)
+    if command.normalized is not None and form != "probabilities":
+        detail = "only `probabilities` are made of shares"
+        raise Refused("wrong_distribution", "normalized", command.normalized, detail, remedy="leave `normalized` out")
     distribution = distributions.check_distribution(command, numbers, question)
     at = _open_at(command, question._replace(settled=False) if restated else question)
     if until is not None and until <= at:

@@ -30,6 +30,7 @@ from forecast_ledger.ledger.model.commands import (
     read_rule_set,
 )
 from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind, TradeAction
+from forecast_ledger.ledger.model.forms import Normalizing
 from forecast_ledger.ledger.model.given_points import checks_of_points, normal_points, points_content
 from forecast_ledger.ledger.model.given_prices import mean_price, or_as_given
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
@@ -309,6 +310,7 @@ _ADDED: dict[str, Convert] = {
     "skip_bad": lambda value, name: _checked(bool)(value, name) or None,
     "samples": _numbers,
     "points": points_content,
+    "normalized": _checked(Normalizing),
     "record_trade.action": _checked(TradeAction),  # `action` of a decision is a text
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))

@@ -30,6 +30,7 @@ from forecast_ledger.ledger.model.forms import (
     LongText,
     Measure,
     Method,
+    Normalizing,
     PayableUnit,
     Payout,
     Pool,
@@ -139,7 +140,8 @@ class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
 
     The forecast stands from `at`, or from the opening if `at` is earlier, until it is replaced or withdrawn, the
     question closes, or the instant `until`, whichever is first. If the sum of the probabilities differs from 1 by at
-    most 0.000001, the largest probability, the first of equals, takes the difference.
+    most 0.000001, the largest probability, the first of equals, takes the difference. With `normalized`, the numbers in
+    `probabilities` need not sum to 1: each is divided by their sum, and both are recorded.
     """
 
     question: Id
@@ -152,6 +154,7 @@ class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
     until: Instant | None = None
     samples: tuple[Measure, ...] | None = None
     points: Points | None = None
+    normalized: Normalizing | None = None
 
 
 class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecast"):
@@ -173,6 +176,7 @@ class RestatedForecast(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     until: Instant | None = None
     samples: tuple[Measure, ...] | None = None
     points: Points | None = None
+    normalized: Normalizing | None = None
 
     def made(self, question: str, participant: str) -> SubmitForecast:
         """Return the command that makes this forecast."""

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.model.rules import Level, RuleSet
 Attestation = forms.Attestation
 NumericRange = forms.NumericRange
 StatedPoints = forms.StatedPoints
+StatedShares = forms.StatedShares
 QuestionKind = Literal["binary", "multiple_choice", "numeric", "date", "discrete"]
 RANGED = frozenset({"numeric", "date", "discrete"})  # the kinds of questions with a range
 CancelPolicy = Literal["refund_cost", "void_trades", "refund_stake"]
@@ -53,7 +54,8 @@ class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1")
 class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
     """Replaces the participant's standing forecast: one distribution, in the order of the question's outcomes.
 
-    It ends by itself at `until`, unless it was replaced or withdrawn before. `points` are what its cdf was made from.
+    It ends by itself at `until`, unless it was replaced or withdrawn before. `points` are what its cdf was made from,
+    and `normalized` the shares that its probabilities were made from.
     """
 
     question: str
@@ -65,6 +67,7 @@ class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
     until: int | None = None
     samples: tuple[int, ...] = ()
     points: StatedPoints | None = None
+    normalized: StatedShares | None = None
 
 
 class ForecastWithdrawn(Event, frozen=True, kw_only=True, tag="forecast_withdrawn.v1"):

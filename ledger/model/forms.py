@@ -21,6 +21,7 @@ _VISIBLE = r"[^\u0000-\u0020\u007f-\u00a0\u00ad]"
 _WITHIN = r"[^\u0000-\u001f\u007f-\u00a0\u00ad]"
 
 Method = Literal["linear", "monotone_cubic", "metaculus-2026-04"]  # from points to a cdf
+Normalizing = Literal["by_sum"]  # from shares to probabilities
 
 # name -> schema. `help commands` prints the description.
 FORMS: dict[str, dict[str, Any]] = {}
@@ -297,6 +298,13 @@ class StatedPoints(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     levels: tuple[int, ...]
     quantiles: tuple[str, ...]
     method: Method
+
+
+class StatedShares(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The shares that probabilities were made from, in the order of the question's outcomes, and the rule."""
+
+    shares: tuple[int, ...]
+    rule: Normalizing
 
 
 class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

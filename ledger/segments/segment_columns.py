@@ -195,7 +195,7 @@ def _forecasts(records: Sequence[Recorded], schema: Any) -> Any:
 
 def _has_columns(event: Any) -> bool:
     """Return whether a forecast or a withdrawal has only what the columns of forecasts have."""
-    return getattr(event, "points", None) is None
+    return getattr(event, "points", None) is None and getattr(event, "normalized", None) is None
 
 
 def _within_64_bits(event: Any) -> bool:

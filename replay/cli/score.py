@@ -76,7 +76,11 @@ _SETTLING: list[_Option] = [
     ),
     click.option("--percent", is_flag=True, help="Read probabilities in percent."),
     _text("--number", "SAMPLE", "Say how the table writes 1234.5, such as 1.234,5."),
-    _text("--normalize", "WITHIN", "Divide probabilities by their sum, if it differs from 1 by at most this."),
+    _text(
+        "--normalize",
+        "WITHIN",
+        "Divide probabilities by their sum, if it differs from 1 by at most this; the log has both.",
+    ),
     click.option("--day-first/--month-first", default=None, help="Say how to read dates such as 03/04/2026."),
     _text("--instant", "FORMAT", "Say how times are written, as in strptime."),
     _text("--zone", "ZONE", "Say in which zone times without an offset are: UTC, +01:00 or Europe/Berlin."),

@@ -41,7 +41,7 @@ from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_r
 from forecast_ledger.replay.mapping.csv_left_out import LeftOut
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
-from forecast_ledger.replay.mapping.shares import divided_by_sum
+from forecast_ledger.replay.mapping.shares import MOST, divided_by_sum
 from forecast_ledger.replay.mapping.value_maps import with_value_maps
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
@@ -64,7 +64,8 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     fields: for each field a template, a constant, or a description as in `CellFormat`. group: rows with the same cells
     in these columns are one command; one of its fields is described as in `LongFormat`. columns: names of columns, or a
     condition on them; each such column of a row has a command, in which `#cell`, `#column` and `#1` are of this column.
-    normalize: how far the sum of the probabilities may be from 1, by which they are then divided.
+    normalize: how far the sum of the probabilities may be from 1, by which they are then divided; with the field
+    `normalized`, by the ledger, which records both.
     """
 
     type: str
@@ -223,7 +224,9 @@ class CommandReader:
             given = {field: part for field, read in self._reads if (part := read(row)) is not None}
             given |= {field: part for field, part in known.items() if part is not None}
             if self._within is not None and isinstance(given.get("probabilities"), dict):
-                given["probabilities"] = _normalized(given["probabilities"], self._within)
+                divided = _normalized(given["probabilities"], self._within)
+                if "normalized" not in given:  # otherwise the ledger divides them, and records both
+                    given["probabilities"] = divided
             if "at" in self._values and "at" not in given:  # a row that has lost it is not of now
                 raise Refused("bad_instant", "at", "", "the map has a column for it, and the row has nothing there")
             return with_recorded_rules(msgspec.convert(given, self._kind, strict=False))
@@ -521,7 +524,7 @@ def _within(description: CommandMap, path: str) -> Decimal | None:
     if "probabilities" not in description.fields:
         raise Refused("bad_map", path, None, "the command has no field `probabilities`")
     within = description.normalize.within
-    if not within.is_finite() or not 0 < within < 1:
+    if not within.is_finite() or not 0 < within < (1 if "normalized" not in description.fields else MOST):
         raise Refused("bad_map", f"{path}.within", str(within), "give a number between 0 and 1, such as 0.01")
     return within
 

@@ -12,8 +12,8 @@ MOST = 1_000  # more than any share, also in percent
 def divided_by_sum(shares: Sequence[Decimal], within: Decimal) -> Sequence[Decimal]:
     """Return shares divided by their sum, to 28 digits, or as they are if the ledger takes their sum for 1.
 
-    If one is no share, also as they are: the ledger refuses it.
-    Refuses: not_summing_to_one (the sum differs from 1 by more than `within`, which is less than 1).
+    If one is no share, or all are 0, also as they are: the ledger refuses them.
+    Refuses: not_summing_to_one (the sum differs from 1 by more than `within`).
 
     >>> [*map(str, divided_by_sum([Decimal("0.36"), Decimal("0.54")], Decimal("0.1")))]
     ['0.4', '0.6']
@@ -24,4 +24,4 @@ def divided_by_sum(shares: Sequence[Decimal], within: Decimal) -> Sequence[Decim
     if abs(total - 1) > within:
         detail = f"the sum differs from 1 by more than {within:f}"
         raise Refused("not_summing_to_one", "probabilities", str(total), detail)
-    return shares if abs(total - 1) <= AS_ONE else [share / total for share in shares]
+    return shares if not total or abs(total - 1) <= AS_ONE else [share / total for share in shares]

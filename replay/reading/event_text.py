@@ -207,6 +207,8 @@ def _forecast(event: events.ForecastMade, outcomes: Outcomes) -> str:
         forecast = f"{len(event.samples)} sample{'s' * (len(event.samples) > 1)}"
     else:
         forecast = shorten(_chances(event.probabilities, outcomes(event.question)), _LONGEST_CHANCES)
+        if event.normalized is not None:
+            forecast += f", {shares_text(event.normalized, outcomes(event.question))}"
     until = "" if event.until is None else f", until {instant_text(event.until)}"
     return f"{event.participant} on {event.question}: {forecast}{until}"
 
@@ -220,6 +222,15 @@ def points_text(points: events.StatedPoints) -> str:
     each = zip_longest(points.quantiles, map(probability_text, points.levels), fillvalue="-")
     said = ", ".join(f"{quantile} at {level}" for quantile, level in each)
     return f"{points.method} from {shorten(said, _LONGEST_CHANCES)}"
+
+
+def shares_text(stated: events.StatedShares, names: Sequence[str] = ()) -> str:
+    """Return the shares that probabilities were made from, and the rule. names: of the outcomes of the question.
+
+    >>> shares_text(events.StatedShares(shares=(33 * 10**7, 66 * 10**7), rule="by_sum"), ("red", "blue"))
+    'by_sum from red 0.33, blue 0.66'
+    """
+    return f"{stated.rule} from {shorten(_chances(stated.shares, names), _LONGEST_CHANCES)}"
 
 
 def answer_text(outcome: int, value: str, payouts: Sequence[Fraction], names: Sequence[str]) -> str:

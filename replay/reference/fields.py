@@ -84,6 +84,9 @@ FIELDS: dict[str, str] = {
         "equally likely values, in any order, for a numeric question with samples; recorded in increasing order"
     ),
     "submit_forecast.points": "for a question with bins, a few quantiles and the method that makes the cdf of them",
+    "submit_forecast.normalized": (
+        "the rule that makes probabilities of numbers that need not sum to 1: `by_sum` divides each by their sum"
+    ),
     "Points.levels": "the levels of the quantiles, increasing, at most 1,000",
     "Points.quantiles": "the value at each level; the answer is at most the quantile of level 0.1 with probability 0.1",
     "Points.method": "how the cdf goes between the points",
@@ -108,7 +111,7 @@ FIELDS: dict[str, str] = {
     "RestatedForecast.at": "the instant from which the forecast counts, after that of the one before it",
     **{
         f"RestatedForecast.{name}": "as in `submit_forecast`"
-        for name in ("probability", "probabilities", "cdf", "quantiles", "samples", "points", "until")
+        for name in ("probability", "probabilities", "cdf", "quantiles", "samples", "points", "normalized", "until")
     },
     "change_outcomes.add": "names of new outcomes, none of which the question has or had",
     "change_outcomes.remove": "names of outcomes to remove; not the last one that the question was opened with",
@@ -263,6 +266,9 @@ FIELDS: dict[str, str] = {
     "forecast_made.quantiles": "one for each level, in the question's unit 10^-decimals",
     "forecast_made.samples": "the samples, in increasing order, in the question's unit 10^-decimals",
     "forecast_made.points": "the points that the cdf was made from; null if the cdf was given",
+    "forecast_made.normalized": "the shares that the probabilities were made from; null if these were given",
+    "StatedShares.shares": "1e-9 each, in the order of the question's outcomes",
+    "StatedShares.rule": "how the probabilities are made; `by_sum` divides each share by their sum",
     "StatedPoints.levels": "1e-9 each",
     "StatedPoints.quantiles": "decimal text, of a date question an instant, one for each level",
     "StatedPoints.method": "how the cdf goes between the points",

@@ -33,7 +33,10 @@ _COMMAND_KEYS = (
     ("`above`", "for columns a number that theirs must be above"),
     ("`group`", "columns that the rows of one command share; one field then has a `level` and a `value`"),
     ("`columns`", "columns that each give a command of their own, with `{#cell}`, `{#column}`, `{#1}`"),
-    ("`normalize`", "`{ within = 0.01 }`: probabilities are divided by a sum that is so near to 1"),
+    (
+        "`normalize`",
+        "`{ within = 0.01 }`: probabilities are divided by a sum so near to 1; with `normalized`, the log has both",
+    ),
 )
 _FIELD_KEYS = (
     ("`from`", "a template: `{Column}` stands for the cell"),

@@ -99,6 +99,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _EVENT_PARTS = (
     events.NumericRange,
     events.StatedPoints,
+    events.StatedShares,
     events.Attestation,
     events.Spot,
     events.Quote,

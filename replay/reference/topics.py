@@ -76,6 +76,7 @@ def events() -> tuple[Block, ...]:
     parts = (
         event_types.NumericRange,
         event_types.StatedPoints,
+        event_types.StatedShares,
         event_types.Attestation,
         event_types.Quote,
         event_types.RefusedQuote,

@@ -241,10 +241,14 @@ def _is_number(text: str, found: Forecasts) -> bool:
 
 
 def _level(text: str) -> Any:
+    return _number(text, "quantile")
+
+
+def _number(text: str, field: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise Refused("bad_number", "quantile", text, "a level of a quantile is not a number") from None
+        raise Refused("bad_number", field, text) from None
 
 
 def _forecast(making: _Making) -> Fields:
@@ -288,7 +292,8 @@ def _forecast(making: _Making) -> Fields:
     if where:
         command["where"] = where
     if making.options.normalize and "probabilities" in fields:
-        command["normalize"] = {"within": _level(making.options.normalize)}
+        command["normalize"] = {"within": _number(making.options.normalize, "normalize")}
+        fields["normalized"] = "by_sum"
     return {**command, "fields": fields}
 
 

@@ -32,6 +32,7 @@ OF_COMMANDS = [
     ("action", ("buy", "sell")),
 ]
 OF_POINTS = [(f"{path}.method", METHODS) for path in ("points", "forecasts.points")]
+OF_SHARES = [(path, ("by_sum",)) for path in ("normalized", "forecasts.normalized")]
 EVERY = [*OF_RULES, *OF_TRADING, *OF_COMMANDS]
 BASE = {"kind": opened(), "level": exclusion(), "policy": cancellation(), "action": traded()}
 
@@ -59,7 +60,7 @@ def command_with(path: str, word: Any) -> dict[str, Any]:
 def test_the_vocabulary_has_every_field_with_a_choice_of_words() -> None:
     """The vocabulary has exactly the words of the types of commands, rule sets and trading rules."""
     values = vocabulary(AnyCommand).values
-    assert {path: set(words) for path, words in EVERY + OF_POINTS} == {
+    assert {path: set(words) for path, words in EVERY + OF_POINTS + OF_SHARES} == {
         path: set(words) for path, words in values.items() if path != "type"
     }
     assert set(values["type"]) == {kind.__struct_config__.tag for kind in get_args(AnyCommand)}

@@ -116,6 +116,7 @@ def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -
         ("submit_forecast", "quantiles", None),
         ("submit_forecast", "attestation", None),
         ("submit_forecast", "points", None),
+        ("submit_forecast", "normalized", None),
         ("resolve_question", "known_at", None),
         ("resolve_question", "payouts", None),
         ("cancel_market", "policy", "refund_cost"),
@@ -453,6 +454,7 @@ OPEN_FLOW = line("open_question", id="q", question="flow", kind="numeric", range
 OPEN_DEPTH = line("open_question", id="q", question="depth", kind="numeric", range="@").replace(
     b'"@"', b'{"lower": 0, "upper": 4, "bins": 4, "open_upper": true}'
 )
+OPEN_COLOUR = line("open_question", id="q", question="colour", kind="multiple_choice", outcomes=["red", "blue"])
 OPEN_CUP = line("open_contest", id="k", pool=10)
 WON_CUP = [line("open_question", id="q"), OPEN_CUP, line("add_question", id="e"), line("submit_forecast", id="s")]
 WON_CUP += [line("resolve_question", id="r", at=day(25)), line("finalize_contest", id="f")]
@@ -500,6 +502,16 @@ PLACES: dict[str, tuple[bytes, list[bytes]]] = {
             b'"@"', b'{"levels": [0.1, @], "quantiles": [1, 2], "method": "linear"}'
         ),
         [OPEN_DEPTH],
+    ),
+    "normalized": (
+        line(
+            "submit_forecast",
+            question="colour",
+            probability=None,
+            probabilities={"red": 0.5, "blue": 0.5},
+            normalized="@",
+        ).replace(b'"@"', b"@"),
+        [OPEN_COLOUR],
     ),
     "answer": (
         line("resolve_question", question="flow", outcome=None, value="@", known_at=day(12)).replace(b'"@"', b"@"),
@@ -552,6 +564,7 @@ GOOD: dict[str, bytes] = {
     "points": b'{"levels": [0.1, 0.9], "quantiles": [1, 2], "method": "linear"}',
     "point": b"10000000",
     "level of a point": b"0.75",
+    "normalized": b'"by_sum"',
     "answer": b"10000000",
     "attestation": b"{}",
     **dict.fromkeys(["newest_source", "model_released", "training_cutoff"], b'"2022-03-22 12:00:00"'),
@@ -583,7 +596,7 @@ ANYTHING = {"malformed", "id_empty", "id_too_long", "id_not_plain", "text_too_lo
 ANYTHING |= {"bad_number", "amount_not_text", "not_finite", "out_of_range"}
 NULLABLE = {"attestation", "spot_at", "entrant", "restricted_sources", "decimals", "levels"}
 NULLABLE |= {"newest_source", "model_released", "training_cutoff", "paid_at"}
-NULLABLE |= {"rules.trading", "starts_at", "series", "family"}
+NULLABLE |= {"rules.trading", "starts_at", "series", "family", "normalized"}
 
 
 @pytest.mark.parametrize("place", PLACES)

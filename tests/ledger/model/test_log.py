@@ -55,6 +55,7 @@ POINTS = st.builds(
     quantiles=st.lists(IDS, max_size=4).map(tuple),
     method=st.sampled_from(["linear", "monotone_cubic", "metaculus-2026-04"]),
 )
+SHARES = st.builds(events.StatedShares, shares=ROWS, rule=st.just("by_sum"))
 _SIDES = st.lists(st.none() | st.integers(0, 10**9), max_size=4).map(tuple)
 QUOTES = st.builds(events.Quote, question=IDS, prices=_SIDES, bids=_SIDES, asks=_SIDES)
 REFUSED_QUOTES = st.builds(events.RefusedQuote, place=UNITS, question=IDS, code=IDS, field=IDS, given=IDS)
@@ -95,6 +96,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["quantiles", "samples"], st.lists(st.integers(-(10**13), 10**13), max_size=5).map(tuple)),
     "attestation": st.none() | ATTESTATIONS,
     "points": st.none() | POINTS,
+    "normalized": st.none() | SHARES,
     "call": st.none() | CALLS,
     "error": IDS,
     "bot": st.booleans(),
@@ -443,6 +445,7 @@ def test_an_event_does_not_change_once_it_has_happened() -> None:
         events.NumericRange,
         events.Attestation,
         events.StatedPoints,
+        events.StatedShares,
         events.Quote,
         events.Bet,
         events.Sale,

@@ -69,6 +69,18 @@ def test_a_sum_further_from_one_is_refused_with_the_sum() -> None:
     assert isinstance(bound, SubmitForecast)
 
 
+def test_the_ledger_divides_where_the_map_says_so() -> None:
+    """With the field `normalized`, numbers go to the ledger as they are; `normalize` says which sums are refused."""
+    for guard in ("", "normalize = { within = 0.02 }"):
+        named = f'{PARTS}\nnormalized = "by_sum"'
+        made, far = mapped(guard, "0.33,0.33,0.33", "0.5,0.5,0.5", shares=named)
+        assert made.normalized == "by_sum"
+        assert chances(made) == [Fraction(33, 100)] * 3
+        assert isinstance(far, Refused if guard else SubmitForecast)
+    [zeros] = mapped("normalize = { within = 1.5 }", "0,0,0", shares=named)
+    assert chances(zeros) == [0, 0, 0]
+
+
 def test_a_sum_that_the_ledger_takes_for_one_stays() -> None:
     """0.333333333 three times is what it would be without `normalize`: the digits are those that were sent."""
     [made] = mapped("normalize = { within = 0.01 }", "0.333333333,0.333333333,0.333333333")

@@ -35,6 +35,16 @@ WORDS: dict[str, tuple[events.AnyEvent, str]] = {
         ),
         "ada on mm: a cdf of 2 values, linear from 4 at 0.1, 12.5 at 0.9",
     ),
+    "probabilities that were made from shares": (
+        events.ForecastMade(
+            at=0,
+            question="rain",
+            participant="ada",
+            probabilities=(6 * 10**8, 4 * 10**8),
+            normalized=events.StatedShares(shares=(3 * 10**8, 2 * 10**8), rule="by_sum"),
+        ),
+        "ada on rain: 0.6, 0.4, by_sum from 0.3, 0.2",
+    ),
     "a question without an order": (
         events.QuestionOpened(
             at=0, question="q", kind="multiple_choice", outcomes=("a", "b"), opens_at=0, closes_at=10**6, ordered=False

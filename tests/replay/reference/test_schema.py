@@ -57,6 +57,7 @@ PARTS = (
     commands.Sale,
     events.NumericRange,
     events.StatedPoints,
+    events.StatedShares,
     events.Attestation,
 )
 KINDS = (

@@ -192,6 +192,21 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
         ["--normalize", "0.01"],
         {"a": "0.333333333"},  # ((2/3)² + (1/3)² + (1/3)²) / 2
     ),
+    "options of which several may come true": (
+        {
+            "f.csv": "qid,user,option,p\nq,a,x,0.9\nq,a,y,0.8\nq,a,z,0.3\n",
+            "a.csv": "qid,option,resolved_to\nq,x,1\nq,y,1\nq,z,0\n",
+        },
+        ["1 of 1 forecasts do not sum to 1", "--normalize 1.0", "--column question=qid,option"],
+        ["--column", "question=qid,option"],
+        {"a": "0.046666667"},  # (0.1² + 0.2² + 0.3²) / 3
+    ),
+    "sums far from 1": (
+        {"f.csv": "qid,user,option,p\nq,a,x,0.9\nq,a,y,0.8\nq,a,z,0.8\n", "a.csv": "qid,answer\nq,x\n"},
+        ["1 of 1 forecasts do not sum to 1", "--normalize 1.5"],
+        ["--normalize", "1.5"],
+        {"a": "0.3072"},  # shares 0.36, 0.32 and 0.32: (0.64² + 0.32² + 0.32²) / 2
+    ),
     "two forecasts and no time": (
         {"f.csv": "question,user,p,outcome,round\nrain,ada,0.9,1,2026-03-02\nrain,ada,0.8,1,2026-03-01\n"},
         ["lines 2 and 3", "--column time=NAME"],
@@ -371,3 +386,17 @@ def test_a_question_is_opened_once_however_many_rows_it_has(tmp_path: Path) -> N
     with Ledger.open(":memory:") as ledger:
         counts = record(ledger, made, lambda *_: None)
     assert counts == {"accepted": 1 + 2 * 3 + 6, "duplicate": 0, "refused": 0}
+
+
+def test_the_log_has_the_numbers_that_were_divided_by_their_sum(tmp_path: Path) -> None:
+    """And the rule by which they were; `explain` and `log` show both. A forecast that sums to 1 is as it was given."""
+    rows = "q,a,x,0.3\nq,a,y,0.2\nq,b,x,0.25\nq,b,y,0.75\n"
+    paths = written(tmp_path, {"f.csv": f"question,user,option,p\n{rows}", "a.csv": "question,answer\nq,x\n"})
+    log = str(tmp_path / "own.db")
+    assert run("score", *paths, "--normalize", "0.5", "--log", log).exit_code == FINE
+    for said in (run("log", log, "--format", "csv").stdout, run("explain", log, "score", "f", "q", "a").stdout):
+        assert "a on q: x 0.6, y 0.4, by_sum from x 0.3, y 0.2" in said
+    assert '"b on q: x 0.25, y 0.75"' in run("log", log, "--format", "csv").stdout
+    assert (
+        "normalize = 'a little': this is not a decimal number" in run("score", *paths, "--normalize", "a little").stderr
+    )
