@@ -4,6 +4,7 @@
 griffe, which reads the docstrings.
 """
 
+import json
 import re
 import shutil
 import tempfile
@@ -35,6 +36,20 @@ def fenced(docstring: str) -> str:
     return _EXAMPLE.sub(lambda block: f"```pycon\n{block[0].rstrip()}\n```\n", docstring)
 
 
+def notebook_page(notebook: dict[str, Any]) -> str:
+    """Return a Jupyter notebook as a page: text as it is, code as blocks, each above the text that it gives."""
+    page = list[str]()
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            page.append(source)
+            continue
+        language = "bash" if source.startswith("%%bash\n") else "python"
+        page.append(f"```{language}\n{source.removeprefix('%%bash').lstrip()}\n```")
+        page += ("```text\n" + "".join(output["text"]) + "```" for output in cell["outputs"])
+    return "\n\n".join(page) + "\n"
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Gather the pages in a new folder, in the places that they have in the repository, and list the public names."""
     folder = Path(tempfile.mkdtemp(prefix="site-"))
@@ -42,6 +57,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         shutil.copy(path, folder)
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    for path in folder.glob("docs/notebooks/*.ipynb"):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        path.with_suffix(".md").write_text(notebook_page(notebook), encoding="utf-8")
+    contents = folder / "docs/README.md"
+    contents.write_text(contents.read_text(encoding="utf-8").replace(".ipynb)", ".md)"), encoding="utf-8")
     python = folder / "docs/python"
     python.mkdir()
     for name in forecast_ledger.__all__:

@@ -92,7 +92,7 @@ def run(path: Path, folder: Path, commands: Path, report: "Report | None" = None
     for block in blocks(page):
         where = f"{path.name}, line {block.line}"
         if block.word == "console":
-            (report or _compare)(where, block, _console(block.text, folder, commands))
+            (report or _compare)(where, block, console(block.text, folder, commands))
         elif block.word == "python" and ">>> " in block.text:
             _examples(block, names, folder, path)
         elif block.word == "sh":
@@ -127,7 +127,7 @@ def _save(block: Block, page: str, folder: Path, where: str) -> None:
     (folder / str(block.name)).write_text(block.text, encoding="utf-8")
 
 
-def _console(text: str, folder: Path, commands: Path) -> Printed:
+def console(text: str, folder: Path, commands: Path) -> Printed:
     """Run the commands of a block, one after another; each with what it prints."""
     code = 0
     for step in steps(text):
@@ -242,7 +242,7 @@ def rewrite(path: Path) -> None:
     changed: list[tuple[Block, str]] = []
 
     def report(_: str, block: Block, printed: Printed) -> None:
-        own = [(step.command, step.printed if agree(step.printed, got) else _masked(got)) for step, got in printed]
+        own = [(step.command, step.printed if agree(step.printed, got) else masked(got)) for step, got in printed]
         changed.append((block, "".join(f"$ {command}\n{text}" for command, text in own)))
 
     with tempfile.TemporaryDirectory() as name:
@@ -252,10 +252,10 @@ def rewrite(path: Path) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def _masked(printed: str) -> str:
+def masked(printed: str) -> str:
     """Without what differs from run to run: digests, and when rows were recorded; in columns as wide as before.
 
-    >>> _masked("at 2026-11-22T18:04:40.352179Z  log 2026-11-22T18:04:40.352179Z")
+    >>> masked("at 2026-11-22T18:04:40.352179Z  log 2026-11-22T18:04:40.352179Z")
     'at ...                          log ...'
     """
 
