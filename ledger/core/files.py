@@ -8,6 +8,7 @@ import io
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from io import BufferedReader
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.systems import READ_SAFELY
 
 
 def open_regular(path: Path, most: int | None = None) -> BufferedReader:
@@ -30,7 +32,7 @@ def open_regular(path: Path, most: int | None = None) -> BufferedReader:
     if not isinstance(path, Path):
         return open_remote(path, most)
     _check_regular(path, path.lstat())
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, READ_SAFELY)
     try:
         status = os.fstat(descriptor)
         _check_regular(path, status)
@@ -50,6 +52,7 @@ def _check_regular(path: Path, status: os.stat_result) -> None:
 _READ_AHEAD = 1 << 20  # bytes
 _DATABASES = {"sqlite", "postgresql", "postgres"}  # URLs that do not name a folder
 _LOCAL = {"file", "local"}  # URLs of paths on this machine, by the names that fsspec has for them
+_DRIVE = re.compile("/[A-Za-z]:")  # how the URL of a path with a drive begins: file:///C:/seasons/spring.db
 _NEEDED = f"for the URL of a folder in an object store, {installing('remote')}"
 _Result = TypeVar("_Result")
 
@@ -74,7 +77,10 @@ def path_in(location: str | PathLike[str]) -> str:
     >>> path_in("file:///seasons/spring-segments"), path_in("spring.db")
     ('/seasons/spring-segments', 'spring.db')
     """
-    return fspath(location).partition("://")[2] if _scheme(location) in _LOCAL else fspath(location)
+    if _scheme(location) not in _LOCAL:
+        return fspath(location)
+    path = fspath(location).partition("://")[2]
+    return path.removeprefix("/") if sys.platform == "win32" and _DRIVE.match(path) else path
 
 
 def folder_at(location: str | PathLike[str]) -> Path:

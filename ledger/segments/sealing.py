@@ -1,7 +1,5 @@
 """Seal a log: write its rows as segments, and list each segment only after all of it was read back and checked."""
 
-import fcntl
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.core.systems import LOCK_FILE, FolderLock, sync_descriptor, sync_path
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, rebuild, to_columns
@@ -133,7 +132,8 @@ class Sealing:
         listed = self.manifest.names()
         for path in self._folder.iterdir():
             if _OURS.fullmatch(path.name) and path.name not in listed:
-                path.unlink()
+                with suppress(PermissionError):  # not every system removes what a reader has open; the next time does
+                    path.unlink()
 
     def _most(self) -> int:
         """Return how many rows are made into columns together: no more than the segment still needs."""
@@ -228,19 +228,17 @@ def _locked(folder: Path) -> Iterator[None]:
     """Create the folder if there is none, and lock it until the end. Raises Unavailable."""
     try:
         folder.mkdir(exist_ok=True)
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        lock = FolderLock(folder.resolve())
     except FileExistsError:
         raise Unavailable(f"{folder}: it is not a folder, and segments need one; {OTHER}") from None
     except OSError as error:
         raise Unavailable(f"{folder}: {error.strerror}") from None
     try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Unavailable(f"{folder}: another process writes to it; wait until it ends") from None
+        if not (lock.take() and lock.is_there()):
+            raise Unavailable(f"{folder}: another process writes to it; wait until it ends")
         yield
     finally:
-        os.close(held)
+        lock.close()
 
 
 def check_listed(folder: Path) -> None:
@@ -248,13 +246,15 @@ def check_listed(folder: Path) -> None:
     if (folder / MANIFEST).exists():
         return
     _check_ours(folder)
-    if any(folder.iterdir()):
+    if any(path.name != LOCK_FILE for path in folder.iterdir()):
         what = f"there are files of segments, and no {MANIFEST}, which lists them"
         raise Unavailable(f"{folder}: {what}; restore it from a copy, or {OTHER}")
 
 
 def _check_ours(folder: Path) -> None:
-    others = sorted(path.name for path in folder.iterdir() if not _OURS.fullmatch(path.name))
+    others = sorted(
+        path.name for path in folder.iterdir() if not (_OURS.fullmatch(path.name) or path.name == LOCK_FILE)
+    )
     if others:
         raise Unavailable(f"{folder}: it has other files, such as {others[0]!r}; {OTHER}")
 
@@ -322,16 +322,7 @@ def _write_manifest(folder: Path, manifest: SegmentManifest) -> None:
     with part.open("wb") as file:
         file.write(msgspec.json.encode(manifest))
         file.flush()
-        os.fsync(file.fileno())
-    sync_folder(folder)  # the files that it lists
+        sync_descriptor(file.fileno())
+    sync_path(folder)  # the files that it lists
     part.replace(folder / MANIFEST)
-    sync_folder(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Synchronise the names in a folder to disk."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+    sync_path(folder)

@@ -4,7 +4,6 @@ The manifest has, for each segment, its rows, its files and their SHA-256; the e
 its manifest lists; the rename of a new manifest is the one moment at which it changes.
 """
 
-import os
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -23,6 +22,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.parquet_files import ParquetSizes, TooLargeError, decoded_bytes
 from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.systems import sync_descriptor
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
 from forecast_ledger.ledger.segments.footer_check import check_footer
@@ -253,7 +253,7 @@ def write_table(path: Path, table: Any) -> None:
             file.truncate()
             _write(file, table, names, {"compression": "none", "use_dictionary": False})
         file.flush()
-        os.fsync(file.fileno())
+        sync_descriptor(file.fileno())
 
 
 def _write(file: IO[bytes], table: Any, names: Sequence[str], options: dict[str, Any]) -> None:

@@ -35,8 +35,16 @@ _LATEST = 500  # the last rows of the file, which are also read without the inde
 _MOST_FAULTS = 20
 PAGE_SIZE = 8_192  # bytes of a page of a new file; rows are written faster than with SQLite's default, 4,096
 # trusted_schema: the schema of a file cannot call functions. cell_size_check: a damaged page is detected when it is
-# read. mmap_size: a disk error raises an exception, not a signal. synchronous: a commit is on disk when it returns.
-PRAGMAS = {"trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0, "synchronous": 2}
+# read. mmap_size: a disk error raises an exception, not a signal. synchronous: a commit is on disk when it returns; for
+# macOS, fullfsync says that its own memory is no disk.
+PRAGMAS = {
+    "trusted_schema": 0,
+    "cell_size_check": 1,
+    "mmap_size": 0,
+    "synchronous": 2,
+    "fullfsync": 1,
+    "checkpoint_fullfsync": 1,
+}
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ? AND "  # noqa: S608 - a constant
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")

@@ -32,14 +32,15 @@ SIGNALLED = 128  # plus the number of the signal, as in shells
 def prepare_streams() -> None:
     """Replace closed standard streams by the null device, and let stdout accept every character.
 
-    Unless stdout is a terminal, which has an encoding of its own, the encoding is UTF-8.
+    Unless stdout is a terminal, which has an encoding of its own, the encoding is UTF-8, and lines end in LF.
     """
     sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - stays open until the process ends
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         encoding = None if sys.stdout.isatty() else "utf-8"
-        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
+        newline = None if sys.stdout.isatty() else "\n"  # the bytes of a file are the same on every system
+        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace", newline=newline)
 
 
 def write_last(stream: IO[str]) -> None:
@@ -137,6 +138,13 @@ def _send_again(unraisable: "UnraisableHookArgs") -> None:
     if not isinstance(unraisable.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
-    timer = Timer(_SOON, os.kill, [os.getpid(), signal_of(unraisable.exc_value)])
+    timer = Timer(_SOON, _send_to_self, [signal_of(unraisable.exc_value)])
     timer.daemon = True
     timer.start()
+
+
+def _send_to_self(number: signal.Signals) -> None:
+    if sys.platform == "win32":
+        signal.raise_signal(number)  # os.kill would end the process at once
+    else:
+        os.kill(os.getpid(), number)

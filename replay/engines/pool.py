@@ -165,12 +165,12 @@ def without_interrupts() -> Iterator[None]:
         for each in _SIGNALS
         if current_thread() is main_thread() and callable(signal.getsignal(each))
     }
-    masks = hasattr(signal, "pthread_sigmask")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
+    if sys.platform != "win32":
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        if before is not None:
+        if sys.platform != "win32":
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for each, handler in handlers.items():
             signal.signal(each, handler)

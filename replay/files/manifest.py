@@ -1,7 +1,6 @@
 """The manifest of an export: its log position and digest, and its tables; safe reading of exports."""
 
 import errno
-import fcntl
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.core.files import open_regular
+from forecast_ledger.ledger.core.systems import FolderLock, sync_path
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.replay.writing.append import Outcome
@@ -33,16 +33,14 @@ _SCRATCH: dict[Path, Path] = {}  # the scratch folders of this process, and the 
 @contextmanager
 def scratch_folder(out: Path) -> Iterator[Path]:
     """Create a folder beside a path, and remove it at the end; its lock shows that its process is alive."""
-    part, held = _new_name(out), -1
+    part, lock = _new_name(out), None
     _SCRATCH[part] = out
     try:
-        held = _make_locked(part)
+        lock = _make_locked(part)
         yield part
     finally:
-        _discard(part, out)
+        _discard(part, out, lock)
         del _SCRATCH[part]
-        if held >= 0:
-            os.close(held)
 
 
 def discard_scratch_folders() -> None:
@@ -76,52 +74,44 @@ def move_into_place(new: Path, out: Path) -> None:
 def clear_leftovers(out: Path) -> None:
     """Remove the scratch folders beside a path whose processes have ended; restore a path that one had moved away."""
     name = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{32}}\.part")
-    for part in [path for path in out.parent.glob(".*.part") if name.fullmatch(path.name)]:
+    for part in [path for path in out.parent.glob(".*.part") if name.fullmatch(path.name) and _is_folder(path)]:
         with suppress(OSError):  # it was removed meanwhile, or is not a scratch folder
-            held = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            lock = FolderLock(part)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _is_open_as(part, held):
-                    _discard(part, out)
+                if lock.take() and lock.is_there():
+                    _discard(part, out, lock)
             finally:
-                os.close(held)
+                lock.close()
 
 
 def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        sync_path(path)
     except OSError as error:
         if error.errno != errno.EINVAL:  # some network file systems do not synchronise folders
             raise
-    finally:
-        os.close(opened)
 
 
-def _make_locked(part: Path) -> int:
+def _make_locked(part: Path) -> FolderLock:
     """Create, open and lock a folder; retry if another process removes it before it is locked."""
     while True:
-        part.mkdir()
+        part.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
-            held = os.open(part, os.O_RDONLY)
+            lock = FolderLock(part)
             with suppress(OSError):  # the file system has no locks: then no process removes the folder
-                fcntl.flock(held, fcntl.LOCK_EX)
-            if _is_open_as(part, held):
-                return held
-            os.close(held)
+                lock.take(wait=True)
+            if lock.is_there():
+                return lock
+            lock.close()
 
 
-def _discard(part: Path, out: Path) -> None:
+def _discard(part: Path, out: Path, lock: FolderLock | None = None) -> None:
+    """Remove a scratch folder; what was moved away is put back. Not every system removes what is locked."""
     if os.path.lexists(part / _OLD) and not os.path.lexists(out):
         (part / _OLD).replace(out)
+    if lock is not None:
+        lock.close()
     shutil.rmtree(part, ignore_errors=True)
-
-
-def _is_open_as(path: Path, opened: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(opened))
-    except OSError:
-        return False
 
 
 def _is_folder(path: Path) -> bool:

@@ -23,6 +23,7 @@ SHELL = {
     "ledger.core.gc_pause",
     "ledger.core.parquet_files",
     "ledger.core.files",
+    "ledger.core.systems",
     "ledger.batching",
     "ledger.storing",
 } | {f"ledger.segments.{name}" for name in ("sealing", "segment_files")}

@@ -248,7 +248,7 @@ def test_files_of_others_stay(folder: Path, every: list[bytes]) -> None:
 
 
 STEPS: list[tuple[object, str]] = [
-    *((sealing, name) for name in ("write_table", "describe_file", "_check_written", "_write_manifest", "sync_folder")),
+    *((sealing, name) for name in ("write_table", "describe_file", "_check_written", "_write_manifest", "sync_path")),
     (os, "fsync"),
     (Path, "replace"),
 ]
