@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from decimal import Decimal
 from itertools import pairwise, product
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
@@ -21,8 +20,9 @@ from forecast_ledger.replay.importing.hub_config import (
 )
 from forecast_ledger.replay.importing.source_files import MISSING
 from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, label_of, start_of_day
+from forecast_ledger.replay.reading.task_ids import HORIZON, OUTPUT_TYPE, task_text
 
-ROUND_ID, OUTPUT_TYPE, OUTPUT_TYPE_ID, HORIZON = "round_id", "output_type", "output_type_id", "horizon"
+ROUND_ID, OUTPUT_TYPE_ID = "round_id", "output_type_id"
 VALUES = ("quantile", "median", "mean", "sample")  # output types that are scored by the observed value itself
 SOURCE = "hubverse"
 _ORDERED = {"ordinal": True, "nominal": False}  # by target type
@@ -30,7 +30,6 @@ _DAYS = {"day": 1, "week": 7}  # of a time unit
 DECIMALS, FINE_DECIMALS, FINE_UPTO = 4, 9, 1_000  # of values; finer where none is above FINE_UPTO
 MEAN_DECIMALS = 6  # of means whose bounds are not known: their squared errors are exact to 0.001
 WIDTH = Decimal(10**6)  # of a range that the hub does not bound; both its ends are open
-_SAFE = " ,:/+()<>.'*!$@;?[]{}|^~-_"
 RULES = RuleSet(
     name="hubverse",
     kernel="brier",
@@ -166,19 +165,7 @@ def question_id(values: Mapping[str, str]) -> str:
     >>> question_id({"location": "US", "target": "a & b"})
     'location=US&target=a %26 b'
     """
-    return fitting_id("&".join(f"{quote(key, _SAFE)}={quote(value, _SAFE)}" for key, value in values.items()))
-
-
-def task_values(question: str) -> dict[str, str] | None:
-    """Return the task ids in the id of a question; None if it is not a hub's.
-
-    >>> task_values("location=US&target=a %26 b&output_type=pmf"), task_values("rain")
-    ({'location': 'US', 'target': 'a & b', 'output_type': 'pmf'}, None)
-    """
-    pairs = [part.partition("=") for part in question.split("&")]
-    values = {unquote(key): unquote(value) for key, _, value in pairs}
-    whole = all(key and equals for key, equals, _ in pairs) and len(values) == len(pairs) > 1
-    return values if whole and OUTPUT_TYPE in values and question_id(values) == question else None
+    return fitting_id(task_text(values))
 
 
 def _target_date(target: Target, round_id: str, horizon: str) -> str:

@@ -39,7 +39,6 @@ from forecast_ledger.replay.importing.hub_config import (
     unread_fields,
 )
 from forecast_ledger.replay.importing.hub_questions import (
-    HORIZON,
     SOURCE,
     VALUES,
     HubQuestion,
@@ -69,6 +68,7 @@ from forecast_ledger.replay.importing.source_items import (
     start_of_day,
 )
 from forecast_ledger.replay.mapping.shares import divided_by_sum
+from forecast_ledger.replay.reading.task_ids import HORIZON
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 LABELS = ["output_type", "output_type_id", "value"]

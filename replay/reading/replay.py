@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.hints import listed, nearest
+from forecast_ledger.ledger.core.values import Instant
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
@@ -26,6 +27,7 @@ from forecast_ledger.replay.engines.engines import ENGINES, Choice, scored
 from forecast_ledger.replay.engines.pool import check_guard
 from forecast_ledger.replay.reading.board_notes import every_seal_note
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, LogParts, OnProgress, Trust, WithSegments
+from forecast_ledger.replay.reading.scored_forecasts import scored_forecasts, standing_at
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ class Readable(Protocol):
         """Return all events in log order."""
 
 
-@checked()
+@checked("at")
 @dataclass(frozen=True, slots=True)
 class Replay:
     """The projections of a log, with the log position and digest up to which they were computed.
@@ -76,6 +78,40 @@ class Replay:
                 raise KeyError(f"{name} has no {column} {label!r}; it has {listed(str(label), known)}")
             table = table.only(column, label)
         return table
+
+    def scored_forecasts(self) -> Table:
+        """Return every score with its question, the forecast that counted last, and the answer, in one table.
+
+        It is made for a data frame, and not in the catalogue: exports have the tables that it joins. Each of its
+        `columns` says what it means.
+
+        >>> from pathlib import Path
+        >>> from forecast_ledger import append, open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        ...     counts = append(ledger, file)
+        ...     frame = replay(ledger).scored_forecasts()
+        >>> last = next(row for row in frame if row["participant"] == "B")
+        >>> last["question"], last["probability"], last["score"]
+        ('gdp-next-year', '0.48', '1.459385616')
+        """
+        return scored_forecasts(self.projections)
+
+    def standing_at(self, at: Instant) -> Table:
+        """Return what stands at an instant, of all questions: rows of the table `forecasts`, on which `scores` rest.
+
+        at: an instant in claimed time; a plain date is the last instant of that day, UTC; "close" is the close of each
+        question. What was recorded after the cut of the replay is not there. Raises Refused: not an instant.
+
+        >>> from pathlib import Path
+        >>> from forecast_ledger import append, open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        ...     counts = append(ledger, file)
+        ...     season = replay(ledger)
+        >>> said = season.standing_at("2021-07-21T00:00:00Z").only("question", "olympics-2021").only("outcome", "yes")
+        >>> [(row["participant"], row["probability"]) for row in said]
+        [('A', '0.1'), ('B', '0.9'), ('C', '0.25')]
+        """
+        return standing_at(self.projections, at)
 
     def __getattr__(self, name: str) -> Table:
         """Return the table of this name, as `table` does: `season.leaderboard`."""
