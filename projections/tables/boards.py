@@ -1,10 +1,11 @@
 """The tables of boards: leaderboards of contests, of groups and over time, means by kind, and prizes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import leaderboard, prizes, totals
 from forecast_ledger.projections.boards.contest_groups import answered_at, tallies_over_time
@@ -109,14 +110,21 @@ def leaderboard_by_group_values(analysis: Analysis) -> list[Values]:
 
 def _narrowed(facts: Facts, name: str) -> Iterator[tuple[tuple[str, str, str], Contest]]:
     """Yield a contest with the questions of one value of a grouping only, under its id, the grouping and the value."""
-    contest = facts.contests[name]
     for by in GROUPINGS:
-        parts: dict[str, dict[int, Entry]] = {}
-        for code, entry in contest.entries.items():
-            if value := getattr(facts.questions[code], by):
-                parts.setdefault(value, {})[code] = entry
-        for value, entries in parts.items():
-            yield (name, by, value), replace(contest, entries=entries)
+        for value, contest in narrowed(facts, name, lambda question: filter(None, [getattr(question, by)])):  # noqa: B023
+            yield (name, by, value), contest
+
+
+def narrowed(
+    facts: Facts, name: str, values: Callable[[QuestionOpened], Iterable[str]]
+) -> Iterator[tuple[str, Contest]]:
+    """Yield each value that questions of a contest have, and the contest with only the questions that have it."""
+    parts: dict[str, dict[int, Entry]] = {}
+    for code, entry in facts.contests[name].entries.items():
+        for value in dict.fromkeys(values(facts.questions[code])):
+            parts.setdefault(value, {})[code] = entry
+    for value, entries in parts.items():
+        yield value, replace(facts.contests[name], entries=entries)
 
 
 _SCORE_OVER_TIME = schema("""

@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from forecast_ledger.replay.engines.pool import check_guard
 from forecast_ledger.replay.reading.board_notes import every_seal_note
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, LogParts, OnProgress, Trust, WithSegments
 from forecast_ledger.replay.reading.scored_forecasts import scored_forecasts, standing_at
+from forecast_ledger.replay.reading.studies import study
 
 _logger = logging.getLogger(__name__)
 
@@ -112,6 +113,37 @@ class Replay:
         [('A', '0.1'), ('B', '0.9'), ('C', '0.25')]
         """
         return standing_at(self.projections, at)
+
+    def study(
+        self,
+        table: str,
+        *,
+        contest: str | None = None,
+        by: str | None = None,
+        cluster: str | Mapping[str, str] = "group",
+    ) -> Table:
+        """Return a table such as `pairwise` for each value of a detail of the questions, or with other clusters.
+
+        by: group, category, tag, location or horizon; for each of its values, the table is as if the contest had only
+        the questions with this value, and has the columns `by` and `name` after the contest. A question with several
+        tags is in several parts. cluster: what is drawn together, in intervals, resolution and pairwise: the questions
+        of a group, as in the catalogue, or of a category, location or horizon; `question` draws each alone; a dict has
+        the cluster of questions by id. What has no cluster is drawn alone.
+
+        The seed is that of the catalogue, with `by` and the value as two more lines after the contest; with other
+        clusters it is the same. Raises, first that applies: ValueError (no such study, detail, contest or question; the
+        message lists those that there are; clusters in a table without draws), Refused as of the table.
+
+        >>> from pathlib import Path
+        >>> from forecast_ledger import append, open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger, Path("data/question-groups/commands.jsonl").open("rb") as file:
+        ...     counts = append(ledger, file)
+        ...     season = replay(ledger)
+        >>> for row in season.study("pairwise", by="category", cluster="question"):
+        ...     print(row["name"], row["participant"], row["other"], row["questions"], row["difference"])
+        weather bo ada 2 0.060833333
+        """
+        return study(self.projections, table, contest, by, cluster)
 
     def __getattr__(self, name: str) -> Table:
         """Return the table of this name, as `table` does: `season.leaderboard`."""

@@ -256,6 +256,8 @@ def calls(folder: Path) -> dict[str, Call]:
             f"Projections.{name}": (getattr(projections, name), lambda: contest)
             for name in ("aggregates", "board", "brier_sample", "calibration", "intervals", "prizes", "scored", "tally")
         },
+        "Replay.standing_at": (season.standing_at, lambda: {"at": "close"}),
+        "Replay.study": (season.study, lambda: {"table": "brier", "contest": "plain", "by": "tag", "cluster": "group"}),
         "Replay.table": (season.table, lambda: {"name": "cash"}),
         "Table.between": (season.table("questions").between, lambda: {"column": "opens_at", "since": 0, "until": 1}),
         "Table.by": (board.by, lambda: {"column": "contest"}),

@@ -59,8 +59,8 @@ def test_a_score_has_its_question_its_forecast_and_its_answer(groups: Replay) ->
         ("thaw-east", "bo", "0.5", "2", "2026-03-03T00:00:00Z", "0.041666667", "1.000000000"),
         ("vote-west", "ada", "0.9", "yes", "", "0.010000000", "1.000000000"),
     ]
-    columns = ("question", "made_at", "log_position", "weight", "kind", "group", "category", "tags", "horizon")
-    first, *_, last = shown(groups, *columns)
+    more = ("question", "made_at", "log_position", "weight", "kind", "group", "category", "tags", "horizon")
+    first, *_, last = shown(groups, *more)
     about = ("2026-03-01T00:00:00Z", 10, "1.000000000", "binary", "west", "weather", "rain, river, upper", "")
     assert first == ("rain-west", *about)
     assert last[5:] == ("west", "politics", "", "")
@@ -78,7 +78,7 @@ BRIER: dict[str, Any] = {"name": "own", "kernel": "brier", "period": "covered", 
 
 def test_the_forecast_that_stood_last_is_shown(tmp_path: Path) -> None:
     """One that was replaced, or came after scored time, is not; of a withdrawn one, the last that stood."""
-    said = [
+    said: list[AnyCommand] = [
         contest(rules=RuleSet(**BRIER)),
         opened(),
         entry(weight="2.5"),
@@ -101,7 +101,7 @@ def test_the_forecast_that_stood_last_is_shown(tmp_path: Path) -> None:
 def test_who_made_no_forecast_has_a_score_without_one(tmp_path: Path) -> None:
     """The consensus has no forecast of its own, a reference forecaster one without a log position."""
     rules = RuleSet(**BRIER, score_consensus=True, reference_rows=("uniform",))
-    said = [contest(rules=rules), opened(), entry(), forecast(), resolution()]
+    said: list[AnyCommand] = [contest(rules=rules), opened(), entry(), forecast(), resolution()]
     columns = ("participant", "probability", "log_position", "score")
     found = {who: rest for who, *rest in shown(season(tmp_path, *said), *columns)}
     assert found == {
@@ -114,7 +114,7 @@ def test_who_made_no_forecast_has_a_score_without_one(tmp_path: Path) -> None:
 def test_answers_without_an_outcome_have_no_probability(tmp_path: Path) -> None:
     """Payouts are several outcomes, and quantiles give no probability to an answer."""
     rules = RuleSet(**BRIER, quantile_kernel="pinball", payouts="scored")
-    said = [
+    said: list[AnyCommand] = [
         contest(rules=rules),
         choices(),
         entry(question="colour"),
@@ -167,7 +167,7 @@ def test_what_stands_at_an_instant(groups: Replay) -> None:
 
 def test_what_stands_at_the_close_was_not_replaced_or_withdrawn(tmp_path: Path) -> None:
     """The last word of each participant, also on a question that is still open."""
-    said = [
+    said: list[AnyCommand] = [
         contest(rules=PRESETS["baseline"]),
         opened(),
         forecast(probability="0.6"),

@@ -1,0 +1,175 @@
+"""Studies of some questions, and with other clusters, against numbers made anew from the documents."""
+
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from forecast_ledger.ledger.model.commands import AddQuestion, AnyCommand, OpenQuestion
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.replay.reading.replay import Replay, replay
+from forecast_ledger.replay.reading.studies import CLUSTERED, STUDIES
+from tests.support.given import contest, day, entry, forecast, opened, resolution
+from tests.support.logs import written
+
+REPLICATES = 39
+RULES = RuleSet(name="own", kernel="brier", period="covered", total="mean", replicates=REPLICATES)
+ADA, BO = 3, 4
+# question: its group, category and tags, what Ada and Bo gave to yes, in tenths, and the answer
+ASKED: dict[str, Any] = {
+    "frost": ("west", "weather", ("cold",), 9, 5, "yes"),
+    "rain": ("west", "weather", ("wet",), 3, 4, "yes"),
+    "snow": ("east", "weather", ("cold", "wet"), 2, 6, "no"),
+    "vote": ("east", "politics", (), 8, 1, "no"),
+    "war": ("", "", (), 5, 7, "yes"),
+}
+
+
+def said(*questions: str) -> list[AnyCommand]:
+    """A contest with all questions, of which only these are in it."""
+    told: list[AnyCommand] = [contest(rules=RULES)]
+    for name, (group, category, tags, ada, bo, answer) in ASKED.items():
+        told += [
+            opened(name, group=group or None, category=category or None, tags=tags),
+            entry(question=name),
+            forecast(name, probability=f"0.{ada}"),
+            forecast(name, "bo", at=day(12), probability=f"0.{bo}"),
+            resolution(name, outcome=answer),
+        ]
+    return [each for each in told if not isinstance(each, AddQuestion) or each.question in questions]
+
+
+@pytest.fixture(scope="module")
+def season(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    """The replay of the contest with all questions, and of another, with one of them."""
+    beside: list[AnyCommand] = [contest("cap", rules=RULES), entry("cap", "war")]
+    first, *rest = said(*ASKED)
+    place = next(number for number, each in enumerate(rest) if getattr(each, "question", "") == "war") + 1
+    return replay(
+        written(tmp_path_factory.mktemp("studies") / "log.db", [first, *rest[:place], *beside, *rest[place:]])
+    )
+
+
+def brier(name: str, place: int) -> Fraction:
+    """The Brier score of Ada or Bo."""
+    score: Fraction = (Fraction(int(ASKED[name][place]), 10) - (ASKED[name][5] == "yes")) ** 2
+    return score
+
+
+def means(season: Replay, units: list[list[str]], place: int, *lines: str) -> list[Fraction]:
+    """The mean score in each replicate, in order: as many units as there are, drawn by the words of SHA-256."""
+    seed = sha256("\n".join((season.checkpoint.digest, "intervals", "cup", *lines)).encode()).digest()
+    found = []
+    for replicate in range(REPLICATES):
+        digest = sha256(seed + bytes(4) + replicate.to_bytes(4, "big") + bytes(4)).digest()
+        words = [int.from_bytes(digest[begin : begin + 4], "big") for begin in range(0, 4 * len(units), 4)]
+        drawn = [name for word in words for name in units[word % len(units)]]
+        found.append(sum((brier(name, place) for name in drawn), Fraction(0)) / len(drawn))
+    return sorted(found)
+
+
+def in_points(number: Fraction) -> str:
+    """A score as it is printed."""
+    return f"{round(number * 10**9) / 10**9:.9f}"
+
+
+Clusters = list[list[str]]
+ALONE: Clusters = [["frost"], ["rain"], ["snow"], ["vote"], ["war"]]
+CHOSEN = {"frost": "b", "vote": "b", "snow": "a", "rain": "a"}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "units"),
+    [
+        ("group", [["war"], ["snow", "vote"], ["frost", "rain"]]),
+        ("category", [["war"], ["vote"], ["frost", "rain", "snow"]]),
+        ("question", ALONE),
+        ("horizon", ALONE),  # of questions that are no hub's
+        (CHOSEN, [["war"], ["rain", "snow"], ["frost", "vote"]]),
+    ],
+)
+def test_clusters_are_drawn_together(season: Replay, cluster: Any, units: Clusters) -> None:
+    """Questions alone are the first units, then clusters by name; of 39 replicates, the ends are the outermost."""
+    for who, place in (("ada", ADA), ("bo", BO)):
+        [row] = season.study("intervals", contest="cup", cluster=cluster).only("participant", who)
+        drawn = means(season, units, place)
+        assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
+        assert row["score"] == in_points(sum(brier(name, place) for name in ASKED) / Fraction(len(ASKED)))
+
+
+@pytest.mark.parametrize(
+    ("by", "parts"),
+    [
+        ("group", {"east": ["snow", "vote"], "west": ["frost", "rain"]}),
+        ("category", {"politics": ["vote"], "weather": ["frost", "rain", "snow"]}),
+        ("tag", {"cold": ["frost", "snow"], "wet": ["rain", "snow"]}),
+    ],
+)
+def test_each_value_has_a_board_of_its_questions(season: Replay, by: str, parts: dict[str, list[str]]) -> None:
+    """Its draws have the detail and the value as further lines of their seed; a question may have several tags."""
+    rows = [*season.study("intervals", by=by, cluster="question")]
+    assert sorted({(row["contest"], row["by"], row["name"]) for row in rows}) == [("cup", by, name) for name in parts]
+    for row in rows:
+        place, own = ADA if row["participant"] == "ada" else BO, parts[row["name"]]
+        drawn = means(season, [[name] for name in own], place, by, row["name"])
+        assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
+        assert row["score"] == in_points(sum((brier(name, place) for name in own), Fraction(0)) / len(own))
+
+
+RANDOM = {"seed", "p", "p_adjusted", "difference_low", "difference_high", "band_low", "band_high"}
+RANDOM |= {"score_low", "score_high", "rank_low", "rank_high", "first", "rank_set_low", "rank_set_high"}
+
+
+@pytest.mark.parametrize("table", STUDIES)
+def test_a_part_is_as_a_contest_of_its_questions(season: Replay, table: str, tmp_path: Path) -> None:
+    """Every number that is not drawn is that of another log, whose contest has only these questions."""
+    other = replay(written(tmp_path / "log.db", said("frost", "rain", "snow")))
+    part = season.study(table, contest="cup", by="category").only("name", "weather")
+    found = [{name: row[name] for name in row.keys() - RANDOM - {"by", "name"}} for row in part]
+    assert found == [{name: row[name] for name in row.keys() - RANDOM} for row in other.table(table)]
+
+
+@pytest.mark.parametrize("table", STUDIES)
+def test_a_study_without_choices_is_the_table(season: Replay, table: str) -> None:
+    """Digest and all; of one contest, its rows."""
+    assert season.study(table).digest() == season.table(table).digest()
+    assert [*season.study(table, contest="cup")] == [*season.table(table).only("contest", "cup")]
+
+
+def test_pairs_are_compared_on_the_questions_of_a_part(season: Replay) -> None:
+    """Of the weather, Ada is better on frost and snow, by 0.24 and 0.32, and Bo on rain by 0.13."""
+    [row] = season.study("pairwise", by="category").only("name", "weather")
+    assert (row["participant"], row["other"], row["questions"], row["won"], row["lost"]) == ("ada", "bo", 3, 2, 1)
+    assert row["difference"] == in_points(Fraction(24 + 32 - 13, 100) / 3)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ({"table": "pairwis"}, "no study named 'pairwis'; there are pairwise, "),
+        ({"table": "pairwise", "by": "categry"}, "no detail named 'categry' to divide by; there are category, "),
+        ({"table": "brier", "cluster": "question"}, "brier draws no clusters; these tables do: intervals, "),
+        ({"table": "pairwise", "cluster": "tag"}, "no clusters named 'tag'; there are category, "),
+        ({"table": "pairwise", "cluster": {"rian": "a"}}, "no question named 'rian'; there are rain, "),
+        ({"table": "pairwise", "contest": "cupp"}, "no contest named 'cupp'; there are cup, cap"),
+    ],
+)
+def test_what_is_not_there_is_refused(season: Replay, chosen: dict[str, Any], told: str) -> None:
+    """With the nearest first."""
+    with pytest.raises(ValueError, match=told):
+        season.study(**chosen)
+    assert {*CLUSTERED} < {*STUDIES}
+
+
+def test_clusters_change_no_score(season: Replay, tmp_path: Path) -> None:
+    """They are as if the questions had been opened with these groups: only the draws differ, by the log's digest."""
+    regrouped: list[AnyCommand] = [
+        structs.replace(each, group=CHOSEN.get(each.question)) if isinstance(each, OpenQuestion) else each
+        for each in said(*ASKED)
+    ]
+    other = replay(written(tmp_path / "log.db", regrouped))
+    for row, same in zip(season.study("pairwise", contest="cup", cluster=CHOSEN), other.pairwise, strict=True):
+        assert {name: row[name] for name in row.keys() - RANDOM} == {name: same[name] for name in row.keys() - RANDOM}
