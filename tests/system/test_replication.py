@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from statistics import correlation
 from typing import Any, NamedTuple
 
 import pytest
@@ -40,6 +41,7 @@ MAKER = {  # what the market maker lost, in points; on the market that cost it m
 # Points or shares of one order: of at most 600 shares, at prices of at least 0.05, the nine decimals of a price miss
 # 6e-6, the eight of a part of a holding 3e-6, and rounding down to 1e-6, purchase after purchase, the rest.
 ROUNDING = Fraction(2, 10**5)
+ARTICLE = {"share": "73%", "prices": "0.581", "survey": "0.564"}
 DECIDED = 14_000  # rows of the log, among which every type of event is
 PUBLISHED = Fraction(1, 10**9)  # of a mean of published scores
 OTHER_COST = {"EERP-40716"}  # called `close`, of somebody who holds nothing: carried out as a purchase
@@ -311,6 +313,27 @@ def test_last_prices_have_the_known_mean_brier_score(projections: Projections, s
     briers = [Fraction(row["brier"]) for row in projections.table("marks").rows() if row["outcome"] == side]
     assert len(briers) == 103
     assert abs(sum(briers, Fraction(0)) / 103 - Fraction("0.192354912")) <= PUBLISHED
+
+
+def test_the_figures_of_the_article_come_out(source: Market, projections: Projections) -> None:
+    """PLOS ONE 16(4): e0248780, abstract: prices are right on 73% of 103 findings, and how they and the mean answers of
+    the survey correlate with the outcomes.
+    """
+    prices = {
+        row["question"]: float(row["price"]) for row in projections.table("marks").rows() if row["outcome"] == "yes"
+    }
+    answers = defaultdict[str, list[Fraction]](list)
+    for row in projections.table("forecasts").rows():
+        if row["outcome"] == "yes":
+            answers[row["question"]].append(Fraction(row["probability"]))
+    means = {qid: float(sum(said, Fraction(0)) / len(said)) for qid, said in answers.items()}
+    findings = sorted(source.answer)
+    happened = [float(source.answer[qid] == "yes") for qid in findings]
+    right = sum((prices[qid] > 0.5) == (source.answer[qid] == "yes") for qid in findings)
+    assert (len(findings), len(prices), len(means)) == (103, 103, 103)
+    assert f"{right / 103:.0%}" == ARTICLE["share"]
+    for figure, chances in (("prices", prices), ("survey", means)):
+        assert f"{correlation([chances[qid] for qid in findings], happened):.3f}" == ARTICLE[figure]
 
 
 def test_survey_answers_have_the_known_mean_brier_scores(projections: Projections) -> None:
