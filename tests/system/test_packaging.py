@@ -12,6 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from hatch_build import described
 from tests.support.paths import ROOT
 
 TOPS = ("data", "ledger", "projections", "replay")
@@ -136,6 +137,27 @@ def test_the_wheel_of_an_sdist_is_that_of_the_checkout(built: Path, tmp_path: Pa
     assert all(_files(ROOT / top) == _files(unpacked / top) for top in TOPS)
     _build(unpacked, tmp_path, "wheel")
     assert _wheel(tmp_path).read_bytes() == _wheel(built).read_bytes()
+
+
+def test_the_description_leads_into_the_repository_or_nowhere(built: Path) -> None:
+    """An index of packages has no files of the repository: links are absolute, or text while there is no address."""
+    page = "![A board](docs/a.svg)\n\n*What it\nshows.*\n\n[A guide](docs/a.md#b), [a site](https://example.org).\n"
+    address = "https://example.org/ledger"
+    assert described(page, "") == "A guide, [a site](https://example.org).\n"
+    assert (
+        described(page, f"{address}/")
+        == described(page, address)
+        == (
+            f"![A board]({address}/raw/HEAD/docs/a.svg)\n\n*What it\nshows.*\n\n"
+            f"[A guide]({address}/blob/HEAD/docs/a.md#b), [a site](https://example.org).\n"
+        )
+    )
+    with ZipFile(_wheel(built)) as wheel:
+        [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        description = wheel.read(name).decode().partition("\n\n")[2]
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []
+    blocks = re.compile(r"(?ms)^```.*?^```$")
+    assert blocks.findall(description) == blocks.findall((ROOT / "README.md").read_text(encoding="utf-8"))
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="only a checkout knows which files are kept")
