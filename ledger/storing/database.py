@@ -99,6 +99,10 @@ class Rows(Protocol):
         """Return the names of the ledgers of the store, each once; none of rows without a store."""
         return iter(())
 
+    def named(self, name: str) -> "Rows":  # noqa: ARG002 - others need it
+        """Return the rows of another ledger in the same database, which closing them leaves open."""
+        return self
+
     def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - others need it
         """Return whether rows after a log position are in the table but missing from its index, if it has one."""
         return False

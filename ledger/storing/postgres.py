@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -54,7 +55,7 @@ class Postgres(Rows):
 
     def __init__(self, address: Address, location: str, name: str, *, read_only: bool) -> None:
         """Connect, and create the table unless read_only. Raises Unavailable, and the errors of the library."""
-        self.location, self._name = location, name
+        self.location, self._name, self._owns = location, name, True
         self._datastore = _Datastore(
             **address._asdict(),
             connect_timeout=database.CONNECT_TIMEOUT,
@@ -99,6 +100,11 @@ class Postgres(Rows):
     def names(self) -> Iterator[str]:
         return database.each_name(self._fetch, f"SELECT min(originator_id) FROM {_TABLE} WHERE originator_id > %s")  # noqa: S608
 
+    def named(self, name: str) -> "Postgres":
+        other = copy(self)
+        other._name, other._owns = name, False
+        return other
+
     def _fetch(self, query: str, values: tuple[object, ...]) -> list[Any]:
         with self._datastore.get_connection() as connection:
             return _fetch(connection, query, values)
@@ -112,7 +118,8 @@ class Postgres(Rows):
             connection.rollback()  # does nothing after a commit; after an error, the pool rolls back
 
     def close(self) -> None:
-        self._datastore.close()
+        if self._owns:
+            self._datastore.close()
 
 
 class _Turn:

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from copy import copy
 from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
@@ -74,7 +75,7 @@ class SQLite(Rows):
 
     def __init__(self, path: str, name: str, *, read_only: bool) -> None:
         """Open a file, and create it unless read_only. Raises Unavailable, and the errors of SQLite."""
-        self.location, self._name = path, name
+        self.location, self._name, self._owns = path, name, True
         deadline = time.monotonic() + database.LOCK_TIMEOUT
         while True:
             try:
@@ -122,6 +123,11 @@ class SQLite(Rows):
             execute = cursor.sqlite_cursor.execute
             yield from database.each_name(lambda *asked: execute(*asked).fetchall(), query)
 
+    def named(self, name: str) -> "SQLite":
+        other = copy(self)
+        other._name, other._owns = name, False
+        return other
+
     def has_unindexed(self, after: int) -> bool:
         """Return whether one of the last rows in the file is after a position.
 
@@ -161,7 +167,8 @@ class SQLite(Rows):
                 connection.rollback()  # does nothing after a commit
 
     def close(self) -> None:
-        self._datastore.close()
+        if self._owns:
+            self._datastore.close()
 
 
 class _Turn:

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable, ins
 from forecast_ledger.ledger.core.files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import NewRows
-from forecast_ledger.ledger.segments.segment_files import MANIFEST
+from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import (
     MAX_ROW_BYTES,
@@ -101,17 +101,21 @@ class Store:
         try:
             with suppress(Corrupt):  # who reads the log says where it is damaged
                 is_empty = not self.newest() and not self.read(0, 1)
-                if is_empty and (others := self.names()) and self.name not in others:
+                if is_empty and (others := self.names(_SHOWN + 1)) and self.name not in others:
                     names = ", ".join(map(repr, others[:_SHOWN])) + ", …" * (len(others) > _SHOWN)
                     raise Absent(f"{self._rows.location}: there is no ledger named {self.name!r}; there is {names}")
         except BaseException:
             self.close()
             raise
 
-    def names(self) -> list[str]:
-        """Return the names of the first ledgers of the store. Raises Unavailable, Corrupt."""
+    def names(self, most: int | None = None) -> list[str]:
+        """Return the names of the ledgers of the store, or of the first ones. Raises Unavailable, Corrupt."""
         with self._in_use(), _translated(self._rows.location):
-            return [*islice(self._rows.names(), _SHOWN + 1)]
+            return [*islice(self._rows.names(), most)]
+
+    def named(self, name: str) -> Self:
+        """Return another ledger of the store, which uses the connections of this one; closing it leaves them open."""
+        return type(self)(self._rows.named(name), name)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
@@ -261,6 +265,13 @@ def rows_at(location: str, name: str, *, read_only: bool = False) -> Rows:
     """Open the rows of a ledger at a location; create a file unless read_only. Raises Unavailable, Corrupt."""
     with _translated(redacted(location)):
         return _rows(location, name, read_only=read_only)
+
+
+def any_ledger(location: str | PathLike[str]) -> Store:
+    """Open a store to read its ledgers, whatever their names. Raises Absent, Unavailable, Corrupt."""
+    place = fspath(location)
+    name = read_manifest(folder_at(place)).ledger if is_folder(place) else "main"
+    return Store(rows_at(place, name, read_only=True), name)
 
 
 def _rows(location: str, name: str, *, read_only: bool) -> Rows:

@@ -146,11 +146,31 @@ class Ledger:
         return outcomes
 
     def read(self, after: int = 0) -> Iterator[list[Recorded]]:
-        """Return the recorded events after a log position, page by page; check digests. Raises Unavailable, Corrupt."""
-        before = log.START
-        for page in log.unseal_pages(self._store.pages(), before):
-            if page[-1].position > after:
-                yield [recorded for recorded in page if recorded.position > after]
+        """Return the recorded events after a log position, page by page. Raises Unavailable, Corrupt.
+
+        Digests are checked from the row at that position on; what comes before it is not read.
+        """
+        before, after = log.START, max(after, 0)
+        if after:
+            if not (rows := self._store.read(after - 1, 1)):
+                return
+            before = Checkpoint(after, log.unseal_row(rows[0], after).digest)
+        yield from log.unseal_pages(self._store.pages(after), before)
+
+    def events_of(self, command_id: str) -> list[Recorded]:
+        """Return the recorded events of a command, in their order; none if no command of this id is recorded.
+
+        It reads no more of the log than these rows, and those that this ledger has not seen. Raises Unavailable,
+        Corrupt.
+        """
+        with self._lock:
+            self._catch_up(self._store)
+            commands = self._known.commands
+            found = commands.recent.get(command_id) or commands.older([command_id], self._store.read).get(command_id)
+        if found is None:
+            return []
+        rows = self._store.at(range(found.first, found.last + 1))
+        return log.unseal(rows, Checkpoint(found.first - 1, log.decode_row(rows[0], found.first).previous))
 
     def subscribe(self, after: int | Checkpoint = 0) -> "Subscription":
         """Return the recorded events after a log position, and then new ones as they are recorded; digests are checked.

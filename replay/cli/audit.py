@@ -205,6 +205,30 @@ def checkpoint(log: Location, as_of: str | None, name: str) -> None:
     say_as_of(Checkpoint(made.log_position, made.digest))
 
 
+@click.command(epilog="Example: forecast-ledger ledgers season.db")
+@log_argument
+@table_options
+@report_errors
+def ledgers(log: str, view: View) -> None:
+    """List the ledgers of a store with their size and head.
+
+    Each has the number of its events, the digest of the last one and the instant of its recording. Give the name of one
+    of them to other commands with --name. The digests are those that the last rows state; `verify`
+    checks them.
+    """
+    from forecast_ledger.ledger.core.values import format_instant
+    from forecast_ledger.ledger.storing.listing import LedgerSize, ledger_sizes
+
+    require_columns(view, LedgerSize._fields)
+    sizes = [*ledger_sizes(log)]
+    rows = [
+        each._asdict() | {"recorded_at": None if each.recorded_at is None else format_instant(each.recorded_at)}
+        for each in sizes
+    ]
+    emit(LedgerSize._fields, rows, view, Look(keep=LedgerSize._fields))
+    say(_count(len(sizes), "ledger"))
+
+
 @click.command("log", epilog="Example: forecast-ledger log season.db --type forecast_made --participant ada --limit 10")
 @log_argument
 @click.option(

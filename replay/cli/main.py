@@ -146,6 +146,7 @@ COMMANDS = {
         "seal": Place("cli.export:seal", "Write the log as Parquet files to FOLDER, in segments"),
     },
     "Operate": {
+        "ledgers": Place("cli.audit:ledgers", "List the ledgers of a store with their size and head"),
         "follow": Place("cli.export:follow", "Keep tables in an SQLite file up to date with a log"),
         "schema": Place("cli.reference:schema", "Print the JSON Schema of commands, events, rule sets or errors"),
         "help": Place("cli.reference:help_", "Explain a topic, command, event, refusal, rule, table or word"),

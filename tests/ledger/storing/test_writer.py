@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
+from forecast_ledger.ledger.batching import writer_state
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import events, log
@@ -454,17 +455,49 @@ def test_a_batch_of_trades_leaves_the_same_bytes_as_its_commands_one_by_one(cuts
     assert singly[-1] == Receipt("c20", 12, 15, duplicate=True)
 
 
-def test_reading_from_a_position_still_checks_what_comes_before(tmp_path: Path) -> None:
-    """A reader gets pages from the position on; damage before it still stops the reader."""
+def test_reading_from_a_position_begins_there(tmp_path: Path) -> None:
+    """Only the row at the position is read before those after it, which must follow it; what is before it is not."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger:
         ledger.handle_many([with_id(f"c{number}", opened(f"q{number}")) for number in range(5)])
         assert [row.position for row in recorded(ledger, 3)] == [4, 5]
+        assert recorded(ledger, -1) == recorded(ledger)
         assert list(ledger.read(5)) == list(ledger.read(99)) == []
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE stored_events SET state = x'7b7d' WHERE originator_version = 2")
-        with pytest.raises(Corrupt, match="log position 2"):
+        assert [row.position for row in recorded(ledger, 3)] == [4, 5]
+        with pytest.raises(Corrupt, match="log position 2: "):
+            recorded(ledger, 2)
+        with pytest.raises(Corrupt, match="log position 2: "):
+            recorded(ledger, 1)
+        forged, _ = log.with_digest(
+            b'{"position":3,"recorded_at":1,"command_id":"x","command":"","previous":"","event":'
+            b'{"type":"question_closed.v1","at":1,"question":"q1"}'
+        )
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE stored_events SET state = ? WHERE originator_version = 3", [forged])
+        with pytest.raises(Corrupt, match="log position 4: the row before has digest"):
             recorded(ledger, 3)
+
+
+@pytest.mark.parametrize("recent", [2**12, 2])
+def test_the_events_of_a_command_are_found_by_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recent: int
+) -> None:
+    """All its events, also of a command that another process recorded, or that is known by the hash of its id alone."""
+    monkeypatch.setattr(writer_state, "RECENT", recent)
+    path = tmp_path / "a.db"
+    with Ledger.open(path, clock=lambda: NOW, prizes=prizes_from_log) as ledger, Ledger.open(path) as other:
+        assert ledger.events_of("c0") == []
+        for number, command in enumerate([*SEALED, payment()]):
+            ledger.handle(command, f"c{number}")
+        every = recorded(ledger)
+        for reader in (ledger, other):
+            for number in range(len(SEALED) + 1):
+                found = reader.events_of(f"c{number}")
+                assert found == [row for row in every if row.command_id == f"c{number}"]
+            assert len(found) == 3
+            assert reader.events_of("c") == reader.events_of("") == []
 
 
 def test_the_ledgers_own_clock_stamps_each_row(ledger: Ledger) -> None:

@@ -171,4 +171,4 @@ def test_every_command_that_prints_a_table_has_the_options() -> None:
         options = {option for parameter in command.params for option in parameter.opts}
         if "--columns" in options or name in own:
             assert {"--format", "--columns", "--where", "--limit", "--wide"} <= options, name
-    assert sum("--columns" in {o for p in command.params for o in p.opts} for command in found.values()) == 20
+    assert sum("--columns" in {o for p in command.params for o in p.opts} for command in found.values()) == 23

@@ -1,5 +1,6 @@
 """A store that has ledgers, and none of the name that is asked for: every reader says so, and names those it has."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 
 import forecast_ledger
 from forecast_ledger import Checkpoint, Runner, Unavailable, audit, explain, export, replay, report, seal, verify
+from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
 from tests.support.given import contest
@@ -54,6 +56,29 @@ def test_a_reader_names_the_ledgers_that_there_are(store: str, reader: str, tmp_
     with pytest.raises(Unavailable, match=r"there is no ledger named 'sprang'; there is 'autumn', 'spring'$"):
         READERS[reader](store, "sprang", tmp_path)
     assert [*tmp_path.iterdir()] == []
+
+
+def test_the_ledgers_of_a_store_are_listed(store: str) -> None:
+    """Each with the number of its events, its last digest and when that row was recorded."""
+    found = CliRunner().invoke(main, ["ledgers", store, "--format", "json"])
+    expected = []
+    for name in ("autumn", "spring"):
+        with forecast_ledger.open(store, name) as ledger:
+            [[row]] = ledger.read()
+            at = format_instant(row.recorded_at)
+            expected.append({"name": name, "events": 1, "digest": ledger.head().digest, "recorded_at": at})
+    assert (found.exit_code, json.loads(found.stdout)) == (FINE, expected), found.stderr
+    assert "2 ledgers" in found.stderr
+
+
+def test_a_folder_of_segments_has_one_ledger_and_a_file_that_is_not_there_none(tmp_path: Path) -> None:
+    """The ledger of a folder is listed whatever its name is, and nothing is created."""
+    log = begun(str(tmp_path / "log.db"))
+    seal(log, tmp_path / "segments", "spring")
+    found = CliRunner().invoke(main, ["ledgers", str(tmp_path / "segments"), "--format", "json"])
+    assert [(each["name"], each["events"]) for each in json.loads(found.stdout)] == [("spring", 1)]
+    assert CliRunner().invoke(main, ["ledgers", str(tmp_path / "none.db")]).exit_code == UNREADABLE
+    assert not (tmp_path / "none.db").exists()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
