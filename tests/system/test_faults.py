@@ -607,6 +607,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["balance", log],
         ["tie-out", log, "plain"],
         ["sample", log],
+        ["pack", log, str(folder / "pack.zip")],
         ["log", log],
         ["compare", log, str(claim), "--table", "leaderboard", "--partial"],
         ["show", log, "1"],

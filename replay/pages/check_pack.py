@@ -1,0 +1,274 @@
+"""Check a pack with Python alone: the files, the chain of digests, the digests of tables, a score and a prize.
+
+python3 check.py [FOLDER]
+
+FOLDER is where the zip was unpacked, by default the folder of this file. It reads files and changes nothing. README.txt
+has the same rules in words. Exit code: 0 if nothing is wrong, else 1.
+"""
+
+import json
+import re
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+Check = tuple[str, str]  # what was checked, and what is wrong with it; "" if nothing is
+PART_ROWS = 1 << 18  # rows of a part of a large table, which has a digest of its own
+SCALE = {  # kind of a column -> decimals of its unit: 9 if a unit is 1e-9
+    "points": 9, "share": 9, "probability": 11, "term": 12, "measure": 12, "money": 6, "fine_money": 15, "seconds": 6,
+}  # fmt: skip
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017 - the name that older and newer Pythons have
+
+
+def lines(path: Path) -> Iterator[Any]:
+    """Yield the objects of a file of JSON lines."""
+    with path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def compact(value: Any) -> bytes:
+    """Return JSON in UTF-8 without spaces; with only quotation marks, backslashes and control characters escaped."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+# --- Files: SHA256SUMS has a line for each file of the pack but itself.
+
+
+def check_files(folder: Path) -> Check:
+    """Check the SHA-256 of every file, and that there is no other file."""
+    sums = (line.split("  ", 1) for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines())
+    stated = {name: digest for digest, name in sums}
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {"SHA256SUMS"}
+    wrong = [f"{name} is missing" for name in sorted(stated.keys() - found)]
+    wrong += [f"{name} is not in SHA256SUMS" for name in sorted(found - stated.keys())]
+    for name in sorted(stated.keys() & found):
+        with (folder / name).open("rb") as file:
+            if file_digest(file, "sha256").hexdigest() != stated[name]:
+                wrong.append(f"{name} has another SHA-256")
+    return f"SHA-256 of {len(stated)} files", "; ".join(wrong)
+
+
+# --- The chain: digest(n) = SHA-256 of row n up to the comma before "digest"; row n has digest(n - 1) as "previous".
+
+
+def check_chain(folder: Path) -> Check:
+    """Check that each row of the log has its digest and that of the row before, and that the last is the stated one."""
+    position, digest = 0, "0" * 64
+    for line in lines(folder / "log" / "events.jsonl"):
+        row = line["row"].encode()
+        position += 1
+        fields, stated = json.loads(row), row.rpartition(b',"digest":"')[0]
+        if fields["position"] != position or fields["previous"] != digest:
+            return "chain of digests", f"row {position} does not follow the row before it"
+        digest = sha256(stated).hexdigest()
+        if fields["digest"] != digest:
+            return "chain of digests", f"row {position} has the digest {digest}, and states {fields['digest']}"
+    text = (folder / "checkpoint.toml").read_text("utf-8")
+    end = int(re.findall(r"^log_position = (\d+)$", text, re.MULTILINE)[0])
+    last = re.findall(r'^digest = "(\w{64})"$', text, re.MULTILINE)[0]
+    wrong = (
+        "" if (position, digest) == (end, last) else f"it ends at {position}, {digest}; the checkpoint is {end}, {last}"
+    )
+    return f"chain of digests of {position} rows", wrong
+
+
+# --- Tables: digest = SHA-256 of the schema as JSON, then of the values column by column.
+
+
+def unit_value(text: Any, kind: str) -> Any:
+    """Return a printed value as it is digested: an integer in the unit of its kind, or a text."""
+    if text is None or kind in {"id", "text", "take", "count"}:
+        return text
+    if kind == "instant":
+        return (datetime.fromisoformat(text.replace("Z", "+00:00")) - EPOCH) // timedelta(microseconds=1)
+    return int(Fraction(text) * 10 ** SCALE.get(kind, 0))
+
+
+def column_bytes(values: Sequence[Any], form: str) -> bytes:
+    """Return the bytes of a column in one of four forms; integers have 8 bytes, the least significant first."""
+    if form == "ids":  # the distinct ids in the order of their characters, then the place of each row's id among them
+        labels = sorted(set(values))
+        place = {label: number for number, label in enumerate(labels)}
+        return compact(labels) + column_bytes([place[value] for value in values], "int64")
+    if form == "wide":  # v = low + 2^36 middle + 2^72 high: all low words, then all middle words, then all high words
+        words = ([value & 2**36 - 1 for value in values], [value >> 36 & 2**36 - 1 for value in values])
+        return b"".join(column_bytes(each, "int64") for each in (*words, [value >> 72 for value in values]))
+    if form == "int64":
+        return struct.pack(f"<{len(values)}q", *values)
+    return compact([None if value is None else str(value) for value in values])  # "texts"
+
+
+def part_form(values: Sequence[Any], kind: str, form: str) -> str:
+    """Return the form of a column in a part of a large table: that of its values alone."""
+    if form in {"ids", "int64"} or kind == "text":
+        return form
+    return "int64" if all(isinstance(each, int) and -(2**63) <= each < 2**63 for each in values) else "texts"
+
+
+def table_digest(name: str, version: int, columns: Sequence[Sequence[str]], rows: Sequence[Any]) -> str:
+    """Return the digest of a table. columns: name, kind and form of each. rows: as printed, by column."""
+
+    def digest(part: Sequence[Any], *, whole: bool) -> str:
+        schema = [name, version, [[column, kind] for column, kind, _ in columns], len(part)]
+        hashed = sha256(compact(schema))
+        for column, kind, form in columns:
+            values = [unit_value(row[column], kind) for row in part]
+            hashed.update(column_bytes(values, form if whole else part_form(values, kind, form)))
+        return hashed.hexdigest()
+
+    if len(rows) <= PART_ROWS:
+        return digest(rows, whole=True)
+    parts = [digest(rows[begin : begin + PART_ROWS], whole=False) for begin in range(0, len(rows), PART_ROWS)]
+    return sha256(
+        compact([name, version, [[column, kind] for column, kind, _ in columns], len(rows), parts])
+    ).hexdigest()
+
+
+def check_tables(folder: Path) -> Check:
+    """Check the digest of every table, and that the checkpoint has the same one if it lists the table."""
+    tables = json.loads((folder / "tables.json").read_text("utf-8"))
+    text, wrong = (folder / "checkpoint.toml").read_text("utf-8"), []
+    for name, table in tables.items():
+        computed = table_digest(name, table["version"], table["columns"], [*lines(folder / "log" / f"{name}.jsonl")])
+        saved = re.findall(
+            rf'^{name} = .*"(\w{{64}})"', text, re.MULTILINE
+        )  # those that are built by name are not there
+        if {computed} != {table["digest"], *saved}:
+            wrong.append(f"{name} has the digest {computed}")
+    return f"digests of {len(tables)} tables", "; ".join(wrong)
+
+
+# --- A score: the sum of term x weight over the time that forecasts stood, over the denominator.
+
+
+def kernel_score(kernel: str, chance: Fraction) -> Fraction:
+    """Return ln p, log2 p or, for two outcomes, (1 - p)^2, rounded to 1e-12; p: the probability of what happened."""
+    if kernel == "brier":
+        return round((1 - chance) ** 2, 12)
+    with localcontext() as context:
+        context.prec = 50
+        value = (Decimal(chance.numerator) / chance.denominator).ln() / (Decimal(2).ln() if kernel == "log2" else 1)
+    return round(Fraction(value), 12)
+
+
+def expected_term(rules: Any, question: Any, part: Any) -> Fraction | None:
+    """Return the term of a part by its formula: kernel of p less kernel of r; None for rules that need more than that.
+
+    r: the probability of the consensus, or 1 / K of K outcomes, or nothing, as the rules name the reference.
+    """
+    plain, outcomes = question["kind"] in {"binary", "multiple_choice"}, len(question.get("outcomes", ()))
+    kernel, reference = rules["kernel" if plain else "cdf_kernel"], rules["reference"]
+    known = {"ln", "log2", "brier"} if outcomes == 2 else {"ln", "log2"}
+    if kernel not in known or part["probability"] is None or not (plain or part["reference"]):
+        return None
+    own = kernel_score(kernel, Fraction(part["probability"]))
+    if reference == "none":
+        return own
+    other = part["reference"] if reference == "consensus" else f"1/{outcomes}" if reference == "uniform" else None
+    return None if other is None else own - kernel_score(kernel, Fraction(other))
+
+
+def check_score(folder: Path) -> Check:
+    """Check a score: its terms by their formula, their sum, and that its probabilities are in the log."""
+    score = json.loads((folder / "score.json").read_text("utf-8"))
+    key, parts = {name: score[name] for name in ("contest", "question", "participant")}, score["parts"]
+    what = f"score of {key['participant']} on {key['question']} in {key['contest']}"
+    [row] = [each for each in lines(folder / "log" / "scores.jsonl") if key.items() <= each.items()]
+    events = [json.loads(each["event"]) for each in lines(folder / "log" / "events.jsonl")]
+    rules, question = opening(events, "contest", key["contest"])["rules"], opening(events, "question", key["question"])
+    changed = any(each["type"] == "outcomes_changed.v1" and each["question"] == key["question"] for each in events)
+    most = max(parts, key=lambda part: abs(Fraction(part["term"])))
+    weighed = Fraction(most["term"]) * most["weight"]
+    unit = int(most["contribution"]) / weighed if weighed else Fraction(0)  # of contributions, of all parts alike
+    for part in parts:
+        term, weight = Fraction(part["term"]), part["weight"]
+        if abs(int(part["contribution"]) - unit * term * weight) > abs(unit) * weight * Fraction(2, 10**12):
+            return what, f"the part from {part['from_at']} is not its term x its weight"
+        expected = None if changed else expected_term(rules, question, part)
+        if expected is not None and expected != term:
+            return what, f"the term from {part['from_at']} is {float(expected)} by its formula"
+    numerator, denominator = sum(int(part["contribution"]) for part in parts), int(row["denominator"])
+    if numerator != int(row["numerator"]) or round(Fraction(numerator, denominator), 9) != Fraction(row["score"]):
+        return what, f"the parts add up to {numerator} / {denominator}, and the score is {row['score']}"
+    told = f"{what}: {len(parts)} parts, {numerator} / {denominator} = {row['score']}"
+    return told, "" if changed else _unrecorded(events, rules, key["question"], parts)
+
+
+def _unrecorded(events: Sequence[Any], rules: Any, question: str, parts: Sequence[Any]) -> str:
+    """Say which probability of a score no forecast has, if they are of outcomes; very small ones count as the least."""
+    made = [each for each in events if each["type"] == "forecast_made.v1" and each["question"] == question]
+    known = {Fraction(each, 10**9) for event in made for each in event.get("probabilities", ())}
+    known |= {Fraction(rules.get("least_probability_ppm", 0), 10**6)}
+    given = {Fraction(part["probability"]) for part in parts if part["probability"] is not None}
+    lost = sorted(given - known) if all("probabilities" in event for event in made) else []
+    return f"no forecast has the probability {float(lost[0])}" if lost else ""
+
+
+def opening(events: Sequence[Any], what: str, name: str) -> Any:
+    """Return the event that opened a contest, with its rules and pool, or a question."""
+    return next(each for each in events if each["type"] == f"{what}_opened.v1" and each[what] == name)
+
+
+# --- A prize: pool x take / sum of takes, in whole units; the units left over go to the largest remainders.
+
+
+def check_prize(folder: Path) -> Check:
+    """Check the prizes of a contest, from the takes of its board, which are rounded to nine decimals."""
+    score = json.loads((folder / "score.json").read_text("utf-8"))
+    contest, what = score["contest"], f"prizes of {score['contest']}"
+    events = [json.loads(each["event"]) for each in lines(folder / "log" / "events.jsonl")]
+    opened = opening(events, "contest", contest)
+    unit, pool, least = opened["payable_unit"], opened.get("pool", 0), opened["rules"].get("least_prize", 0)
+    if opened["rules"].get("least_prize_passes", "many") != "many" and least:
+        return f"{what}: not checked, because the rules remove small prizes in another way", ""
+    board = [row for row in lines(folder / "log" / "leaderboard.jsonl") if row["contest"] == contest]
+    takes = {row["participant"]: Fraction(Decimal(row["take"])) for row in board if row["take"] and not row["excluded"]}
+    prizes = {row["participant"]: Fraction(row["prize"] or 0) * 10**6 for row in board}
+    while takes and (small := min(takes.values())) < max(takes.values()) and small * pool < least * sum(takes.values()):
+        takes = {
+            who: take for who, take in takes.items() if take != small
+        }  # the smallest go first, equal ones together
+    units, total = pool // unit * (pool >= least), sum(takes.values()) or Fraction(1)
+    slack = Fraction(units * (len(takes) + 1), 10**9) / total  # what the rounding of takes can change, in units
+    shares = {who: units * take / total for who, take in takes.items()}
+    more = {who: prizes[who] / unit - shares[who] for who in shares}  # a prize is its share, rounded down or up
+    if sum(prizes.values()) != sum(prizes[who] for who in takes) or any(prize % unit for prize in prizes.values()):
+        return what, "somebody without a take has a prize, or a prize is no whole number of units"
+    if sum(prizes.values()) != (units * unit if any(takes.values()) else 0):
+        return what, f"they add up to {float(sum(prizes.values())) / 10**6}"
+    if any(abs(each) >= 1 + slack for each in more.values()):
+        return what, "a prize is a unit or more away from its share"
+    if max(more.values(), default=0) - min(more.values(), default=0) > 1 + slack:
+        return what, "a unit left over did not go to the largest remainder"
+    return f"{what}: {len(takes)} shares of {pool / 10**6:.2f}", ""
+
+
+def checks(folder: Path) -> Iterator[Check]:
+    """Yield every check of a pack; a file that cannot be read is a fault."""
+    for check in (check_files, check_chain, check_tables, check_score, check_prize):
+        if check in {check_score, check_prize} and not (folder / "score.json").exists():
+            yield "a score and a prize: the log has no score", ""
+            return
+        try:
+            yield check(folder)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error) as error:
+            yield check.__name__.replace("_", " "), f"cannot be read: {type(error).__name__}: {error}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print every check; return 1 if one found a fault."""
+    failed = 0
+    for what, wrong in checks(Path(arguments[0]) if arguments else Path(__file__).parent):
+        failed += bool(wrong)
+        sys.stdout.write(f"{'WRONG' if wrong else 'ok'}  {what}{': ' * bool(wrong)}{wrong}\n")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
