@@ -54,6 +54,19 @@ if TYPE_CHECKING:
 )
 @click.option("--correlations", is_flag=True, help="With several --rules: print how alike the ranks are, as a table.")
 @click.option(
+    "--without",
+    "left_out",
+    multiple=True,
+    metavar="WHO",
+    help="As if this participant had made no forecast; `bots` for all bots, group=NAME or tag=NAME for such questions. "
+    "Repeatable.",
+)
+@click.option(
+    "--before-close",
+    metavar="TIME",
+    help="As if nothing had been forecast later than so long before the close of a question: 30m, 24h, 7d or 2w.",
+)
+@click.option(
     "--unsealed", "unseal", is_flag=True, help="Show --contest as if it were not sealed: with the answers of now."
 )
 @click.option(
@@ -74,6 +87,8 @@ def what_if(
     show: str | None,
     rule_sets: tuple[str, ...],
     correlations: bool,
+    left_out: tuple[str, ...],
+    before_close: str | None,
     unseal: bool,
     contest: str | None,
     as_of: str | None,
@@ -84,30 +99,29 @@ def what_if(
     """Show what more commands or other rules would change in a table.
 
     COMMANDS has one JSON object per line. They are decided as by `append`, but on a copy of the log in memory; nothing
-    is written. With --rules, the contest is scored by other rules; with --unsealed, a sealed contest by the answers of
-    now. Each value that would differ is one line. Refusals are written to stderr as by `append`, and the exit code is
-    then 1.
+    is written. With --rules, the contest is scored by other rules; with --without or --before-close, without some
+    forecasts, also in consensus and peers; with --unsealed, a sealed contest by the answers of now. Each value that
+    would differ is one line. Refusals are written to stderr as by `append`, and the exit code is then 1.
 
     With several --rules, the board of the contest is printed instead: rank and score of each participant under its own
     rules and under each of these, and how alike the ranks are. @FILE is a JSON file; `rules` lists the presets.
     """
-    from forecast_ledger.replay.explain.what_if import under_rules, what_is_missing
+    from forecast_ledger.replay.explain.what_if import under_rules
     from forecast_ledger.replay.reading.board_notes import unsealed
     from forecast_ledger.replay.reading.log import find_contest
 
     several = len(rule_sets) > 1
     _check_usage(show, several=several, correlations=correlations)
     show = require_projection(show or "leaderboard")
-    if file is None and not rule_sets and not unseal:
-        fail("give a file of commands, --rules or --unsealed, or several of them", USAGE)
-    if (rule_sets or unseal) and contest is None:
-        fail(f"{'--rules' if rule_sets else '--unsealed'} needs --contest", USAGE)
-    if contest is not None and not rule_sets and not _has_contest_column(show):
-        fail(f"the table {show} has no column contest: leave out --contest", USAGE)
+    if file is None and not any((rule_sets, unseal, left_out, before_close)):
+        fail("give a file of commands, --rules, --without, --before-close or --unsealed, or several of them", USAGE)
+    _check_contest(show, contest, rule_sets, unseal=unseal)
     before = replay_log(log, name, as_of)
     after, refused = before.projections, 0
     if file is not None:
         after, refused = _appended(log, file, name, before, errors)
+    if left_out or before_close:
+        after = _left_out(after, left_out, before_close)
     if contest is not None:
         find_contest(after.facts, contest)
         if unseal:
@@ -120,10 +134,7 @@ def what_if(
         only = contest if not rule_sets or _has_contest_column(show) else None  # other tables are shown whole
         old, new = _table(before.projections, show, only), _table(after, show, only)
         _show(old, new, view)
-        if contest is not None and contest in before.projections.facts.contests:
-            own, other = (each.facts.contests[contest].opened.rules for each in (before.projections, after))
-            if note := what_is_missing(own, other, contest, new):
-                say(note)
+        _say_missing(before.projections, after, contest, new)
     say("nothing was written")
     say_season(before, () if contest is None else [contest])
     sys.exit(FINDINGS if refused else FINE)
@@ -137,6 +148,24 @@ def _check_usage(show: str | None, *, several: bool, correlations: bool) -> None
         fail("--correlations needs several --rules", USAGE)
     if show is None and not several:
         fail("give --show TABLE, or several --rules", USAGE)
+
+
+def _check_contest(show: str, contest: str | None, rule_sets: tuple[str, ...], *, unseal: bool) -> None:
+    """Refuse a contest that is missing, or that the table cannot be about."""
+    if (rule_sets or unseal) and contest is None:
+        fail(f"{'--rules' if rule_sets else '--unsealed'} needs --contest", USAGE)
+    if contest is not None and not rule_sets and not _has_contest_column(show):
+        fail(f"the table {show} has no column contest: leave out --contest", USAGE)
+
+
+def _say_missing(before: "Projections", after: "Projections", contest: str | None, shown: "Table") -> None:
+    """Say what the table does not have of a contest under its other rules. shown: its rows."""
+    from forecast_ledger.replay.explain.what_if import what_is_missing
+
+    if contest is not None and contest in before.facts.contests:
+        own, other = (each.facts.contests[contest].opened.rules for each in (before, after))
+        if note := what_is_missing(own, other, contest, shown):
+            say(note)
 
 
 def _compare_rules(
@@ -180,6 +209,16 @@ def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", error
         facts = from_log.facts(ledger.read())
     say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
     return Projections(facts), counts["refused"]
+
+
+def _left_out(projections: "Projections", names: tuple[str, ...], before_close: str | None) -> "Projections":
+    """Return the projections without some participants, questions and late forecasts; a wrong name is wrong usage."""
+    from forecast_ledger.replay.reading.omissions import without
+
+    try:
+        return without(projections, names, before_close)
+    except ValueError as error:
+        fail(str(error), USAGE)
 
 
 def _has_contest_column(show: str) -> bool:

@@ -27,6 +27,7 @@ from forecast_ledger.replay.engines.engines import ENGINES, Choice, scored
 from forecast_ledger.replay.engines.pool import check_guard
 from forecast_ledger.replay.reading.board_notes import every_seal_note
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, LogParts, OnProgress, Trust, WithSegments
+from forecast_ledger.replay.reading.omissions import leave_one_out, without
 from forecast_ledger.replay.reading.scored_forecasts import scored_forecasts, standing_at
 from forecast_ledger.replay.reading.studies import study
 
@@ -144,6 +145,41 @@ class Replay:
         weather bo ada 2 0.060833333
         """
         return study(self.projections, table, contest, by, cluster)
+
+    def without(self, *names: str, before_close: str | None = None) -> "Replay":
+        """Return a replay of the same log as if somebody had made no forecast, or some questions were in no contest.
+
+        names: of participants; `bots` stands for all who are enrolled as such; `group=NAME`, and in the same way
+        category, tag, location and horizon, for the questions that have it. before_close: such as 30m, 24h, 7d or 2w;
+        what was forecast or withdrawn later than that before the close of a question is left out, too, by the clock of
+        the contest's rules. Consensus and peers are those of the forecasts that are left. Accounts of trading contests
+        and prizes that were paid stay as they are. Raises, first that applies: ValueError (no such participant or
+        detail, nobody is a bot; not a duration).
+
+        >>> from pathlib import Path
+        >>> from forecast_ledger import append, open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        ...     counts = append(ledger, file)
+        ...     season = replay(ledger)
+        >>> season.without("bot").table("leaderboard", contest="plain")["participant"]
+        ['B', 'A', 'C']
+        """
+        return Replay(self.checkpoint, without(self.projections, names, before_close))
+
+    def leave_one_out(self, contest: str, table: str = "leaderboard") -> dict[str, Table]:
+        """Return the board of a contest without each of its participants in turn, by who is left out, best first.
+
+        table: another table of the contest. Raises Refused: unknown_contest; KeyError: no such table.
+
+        >>> from pathlib import Path
+        >>> from forecast_ledger import append, open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        ...     counts = append(ledger, file)
+        ...     boards = replay(ledger).leave_one_out("plain")
+        >>> {who: board["participant"] for who, board in boards.items()}
+        {'B': ['A', 'bot', 'C'], 'A': ['B', 'bot', 'C'], 'bot': ['B', 'A', 'C'], 'C': ['B', 'A', 'bot']}
+        """
+        return dict(leave_one_out(self.projections, contest, table))
 
     def __getattr__(self, name: str) -> Table:
         """Return the table of this name, as `table` does: `season.leaderboard`."""

@@ -256,8 +256,13 @@ def calls(folder: Path) -> dict[str, Call]:
             f"Projections.{name}": (getattr(projections, name), lambda: contest)
             for name in ("aggregates", "board", "brier_sample", "calibration", "intervals", "prizes", "scored", "tally")
         },
+        "Replay.leave_one_out": (season.leave_one_out, lambda: {"contest": "plain", "table": "leaderboard"}),
         "Replay.standing_at": (season.standing_at, lambda: {"at": "close"}),
         "Replay.study": (season.study, lambda: {"table": "brier", "contest": "plain", "by": "tag", "cluster": "group"}),
+        "Replay.without": (
+            lambda **given: season.without(given["names"], before_close=given["before_close"]),
+            lambda: {"names": "A", "before_close": "1h"},
+        ),
         "Replay.table": (season.table, lambda: {"name": "cash"}),
         "Table.between": (season.table("questions").between, lambda: {"column": "opens_at", "since": 0, "until": 1}),
         "Table.by": (board.by, lambda: {"column": "contest"}),
