@@ -39,7 +39,7 @@ from forecast_ledger.replay.mapping.csv_conditions import CellCondition, cell_te
 from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongField
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
 from forecast_ledger.replay.mapping.csv_left_out import LeftOut
-from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, refuse_falling, sort_commands
+from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, first_of_each, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
 from forecast_ledger.replay.mapping.shares import MOST, divided_by_sum
 from forecast_ledger.replay.mapping.value_maps import with_value_maps
@@ -206,8 +206,8 @@ class CommandReader:
         """Return the reader for rows with this header. once: rows with the same cells are read once."""
         groups = None if self._long is None else GroupedRows(self._group, self._values, self._long)
         repeats = self._kind is not SubmitForecast and ROW_NUMBER not in self.columns
-        said = set[tuple[str, ...]]() if once and repeats and groups is None and self.wide is None else None
-        return BoundReader(self, self.columns_in(header), groups, said)
+        is_held = once and repeats and groups is None and self.wide is None
+        return BoundReader(self, self.columns_in(header), groups, {} if is_held else None)
 
     def read_group(self, group: Group, whole: Any) -> ReadCommand:
         """Return the command of a group, whose field that is put together is this or a refusal."""
@@ -372,8 +372,9 @@ def map_records(  # noqa: PLR0913 - the rows, and how they are read
         found = heapq.merge([*found], _read_groups(bound), key=attrgetter("line"))
     if mapping.sort:
         ordered = sort_commands(found, mapping.sort)
-        return MappedCommands(source, iter(ordered), left_out, len(ordered))
-    return MappedCommands(source, refuse_falling(_each(found)), left_out)
+        return MappedCommands(source, first_of_each(ordered) if once else iter(ordered), left_out, len(ordered))
+    commands = refuse_falling(_each(found))
+    return MappedCommands(source, first_of_each(commands) if once else commands, left_out)
 
 
 def read_header(mapping: CsvMapping, rows: Iterator[SourceRecord], recorded_at: str = "") -> tuple[list[str], bytes]:
@@ -407,23 +408,22 @@ def _each(rows: Iterable[RowCommands]) -> Iterator[ReadCommand]:
 class BoundReader(NamedTuple):
     """A reader, the columns of a file that each give a command, and the groups of its rows, if it has groups.
 
-    said: the cells of the rows that were read, if a row with the same is not read again; None if every row is read.
+    said: cells -> the command of the first row that has them, by which those with the same are known; None if every row
+    is read.
     """
 
     reader: CommandReader
     columns: Sequence[ChosenColumn]
     groups: GroupedRows | None = None
-    said: set[tuple[str, ...]] | None = None
+    said: dict[tuple[str, ...], AnyCommand | Refused] | None = None
 
-    def is_repeated(self, row: CsvRow) -> bool:
-        """Return whether the command of this row is that of a row before, so that it need not be read."""
+    def read(self, row: CsvRow) -> AnyCommand | Refused:
+        """Return the command of a row, or the refusal."""
         if self.said is None:
-            return False
+            return self.reader.read(row)
         cells = tuple([row[column] for column in self.reader.columns])
-        if cells in self.said:
-            return True
-        self.said.add(cells)
-        return False
+        command = self.said.get(cells)
+        return command if command is not None else self.said.setdefault(cells, self.reader.read(row))
 
 
 def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of them
@@ -448,8 +448,8 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
         row = dict(zip(header, cells, strict=True))
         row.setdefault(ROW_NUMBER, str(number))
         place, time = InputPlace(line, records=records), received(row)
-        found, is_elsewhere, untaken = _read_row(readers, row, place, time)
-        if not found and not is_elsewhere:
+        found, is_grouped, untaken = _read_row(readers, row, place, time)
+        if not found and not is_grouped:
             if left_out is None:
                 found.append((place, Refused("no_command")))
             else:
@@ -466,16 +466,11 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
 def _read_row(
     readers: Sequence[BoundReader], row: dict[str, str], row_place: InputPlace, time: int | Refused | None
 ) -> tuple[list[ReadCommand], bool, list[str]]:
-    """Return the commands of a row, whether one is read with another row, and the columns of cells that have a text, no
-    command.
-    """
-    found, is_elsewhere = list[ReadCommand](), False
+    """Return the commands of a row, whether it is of a group, and the columns of cells that have a text, no command."""
+    found, is_grouped = list[ReadCommand](), False
     taken = dict[str, bool]()
     for bound in readers:
         reader, columns, groups, _ = bound
-        if bound.is_repeated(row):
-            is_elsewhere = True
-            continue
         for column in columns:
             place = row_place._replace(command=reader.type, columns=column.places)
             if column.name:
@@ -492,12 +487,12 @@ def _read_row(
                 taken[column.name] = taken.get(column.name, not row[CELL]) or applies is not False
             if applies and groups is not None:
                 groups.add(row_place.line, row, row_place.records, time, column)
-                is_elsewhere = True
+                is_grouped = True
             elif applies:
                 if isinstance(time, int):
                     place = place._replace(recorded_at=time)
-                found.append((place, time if isinstance(time, Refused) else reader.read(row)))
-    return found, is_elsewhere, [name for name, is_taken in taken.items() if not is_taken]
+                found.append((place, time if isinstance(time, Refused) else bound.read(row)))
+    return found, is_grouped, [name for name, is_taken in taken.items() if not is_taken]
 
 
 def _without_command(text: str) -> Refused:

@@ -51,6 +51,16 @@ def sort_commands(rows: Iterable[RowCommands], field: str) -> list[ReadCommand]:
     return [each for *_, each in placed]
 
 
+def first_of_each(commands: Iterable[ReadCommand]) -> Iterator[ReadCommand]:
+    """Return the commands without those that are one and the same object as one before; forecasts are none of these."""
+    told = dict[int, Any]()  # objects by their id, which no other object has while they are here
+    for place, command in commands:
+        if id(command) not in told:
+            if type(command) is not SubmitForecast:
+                told[id(command)] = command
+            yield place, command
+
+
 def refuse_falling(commands: Iterator[ReadCommand]) -> Iterator[ReadCommand]:
     """Return the commands, of which the first `LOOKED_AT` are read at once.
 
