@@ -1,7 +1,7 @@
 """The commands that read a log: leaderboard, table, columns, replay."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -61,21 +61,26 @@ def leaderboard(log: Location, contest: str | None, as_of: str | None, name: str
     season = replay_log(log, name, as_of)
     if contest is None:
         contest = only_contest(season.projections.facts)
-    print_board(require_contest(contest, season), contest, view)
+    print_board(require_contest(contest, season), [contest], view)
 
 
-def print_board(season: "Replay", contest: str, view: View) -> None:
-    """Print the board of a contest, and say what it leaves out and up to where it goes."""
+def print_board(season: "Replay", contests: Sequence[str], view: View) -> None:
+    """Print the board of contests of one kind, and say what it leaves out and up to where it goes."""
+    import numpy as np
+
     from forecast_ledger.replay.reading.board_notes import left_out
 
-    trading = contest in season.projections.traded
-    board = season.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
+    trading = contests[0] in season.projections.traded
+    whole = season.projections.table("arena_leaderboard" if trading else "leaderboard")
+    ids = whole.ids("contest")
+    board = whole.rows_at(np.array([ids.labels[code] in contests for code in ids.codes.tolist()], bool).nonzero()[0])
     emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))
     if trading:
         say("this is the trading board; the scores of forecasts are in the table leaderboard")
-    for note in left_out(season.projections, contest):
-        say(note)
-    say_season(season, [contest])
+    for contest in contests:
+        for note in left_out(season.projections, contest):
+            say(note)
+    say_season(season, [*contests])
 
 
 @click.command(epilog="Example: forecast-ledger table season.db scores --format csv")

@@ -57,7 +57,7 @@ _SETTLING: list[_Option] = [
         metavar="ROLE=NAME",
         callback=_pairs,
         help="Name the column of a role: question (several by commas), forecaster, time, probability, option, "
-        "quantile, value, outcome, opens, closes, title; no name if no column has it. Repeatable.",
+        "quantile, value, outcome, opens, closes, kind, title; no name if no column has it. Repeatable.",
     ),
     click.option(
         "--columns-are",
@@ -76,6 +76,7 @@ _SETTLING: list[_Option] = [
     ),
     click.option("--percent", is_flag=True, help="Read probabilities in percent."),
     _text("--number", "SAMPLE", "Say how the table writes 1234.5, such as 1.234,5."),
+    _text("--kinds", "KINDS", "Score only questions of these kinds: binary, multiple_choice, numeric; with commas."),
     _text(
         "--normalize",
         "WITHIN",
@@ -152,7 +153,7 @@ def score(
     ):
         counts = record(ledger, made, tell, watch)
         season = replay(ledger)
-    _print(season, made.contest, view)
+    _print(season, made.contests, view)
     if counts["refused"]:
         say(f"refused: {counts['refused']:,} of {sum(counts.values()):,} commands")
         sys.exit(FINDINGS)
@@ -166,24 +167,30 @@ def _in_memory() -> "Iterator[tuple[Ledger, None]]":
         yield ledger, None
 
 
-def _print(season: "Replay", contest: str, view: View) -> None:
-    """Print the board, and say if not everybody forecast the same questions."""
-    print_board(season, contest, view if view.columns else view._replace(columns=SHOWN))
-    done = {row["completion"] for row in season.table("leaderboard").only("contest", contest).rows()}
+def _print(season: "Replay", contests: Sequence[str], view: View) -> None:
+    """Print the board of each contest, and say if not everybody forecast the same questions."""
+    several = len(contests) > 1
+    print_board(season, contests, view if view.columns else view._replace(columns=("contest",) * several + SHOWN))
+    board = season.table("leaderboard")
+    done = {row["completion"] for contest in contests for row in board.only("contest", contest).rows()}
     if any(first != all_ for first, _, all_ in (each.partition("/") for each in done)):
         say("not everybody forecast every question; the table adjusted_scores of a log takes account of that")
 
 
 def _options(settled: dict[str, Any]) -> "Options":
     """Return what the options of the command line say. Wrong usage: an answer means something else."""
-    from forecast_ledger.replay.scoring.options import MEANINGS, Options
+    from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, Options
 
     for text, meaning in settled["answers"].items():
         if meaning not in MEANINGS:
             fail(f"--answer {text}={meaning}: an answer means {', '.join(MEANINGS)}", USAGE)
+    kinds = tuple(filter(None, map(str.strip, settled.pop("kinds").split(","))))
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        fail(f"--kinds {unknown[0]}: the kinds are {', '.join(KINDS)}", USAGE)
     names = {role: [*filter(None, map(str.strip, text.split(",")))] for role, text in settled["columns"].items()}
     wide = settled.pop("shape") or ""
-    return Options(**settled | {"columns": {role: tuple(several) for role, several in names.items()}, "wide": wide})
+    columns = {role: tuple(several) for role, several in names.items()}
+    return Options(**settled | {"columns": columns, "wide": wide, "kinds": kinds})
 
 
 def _maps(made: "Plan", path: Path | None, files: Sequence[str], log: str) -> list[str]:
@@ -195,7 +202,7 @@ def _maps(made: "Plan", path: Path | None, files: Sequence[str], log: str) -> li
     written = map_files(made, path)
     for name, text in written.items():
         name.write_text(text, encoding="utf-8", newline="\n")
-    used = [files[-1] if step.part in {"questions", "answers"} else files[0] for step in made.steps]
+    used = [files[-1] if step.part.endswith(("questions", "answers")) else files[0] for step in made.steps]
     return [
         f"the same by a map: forecast-ledger append {log} --map {name} {file}"
         for name, file in zip(written, used, strict=True)

@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
 from forecast_ledger.replay.reading.replay import Replay, replay
-from forecast_ledger.replay.scoring.options import MEANINGS, WIDES, Options
+from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, WIDES, Options
 from forecast_ledger.replay.scoring.plan import Plan, plan
 from forecast_ledger.replay.scoring.score import record
 from forecast_ledger.replay.scoring.tables import Table, read_table, table_of
@@ -33,6 +33,7 @@ def score(  # noqa: PLR0913 - two tables, and what settles their readings, by na
     percent: bool = False,
     number: str = "",
     normalize: str | float | Decimal = "",
+    kinds: Sequence[str] = (),
     day_first: bool | None = None,
     instant: str = "",
     zone: str = "",
@@ -47,10 +48,11 @@ def score(  # noqa: PLR0913 - two tables, and what settles their readings, by na
 
     forecasts, answers: each a data frame of pandas, Polars or PyArrow, a list of dicts, or the path of a file; answers
     may be a column of the forecasts. rules: brier, log, pinball, peer or a preset; "" for brier, of quantiles pinball.
-    columns: role -> the name of its column, or several; meanings: text of an answer -> yes, no, none or void. The other
-    arguments are the options of that command. location: where the log is kept, if it is. on_message: called with each
-    line that says how the tables were read. on_refusal: called for each row that is refused, so that the others count;
-    without it, the first is raised. Frames need pyarrow, lists do not.
+    columns: role -> the name of its column, or several; meanings: text of an answer -> yes, no, none or void; kinds:
+    binary, multiple_choice or numeric, none for all. The other arguments are the options of that command. location:
+    where the log is kept, if it is. on_message: called with each line that says how the tables were read. on_refusal:
+    called for each row that is refused, so that the others count; without it, the first is raised. Frames need pyarrow,
+    lists do not.
     Raises, first that applies: TypeError (no table), Unavailable, Refused, and what `Ledger.open` raises.
 
     >>> from forecast_ledger import score
@@ -61,9 +63,11 @@ def score(  # noqa: PLR0913 - two tables, and what settles their readings, by na
     _check_choice("columns_are", columns_are, ("", *WIDES))
     for meaning in (meanings or {}).values():
         _check_choice("meanings", meaning, MEANINGS)
+    for kind in kinds:
+        _check_choice("kinds", kind, KINDS)
     named = {role: _names(role, names) for role, names in (columns or {}).items()}
     settled = (percent, number, day_first, instant, zone, columns_are, forecaster, opens, closes, made_at)
-    options = Options(rules, contest, named, *settled, meanings or {}, str(normalize))
+    options = Options(rules, contest, named, *settled, meanings or {}, str(normalize), tuple(kinds))
     table = _table(forecasts, "forecasts", options)
     made = plan(table, None if answers is None else _table(answers, "answers", options), options)
     for line in made.words:

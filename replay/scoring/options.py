@@ -7,6 +7,7 @@ Wide = Literal["forecasters", "questions", "options", "quantiles"]
 WIDES: tuple[str, ...] = get_args(Wide)
 Meaning = Literal["yes", "no", "none", "void"]  # of the text of an answer; none: not known yet
 MEANINGS: tuple[str, ...] = get_args(Meaning)
+KINDS = ("binary", "multiple_choice", "numeric")  # of questions, in the order in which they are recorded
 
 
 class Options(NamedTuple):
@@ -18,7 +19,8 @@ class Options(NamedTuple):
     time zone, or an offset from UTC. wide: what the columns of a wide table are. forecaster: who made all forecasts.
     opens, closes: when all questions open and close, as RFC 3339 or a date. made_at: when all forecasts were made, if
     no column says it. answers: text -> what it means. normalize: how far a sum of probabilities may be from 1, by which
-    they are then divided; "" if it may not. delimiter, encoding, sheet: as in a map.
+    they are then divided; "" if it may not. kinds: of the questions that are scored, if a table has several; none for
+    all of them. delimiter, encoding, sheet: as in a map.
     """
 
     rules: str = ""
@@ -36,6 +38,7 @@ class Options(NamedTuple):
     made_at: str = ""
     answers: Mapping[str, str] = {}
     normalize: str = ""
+    kinds: tuple[str, ...] = ()
     delimiter: str = ""
     encoding: str = ""
     sheet: str = ""

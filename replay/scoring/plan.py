@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import DAY, format_instant
 from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
+from forecast_ledger.replay.scoring.kinds import Part, parts_of
 from forecast_ledger.replay.scoring.map_text import cell, constant, field_of, map_text, template
-from forecast_ledger.replay.scoring.options import Options
+from forecast_ledger.replay.scoring.options import KINDS, Options
 from forecast_ledger.replay.scoring.recognised import (
     Answers,
     Forecasts,
@@ -20,7 +21,14 @@ from forecast_ledger.replay.scoring.recognised import (
 )
 from forecast_ledger.replay.scoring.roles import check_named
 from forecast_ledger.replay.scoring.rule_names import check_rules, rule_set, written_rules
-from forecast_ledger.replay.scoring.settled import answer_commands, known_alone, outcome_field, outcomes_of, without
+from forecast_ledger.replay.scoring.settled import (
+    answer_commands,
+    answer_texts,
+    known_alone,
+    outcome_field,
+    outcomes_of,
+    without,
+)
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.words import rule_words, words_of
 from forecast_ledger.replay.scoring.written import Instants, distinct, instants_of
@@ -37,15 +45,15 @@ class Step(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The steps in their order, what was recognised, and the contest that is opened."""
+    """The steps in their order, what was recognised, and the contests that are opened, each with its own rules."""
 
     steps: list[Step]
     words: list[str]
-    contest: str
+    contests: list[str]
 
 
 class _Making(NamedTuple):
-    """What the commands are made from. source: of the questions."""
+    """What the commands are made from. source: of the questions. first: whether they are the first of their contest."""
 
     forecasts: Forecasts
     answers: Answers
@@ -56,6 +64,12 @@ class _Making(NamedTuple):
     contest: str
     rules: str | dict[str, str | int]
     options: Options
+    first: bool = True
+
+    @property
+    def boundaries(self) -> dict[str, Instants | None]:
+        """How the columns opens and closes are written; None if none is used."""
+        return {"opens": self.opens, "closes": self.closes}
 
 
 def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
@@ -65,7 +79,38 @@ def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
     unknown_outcome, unknown_rules, unscorable_question.
     """
     check_named([forecasts, *([] if answers is None else [answers])], options)
-    found = understand(forecasts, options, alone=answers is None)
+    parts = parts_of(forecasts, options)
+    several = bool(parts[0].kind)
+    made = [_making(part, answers, options) for part in parts]
+    steps, words = list[Step](), list[str]()
+    if several:
+        made = [*_together(made)]
+        kinds = ", ".join(part.kind for part in parts)
+        words.append(f"{forecasts.name}: questions of several kinds, {parts[0].words}: {kinds}")
+    for making in made:
+        found = making.forecasts
+        kind = f"{found.kind}-" * several
+        steps += [step._replace(part=f"{kind}{step.part}".removesuffix("-")) for step in _steps(making)]
+        words += words_of(found, making.answers, making.period, making.boundaries, options)
+        words.append(rule_words(rule_set(making.rules), found.kind))
+    return Plan(steps, words, [*dict.fromkeys(making.contest for making in made)])
+
+
+def _making(part: Part, answers: Table | None, options: Options) -> _Making:
+    """Return what the commands of the questions of one kind are made from. Refuses as `plan`, with the kind."""
+    try:
+        return _made(part, answers, options)
+    except Refused as refused:
+        if not part.kind:
+            raise
+        others = ",".join(kind for kind in KINDS if kind != part.kind)
+        remedy = f"{refused.remedy}; or leave these questions out: --kinds {others}"
+        detail = f"{part.kind} questions: {refused.detail or refused.meaning}"
+        raise Refused(refused.code, refused.field, refused.value, detail, remedy=remedy) from None
+
+
+def _made(part: Part, answers: Table | None, options: Options) -> _Making:
+    found = understand(part.table, options, alone=answers is None, kind=part.kind)._replace(where=part.where)
     told = _answers_within(found) if answers is None else understand_answers(answers, options)
     timed = found.times is not None
     source: Forecasts | Answers = told if timed and answers is not None and _has_times(told) else found
@@ -80,10 +125,30 @@ def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
         has_opens=bool(opens or options.opens),
         has_closes=bool(closes or options.closes),
     )
-    contest = options.contest or forecasts.stem
-    making = _Making(found, told, source, period, opens, closes, contest, rules, options)
-    words = words_of(found, told, period, {"opens": opens, "closes": closes}, options)
-    return Plan([*_steps(making)], [*words, rule_words(rule_set(rules), found.kind)], contest)
+    return _Making(found, told, source, period, opens, closes, options.contest or part.table.stem, rules, options)
+
+
+def _together(made: Sequence[_Making]) -> Iterator[_Making]:
+    """Return the kinds of questions of one table, with one period; those with the same rules are of one contest.
+
+    Refuses: ambiguous (a question is of two kinds).
+    """
+    period = Period(min(each.period.opens for each in made), max(each.period.closes for each in made))
+    questions = [frozenset(item.question for item in each.forecasts.items) for each in made]
+    rules = list[Any]()
+    for place, each in enumerate(made):
+        found = each.forecasts
+        others = frozenset[str]().union(*questions[:place], *questions[place + 1 :])
+        if both := sorted(questions[place] & others):
+            detail = f"{found.table.name}: some of its rows are those of a {found.kind} question, and some are not"
+            remedy = "correct them, or name the column that says the kind: --column kind=NAME"
+            raise Refused("ambiguous", "kind", both[0], detail, remedy=remedy)
+        forecasts, first = found._replace(elsewhere=others), each.rules not in rules
+        making = each._replace(forecasts=forecasts, period=period, first=first)
+        if each.source is found:
+            making = making._replace(source=forecasts)
+        yield making._replace(contest=f"{each.contest} {found.kind}") if rules and first else making
+        rules.append(each.rules)
 
 
 def _answers_within(found: Forecasts) -> Answers:
@@ -114,7 +179,12 @@ def _cells(source: Forecasts | Answers, role: str) -> Sequence[str]:
 def _steps(making: _Making) -> Iterator[Step]:
     """Return the steps: questions, forecasts and answers, each from its table; of one table all at once."""
     table, answers = making.forecasts.table, making.answers.table
-    setup, made, settled = [*_setup(making)], _forecast(making), _settled(making)
+    found, setup, settled = making.forecasts, [*_setup(making)], _settled(making)
+    made = _of_part(_forecast(making), found)
+    if making.source is found:
+        setup = [_of_part(command, found) for command in setup]
+    if answers is table:
+        settled = [_of_part(command, found) for command in settled]
     sort = {"sort": "at"}
     if answers is table:
         title = f"Forecasts and answers of {_title(table)}."
@@ -127,6 +197,13 @@ def _steps(making: _Making) -> Iterator[Step]:
     title = f"Forecasts of {_title(table)}."
     yield Step("forecasts", table, map_text(title, {**order, **table.keys}, [*setup, made]))
     yield Step("answers", answers, map_text(f"Answers of {_title(answers)}.", answers.keys, settled))
+
+
+def _of_part(command: Fields, found: Forecasts) -> Fields:
+    """Return a command that a map makes only of the rows of these forecasts."""
+    if not found.where or command["type"] == "open_contest":
+        return command
+    return {**command, "where": {**found.where, **command.get("where", {})}}
 
 
 def _settled(making: _Making) -> list[Fields]:
@@ -163,12 +240,11 @@ def _setup(making: _Making) -> Iterator[Fields]:
     opens_at, closes_at = making.period.words()
     once = {"where": {"#": "1"}}
     contest = constant(making.contest)
-    yield {
-        "type": "open_contest",
-        "id": "contest",
-        **once,
-        "fields": {"at": opens_at, "contest": contest, "rules": making.rules},
-    }
+    opening = {"at": opens_at, "contest": contest, "rules": making.rules}
+    if making.first:
+        usual = making.options.contest or making.forecasts.table.stem
+        name = "contest" if making.contest == usual else f"contest {contest}"
+        yield {"type": "open_contest", "id": name, **once, "fields": opening}
     source = making.source
     wide = isinstance(source, Forecasts) and source.shape.wide == "questions"
     question = "{#column}" if wide else template(source.columns("question"))
@@ -219,7 +295,7 @@ def _present(source: Forecasts | Answers, roles: Sequence[str]) -> Fields:
 def _range(making: _Making) -> Fields:
     """Return the range of a numeric question that takes quantiles, open at both ends."""
     found = making.forecasts
-    numbers = {*(item.text for item in found.items), *distinct(_cells(making.answers, "outcome"))}
+    numbers = {*(item.text for item in found.items), *distinct(answer_texts(found, making.answers))}
     decimals, least, most = largest_decimals([text for text in numbers if _is_number(text, found)], found.numbers)
     levels = [*found.shape.levels] or sorted(distinct(_cells(found, "quantile")), key=_level)
     return {

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import (
@@ -48,6 +48,8 @@ class Forecasts(NamedTuple):
 
     kind: of its questions. times: None if it has none. answer_row: the name in the row that has the answers, "" if no
     row has. made_at: of forecasts without a time. items: every number of a forecast, row by row.
+    where: the condition by which a map chooses the rows, if the table has questions of other kinds, too; elsewhere:
+    these questions.
     """
 
     table: Table
@@ -60,6 +62,8 @@ class Forecasts(NamedTuple):
     answer_row: str
     made_at: int
     items: Sequence[Item] = ()
+    where: Mapping[str, Any] = {}
+    elsewhere: frozenset[str] = frozenset()
 
     def columns(self, role: str) -> tuple[str, ...]:
         """Return the columns of a role; none if it has none."""
@@ -98,23 +102,23 @@ _PUBLISHED = {
 }
 
 
-def understand(table: Table, options: Options, *, alone: bool) -> Forecasts:
-    """Return what a table of forecasts says. alone: it has the answers, too.
+def understand(table: Table, options: Options, *, alone: bool, kind: str = "") -> Forecasts:
+    """Return what a table of forecasts says. alone: it has the answers, too. kind: of its questions, if it is known.
 
     Refuses: ambiguous, bad_instant, bad_number.
     """
     try:
-        return _understood(table, options, alone=alone)
+        return _understood(table, options, alone=alone, known=kind)
     except Refused as refused:
-        for kind, columns in _PUBLISHED.items():
+        for form, columns in _PUBLISHED.items():
             if columns <= {*table.columns}:
-                remedy = f"{refused.remedy}; or read the whole download: forecast-ledger import-from {kind} LOG FOLDER"
+                remedy = f"{refused.remedy}; or read the whole download: forecast-ledger import-from {form} LOG FOLDER"
                 raise Refused(refused.code, refused.field, refused.value, refused.detail, remedy=remedy) from None
         raise
 
 
-def _understood(table: Table, options: Options, *, alone: bool) -> Forecasts:
-    roles = roles_of(table, [role for role in USUAL if alone or role != "outcome"], options)
+def _understood(table: Table, options: Options, *, alone: bool, known: str) -> Forecasts:
+    roles = roles_of(table, [role for role in USUAL if role != "kind" and (alone or role != "outcome")], options)
     shape = shape_of(table, roles, options)
     if "question" not in roles and shape.wide != "questions":
         detail = f"{table.name}: no column is known to have the question"
@@ -123,6 +127,10 @@ def _understood(table: Table, options: Options, *, alone: bool) -> Forecasts:
         kind = "numeric"
     else:
         kind = "multiple_choice" if shape.wide == "options" or "option" in roles else "binary"
+    if known not in {"", kind}:
+        needs = {"multiple_choice": "options", "numeric": "quantiles"}
+        detail = f"their rows have {needs.get(kind, 'probabilities')}, and no {needs.get(known, 'probabilities alone')}"
+        raise Refused("ambiguous", "kind", known, detail, remedy="say that no column has the kind: --column kind=")
     times = _times(table, roles, options)
     answers_in = answer_row(table, roles) if shape.wide == "questions" else ""
     made_at = read_instant(_instant(options.made_at), "made_at") if options.made_at else read_instant(WITHOUT_TIME)

@@ -50,6 +50,7 @@ USUAL: dict[str, tuple[str, ...]] = {
         """closes closes_at close_time close_date closing_date closing_time closed_at date_closed deadline
         question_close_time scheduled_close_time actual_close_time""",
     ),
+    "kind": ("question_type qtype question_kind forecast_type", "type kind"),
     "title": ("question_title question_text q_text title question",),
 }
 _OF_PROBABILITIES = {"probability", "option"}

@@ -96,7 +96,7 @@ def unforecast(found: Forecasts, told: Answers) -> list[str]:
     known = {item.question for item in found.items}
     every = [*dict.fromkeys(key for key in told.questions() if key)]
     unknown = [key for key in every if key not in known]
-    if len(unknown) == len(every):
+    if len(unknown) == len(every) and not found.elsewhere:
         some = f"{min(known)!r} in {found.table.name}, {listed(min(known), every, 1)!r} in {told.table.name}"
         detail = f"no question of the two tables has the same name: {some}"
         raise Refused(
@@ -172,7 +172,7 @@ def _answer(
     conditions = {"resolve_question": {"not": ["", *(text for text in without if text)]}, "annul_question": void}
     if found.kind == "multiple_choice":
         for key, text in told.of("outcome").items():
-            if text and not meaning[text] and key in outcomes and text not in outcomes[key]:
+            if key in outcomes and text and not meaning[text] and text not in outcomes[key]:
                 detail = f"{told.table.name}: the answer of {key!r} is none of its options {', '.join(outcomes[key])}"
                 remedy = f'correct it, or say that it is none or void: --answer "{text}=void"'
                 raise Refused("unknown_outcome", "outcome", text, detail, remedy=remedy)

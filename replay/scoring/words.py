@@ -42,7 +42,8 @@ def rule_words(rules: RuleSet, kind: str) -> str:
 
 def _forecast_words(found: Forecasts, boundaries: Mapping[str, str]) -> Iterator[str]:
     table, shape = found.table, found.shape
-    yield f"{table.name}: {_count(len(table.lines), 'row')}"
+    of_kind = f" of {_KINDS[found.kind]} questions" * bool(found.where)
+    yield f"{table.name}: {_count(len(table.lines), 'row')}{of_kind}"
     how = {"probability": found.numbers.words, "value": found.numbers.words, **boundaries}
     how["time"] = "" if found.times is None else found.times.words
     yield from _role_words(found.roles, how)
@@ -53,7 +54,7 @@ def _forecast_words(found: Forecasts, boundaries: Mapping[str, str]) -> Iterator
         yield f"  no column names the forecaster: all forecasts are of {found.forecaster!r}"
     if found.answer_row:
         yield f"  the row {found.answer_row!r} has the answers"
-    yield from _unused(table, found.roles, shape.columns)
+    yield from _unused(table, found.roles, [*shape.columns, *found.where])
 
 
 def _answer_words(found: Forecasts, told: Answers, boundaries: Mapping[str, str], options: Options) -> Iterator[str]:
@@ -69,7 +70,7 @@ def _answer_words(found: Forecasts, told: Answers, boundaries: Mapping[str, str]
     for meaning, words in _SAID.items():
         if some := [repr(text) for text in texts if meanings[text] == meaning]:
             yield _line("", f"{_some(some)}", words)
-    if unknown := unforecast(found, told):
+    if unknown := [name for name in unforecast(found, told) if name not in found.elsewhere]:
         yield _line("left out", _some([*map(repr, unknown)]), "on which there is no forecast")
 
 

@@ -63,6 +63,14 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         [],
         {"m1": "0.01", "m2": "0.25"},  # 0.1² of the later one, which is first in the table
     ),
+    "the newest first, with the answers": (
+        {
+            "f.csv": "question,user,time,p,outcome\nrain,ada,2026-03-03T09:00:00Z,0.9,1\n"
+            "rain,bo,2026-03-02T09:00:00Z,0.6,1\nrain,ada,2026-03-01T09:00:00Z,0.2,1\n"
+        },
+        [],
+        {"ada": "0.01", "bo": "0.16"},
+    ),
     "percent with a sign, semicolons, a decimal comma": (
         {"f.csv": "question;Name;Prob\nrain;ada;62,5%\nsnow;ada;10 %\n", "a.csv": HOME},
         [],
@@ -119,6 +127,23 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         },
         [],
         {"m": "0.065"},  # (0.3² + 0.2²) / 2
+    ),
+    "questions of several kinds, by what their rows fill": (
+        {
+            "f.csv": "question,user,option,quantile,prediction\n"
+            "rain,ada,,,0.8\ncup,ada,red,NA,0.3\ncup,ada,blue,,0.7\n",
+            "a.csv": "question,resolution\nsnow,no\ncup,blue\nrain,yes\n",
+        },
+        [],
+        {"ada": "0.065"},  # (0.2² + (0.3² + 0.3²) / 2) / 2
+    ),
+    "questions of some kinds, as a column says them": (
+        {
+            "f.csv": "id,question_type,who,option,p,outcome\n"
+            "rain,binary,ada,,0.8,yes\ncup,MC,ada,red,0.3,blue\ncup,MC,ada,blue,0.7,blue\ncpi,numeric,ada,,3.1,2.9\n"
+        },
+        ["--kinds", "binary,multiple_choice"],
+        {"ada": "0.065"},
     ),
     "several columns that are the question": (
         {"f.csv": "city,day,who,p,outcome\noslo,1,ada,0.9,1\noslo,2,ada,0.5,0\n"},
@@ -207,6 +232,18 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
         ["--normalize", "1.5"],
         {"a": "0.3072"},  # shares 0.36, 0.32 and 0.32: (0.64² + 0.32² + 0.32²) / 2
     ),
+    "a question of two kinds": (
+        {"f.csv": "question,user,option,p,outcome\nq,ada,,0.9,x\nq,ada,x,0.4,x\nq,ada,y,0.6,x\nrain,bo,,0.8,1\n"},
+        ["some of its rows are those of a binary question", "--column kind=NAME"],
+        ["--kinds", "multiple_choice"],
+        {"ada": "0.36"},
+    ),
+    "numeric questions without quantiles": (
+        {"f.csv": "id,type,who,p,outcome\nrain,binary,ada,0.8,yes\ncpi,numeric,ada,3.1,2.9\n"},
+        ["numeric questions: their rows have probabilities, and no quantiles", "--kinds binary,multiple_choice"],
+        ["--kinds", "binary"],
+        {"ada": "0.04"},
+    ),
     "two forecasts and no time": (
         {"f.csv": "question,user,p,outcome,round\nrain,ada,0.9,1,2026-03-02\nrain,ada,0.8,1,2026-03-01\n"},
         ["lines 2 and 3", "--column time=NAME"],
@@ -274,7 +311,7 @@ def test_the_maps_that_are_written_give_the_same_log(shape: str, tmp_path: Path)
     found = run("score", *paths, *options, "--log", here, "--write-map", str(tmp_path / "own.toml"))
     assert found.exit_code == FINE
     lines = [line.split() for line in found.stderr.splitlines() if line.startswith("the same by a map:")]
-    assert len(lines) == len(tables)
+    assert {table for *_, table in lines} == {*paths}
     for *_, path, table in lines:
         assert run("append", there, "--map", path, table).exit_code == FINE
     digests = [
@@ -400,3 +437,52 @@ def test_the_log_has_the_numbers_that_were_divided_by_their_sum(tmp_path: Path) 
     assert (
         "normalize = 'a little': this is not a decimal number" in run("score", *paths, "--normalize", "a little").stderr
     )
+
+
+MIXED = {
+    "f.csv": "id,kind,model,option,quantile,prediction\n"
+    "rain,binary,ada,,,0.8\nrain,binary,bo,,,0.4\n"
+    "cup,multiple_choice,ada,red,,0.5\ncup,multiple_choice,ada,blue,,0.5\n"
+    "oslo,numeric,ada,,0.1,14\noslo,numeric,ada,,0.5,20\noslo,numeric,ada,,0.9,31.5\n",
+    "a.csv": "id,resolution\nrain,yes\ncup,blue\noslo,18\n",
+}
+
+
+@pytest.mark.parametrize("columns", ["all", "without the kind"])
+def test_each_kind_of_questions_has_its_own_rules(columns: str, tmp_path: Path) -> None:
+    """Probabilities are in one contest and quantiles in another, since their scores cannot be added up.
+
+    What was recognised says the kinds; maps choose the rows of each, and give the same log.
+    """
+    tables = dict(MIXED)
+    if columns != "all":
+        rows = [line.split(",") for line in tables["f.csv"].splitlines()]
+        tables["f.csv"] = "".join(f"{','.join([*row[:1], *row[2:]])}\n" for row in rows)
+    here, there, paths = str(tmp_path / "here.db"), str(tmp_path / "there.db"), written(tmp_path, tables)
+    found = run("score", *paths, "--log", here, "--write-map", str(tmp_path / "own.toml"), "--format", "csv")
+    assert found.stdout.splitlines() == [
+        "contest,rank,participant,score,completion",
+        "f,1,ada,0.145000000,2/2",  # (0.2² + 0.5²) / 2
+        "f,2,bo,0.360000000,1/2",  # 0.6²
+        "f numeric,1,ada,1.833333333,1/1",  # 2/3 x (0.1 x 4 + 0.5 x 2 + 0.1 x 13.5)
+    ]
+    how = "by the column 'kind'" if columns == "all" else "by the columns 'quantile' and 'option'"
+    assert f"f.csv: questions of several kinds, {how}: binary, multiple_choice, numeric" in found.stderr
+    assert "left out" not in found.stderr
+    for line in found.stderr.splitlines():
+        if line.startswith("the same by a map:"):
+            *_, path, table = line.split()
+            assert run("append", there, "--map", path, table).exit_code == FINE
+    digests = [run("replay", log, "--format", "csv", "--only", "scores").stdout for log in (here, there)]
+    assert digests[0] == digests[1] != ""
+
+
+def test_rules_that_score_only_some_kinds_are_refused_with_the_kinds_that_they_score(tmp_path: Path) -> None:
+    """A kind that there is not is wrong usage; of a table of one kind, all is scored."""
+    assert "--kinds binary,multiple_choice" in refused(tmp_path, MIXED, "--rules", "log")
+    assert "the kinds are binary, multiple_choice, numeric" in refused(tmp_path, MIXED, "--kinds", "dates")
+    only = {**MIXED, "f.csv": "id,kind,user,p\nrain,binary,ada,0.8\ncpi,date,ada,0.5\n"}
+    assert "it has binary, numeric" in refused(tmp_path, only, "--kinds", "multiple_choice")
+    odd = {**MIXED, "f.csv": "id,kind,user,p\nrain,binary,ada,0.8\ncpi,ranking,ada,0.5\n"}
+    assert "'ranking' is no kind of question" in refused(tmp_path, odd, "--column", "kind=kind")
+    assert scored(tmp_path, odd) == {"ada": "0.04"}  # a column of this name need not have kinds
