@@ -228,7 +228,7 @@ class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
 
 
 class AmendQuestion(Command, frozen=True, kw_only=True, tag="amend_question"):
-    """Describes a question anew, or gives it another weight in a contest that is not finalized, at any time.
+    """Changes what describes a question, or its weight in a contest that is not finalized, at any time.
 
     Give one or more of title, tags, url and source, or contest and weight, or both. Scores do not change; with another
     weight, the boards of that contest do.

@@ -104,7 +104,7 @@ class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1")
 
 
 class QuestionAmended(Event, frozen=True, kw_only=True, tag="question_amended.v1"):
-    """Describes a question anew, or gives it another weight in a contest; what is null stays."""
+    """Changes what describes a question, or its weight in a contest; what is null stays."""
 
     question: str
     title: str | None = None
@@ -175,7 +175,7 @@ class ContestOpened(Event, frozen=True, kw_only=True, tag="contest_opened.v1"):
 
 
 class Spot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """One of several instants that count of a question, and how many times it counts."""
+    """One of several instants at which a question counts, and how many times it counts."""
 
     at: int
     weight: int = 1
@@ -447,7 +447,7 @@ class PositionRefunded(PositionEvent, frozen=True, kw_only=True, tag="position_r
 class TradesVoided(PositionEvent, frozen=True, kw_only=True, tag="trades_voided.v1"):
     """Undoes the trades of a position: refunds what was paid for it, less what was received, and their fees.
 
-    If only its stake is refunded, nothing is taken from who received more, and no fee is given back.
+    If only its stake is refunded, nothing is taken from an account that received more, and no fee is given back.
     """
 
     shares: int

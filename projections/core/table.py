@@ -211,7 +211,7 @@ class Table:
         return self.rows_at(np.flatnonzero(ids.codes == code))
 
     def between(self, column: str, since: int | None, until: int | None) -> "Table":
-        """Return the rows with an instant in [since, until), µs, in this column; a limit that is None is not one."""
+        """Return the rows with an instant in [since, until), µs, in this column; None is no limit."""
         at = plain_values(self.numbers(column))
         chosen = [
             row

@@ -102,7 +102,7 @@ class Replay:
         """Return what stands at an instant, of all questions: rows of the table `forecasts`, on which `scores` rest.
 
         at: an instant in claimed time; a plain date is the last instant of that day, UTC; "close" is the close of each
-        question. What was recorded after the cut of the replay is not there. Raises Refused: not an instant.
+        question. Events recorded after the cut of the replay are left out. Raises Refused: not an instant.
 
         >>> from pathlib import Path
         >>> from forecast_ledger import append, open_ledger, replay
@@ -129,7 +129,7 @@ class Replay:
         the questions with this value, and has the columns `by` and `name` after the contest. A question with several
         tags is in several parts. cluster: what is drawn together, in intervals, resolution and pairwise: the questions
         of a group, as in the catalogue, or of a category, location or horizon; `question` draws each alone; a dict has
-        the cluster of questions by id. What has no cluster is drawn alone.
+        the cluster of questions by id. A question without a cluster is drawn alone.
 
         The seed is that of the catalogue, with `by` and the value as two more lines after the contest; with other
         clusters it is the same. Raises, first that applies: ValueError (no such study, detail, contest or question; the

@@ -42,7 +42,7 @@ from forecast_ledger.replay.readmodel.read_model import NewPlaces, Places, ReadM
 
 
 class Lag(NamedTuple):
-    """The events that a read model is behind its log, and the seconds since the first of them was recorded.
+    """How far a read model is behind its log: a number of events, and the seconds since the first of them was recorded.
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import Lag, Runner, commands, open_ledger
