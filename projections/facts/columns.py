@@ -147,7 +147,7 @@ class Forecasts:
         return counts
 
     def on(self, questions: Int64Array, as_of: Int64Array | int) -> "Forecasts":
-        """Return the rows of these questions, numbered anew in their order, that count as of a log position.
+        """Return the rows of these questions, renumbered in their order, that count as of a log position.
 
         as_of: one log position, or one for each question.
         """

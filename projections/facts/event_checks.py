@@ -65,7 +65,7 @@ def rescheduled(question: events.QuestionOpened, event: events.QuestionReschedul
 
 
 def amended(question: events.QuestionOpened, event: events.QuestionAmended) -> events.QuestionOpened:
-    """Return a question as an event describes it anew.
+    """Return a question as an event changes it.
 
     >>> opened = events.QuestionOpened(at=0, question="q", kind="binary", title="Rian?", opens_at=1, closes_at=5)
     >>> amended(opened, events.QuestionAmended(at=4, question="q", title="Rain?")).title

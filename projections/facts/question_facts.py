@@ -23,7 +23,7 @@ _Closing = tuple[int, int, int]  # see `Facts.closings`
 
 
 class QuestionFacts(NamedTuple):
-    """The facts about some questions, numbered anew; the fields are those of `Facts`.
+    """The facts about some questions, renumbered; the fields are those of `Facts`.
 
     entries: those in each contest that has some of the questions, by its id. quotes: see `Books`.
     """

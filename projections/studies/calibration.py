@@ -135,7 +135,7 @@ def consistency_band(
     """Return the recalibrated probability at each forecast of one owner, and the band it would be in if calibrated.
 
     In each replicate, every forecast p comes true with probability p, independently, and the forecasts are recalibrated
-    anew. The ends are order statistics of the replicates, as in `intervals`. If forecasts are calibrated, a place is
+    again. The ends are order statistics of the replicates, as in `intervals`. If forecasts are calibrated, a place is
     outside its band in a share of 1 - level of all cases.
 
     probability: 1e-9, ascending. Draws are given to forecasts in this order.

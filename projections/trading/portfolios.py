@@ -288,7 +288,7 @@ def drawdowns(portfolios: Snapshots) -> dict[AccountKey, int]:
 
     Deposits and withdrawals do not count: they do not change the index I = f V. V is the total of the account; at
     each cash flow F (negative for a withdrawal) the factor f is multiplied by (V - F) / V, with V right after the flow.
-    If V or V - F is not positive, index and peak start anew. The drawdown is the largest (P - I) / P, where P is the
+    If V or V - F is not positive, index and peak start again. The drawdown is the largest (P - I) / P, where P is the
     greatest I so far.
     Source: CFA Institute, Global Investment Performance Standards (GIPS) for Firms 2020, "time-weighted return";
     Magdon-Ismail and Atiya (2004), "Maximum drawdown", Risk 17(10):99-102.

@@ -154,9 +154,9 @@ def upper_limit(wrong: int, size: int, confidence: int) -> int:
 def evaluate(file: IO[bytes], season_at: Callable[[int], Replay], confidence: int, contest: str | None) -> Evaluation:
     """Evaluate a sheet that was filled in: whether each value found is that of the log, to the decimals written.
 
-    The sample is drawn again; everything but what was filled in must be as drawn. season_at: replays the log as of a
-    position. An item without a value found is wrong: it could not be examined. If all items were examined, the rate
-    is known, and is its own limit.
+    The sample is drawn a second time; all cells but those that were filled in must be equal to it. season_at: replays
+    the log as of a position. An item without a value found is wrong: it could not be examined. If all items were
+    examined, the rate is known, and is its own limit.
 
     Raises Refused: bad_csv (not a sheet, or not one of this log), what `season_at` raises; ValueError: see `draw`.
     """

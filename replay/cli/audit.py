@@ -81,7 +81,7 @@ def verify(
     prize differs from the sealed board, the checkpoint differs, or there are no events, perhaps because --name is
     mistyped.
 
-    No log can show by itself that it was written anew as a whole, with every digest, or that its newest rows were
+    No log can show by itself that it was rewritten as a whole, with new digests, or that its newest rows were
     removed. With --strict, a log that is not compared with a checkpoint is a finding, and the exit code is 1.
     """
     from forecast_ledger.replay.audit.verify import CHECKS, run_checks
@@ -140,7 +140,7 @@ def _checkpoint_advice(log: str, name: str) -> tuple[str, ...]:
     ledger = [redacted(log), *([] if name == "main" else ["--name", name])]
     keep, compare = join(["forecast-ledger", "checkpoint", *ledger]), join(["forecast-ledger", "verify", *ledger])
     return (
-        "not told by a log alone: whether it was written anew with every digest, or its newest rows were removed",
+        "a log cannot show by itself whether it was rewritten with new digests, or its newest rows were removed",
         f"to keep a checkpoint elsewhere: {keep} > FILE",
         f"to find removed or rewritten rows with it: {compare} --checkpoint FILE",
     )

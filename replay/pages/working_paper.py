@@ -510,14 +510,14 @@ def _alike(season: Replay) -> Section:
 def _unchecked(verification: Verification) -> Section:
     compared = any(each.check == "checkpoint" for each in verification.results)
     rewritten = (
-        "Whether the log was written anew as a whole, by somebody who made every digest again, or is another history: "
+        "Whether somebody rewrote the log as a whole, with new digests, or it is another history: "
         "only a checkpoint that was kept elsewhere shows that (--checkpoint)."
     )
     removed = (
         "Whether the newest events were removed: only a checkpoint that was kept elsewhere shows that (--checkpoint)."
     )
     later = (
-        "Whether events after the log position of the checkpoint were written anew or removed: only a later checkpoint "
+        "Whether events after the log position of the checkpoint were rewritten or removed: only a later checkpoint "
         "shows that (`forecast-ledger checkpoint` makes one to keep elsewhere)."
     )
     words = [

@@ -404,8 +404,8 @@ from before, the digest is of the command as it was written. If such a command h
 contain, that digest cannot be rebuilt and is not compared; `verify` prints the number of such commands, and where they
 are.
 
-A log cannot show by itself that it was written anew with every digest, that it is another history, or that its newest
-rows were removed. A checkpoint that is kept elsewhere can; `--strict` does not pass without one.
+A log cannot show by itself that it was rewritten with new digests, that it is another history, or that its newest rows
+were removed. A checkpoint that is kept elsewhere can; `--strict` does not pass without one.
 """)
 
 

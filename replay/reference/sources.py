@@ -445,4 +445,17 @@ SOURCES = (
         "https://doi.org/10.14778/1920841.1920886",
         "`verify` of segments: the levels of nested columns in Parquet",
     ),
+    Source(
+        "AICPA, Audit Guide",
+        'American Institute of Certified Public Accountants, Audit Guide "Audit Sampling"',
+        "https://www.aicpa-cima.com",
+        "`sample --by amount`: fixed intervals with a random start",
+    ),
+    Source(
+        "Clopper and Pearson (1934)",
+        'C. J. Clopper and E. S. Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the '
+        'Binomial", Biometrika 26(4):404-413',
+        "https://doi.org/10.1093/biomet/26.4.404",
+        "the upper limit of the rate of error in a sample",
+    ),
 )

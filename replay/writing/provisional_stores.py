@@ -79,7 +79,7 @@ class LazyRows(Rows):
 
 
 def check_not_sealed(location: str, segments: str | None = None) -> None:
-    """Raise Absent if a log does not exist, but segments of it do: it is not begun anew by accident.
+    """Raise Absent if a log does not exist, but segments of it do: so that nobody begins it again by accident.
 
     segments: their folder; by default the one beside the log.
     """

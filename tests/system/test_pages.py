@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger.ledger.core.errors import LedgerError
+from forecast_ledger.ledger.core.errors import Corrupt, LedgerError
 from tests.support.page_runner import blocks, command_folder, reader, run
 from tests.support.paths import ROOT
 
@@ -140,7 +140,8 @@ def test_every_kind_of_error_is_listed() -> None:
     """The page for backends lists each kind of error with its exception."""
     listed = tables(DOCS / "backend.md")["| kind | exception | means | what to do |"]
     kinds = [re.findall("`(.*?)`", row)[:2] for row in listed]
-    assert sorted(kinds) == sorted([kind.kind, kind.__name__] for kind in LedgerError.__subclasses__())
+    found = [*LedgerError.__subclasses__(), *Corrupt.__subclasses__()]
+    assert sorted(kinds) == sorted([kind.kind, kind.__name__] for kind in found)
 
 
 def test_every_row_of_the_benchmarks_is_measured() -> None:

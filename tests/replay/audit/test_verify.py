@@ -809,7 +809,7 @@ def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
         (check, "ok", "", meaning) for check, meaning in CHECKS.items()
     ]
     as_of, untold, keep, use, verdict = result.stderr.splitlines()
-    assert untold.startswith("not told by a log alone: whether it was written anew")
+    assert untold.startswith("a log cannot show by itself whether it was rewritten")
     assert as_of == f"as of log position 13, digest {verify(path).digest}"
     assert keep == f"to keep a checkpoint elsewhere: forecast-ledger checkpoint {path} > FILE"
     assert use == f"to find removed or rewritten rows with it: forecast-ledger verify {path} --checkpoint FILE"
@@ -818,7 +818,7 @@ def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
 
 
 def test_a_log_is_not_strictly_verified_without_a_checkpoint(tmp_path: Path) -> None:
-    """It may have been written anew as a whole; with a checkpoint of it, nothing is left to find."""
+    """It may have been rewritten as a whole; with a checkpoint of it, nothing is left to find."""
     path = forged(tmp_path / "log.db", happened(*PAID))
     (saved := tmp_path / "checkpoint.toml").write_text(run("checkpoint", path).stdout)
     alone, compared = run("verify", path, "--strict"), run("verify", path, "--strict", "--checkpoint", str(saved))
