@@ -264,6 +264,7 @@ DECIMALS = {
     "fine_money": 15,
     "seconds": 6,
 }
+FLOATS = {*DECIMALS, "take"}  # kinds whose values a float can be near
 _DIGITS = 38  # of a decimal128
 
 
@@ -299,7 +300,7 @@ def float_columns(table: Any, columns: Sequence[Column], values: Sequence[Values
     """
     arrow = pyarrow()
     for place, (column, numbers) in enumerate(zip(columns, values, strict=True)):
-        if column.kind in DECIMALS or column.kind == "take":
+        if column.kind in FLOATS:
             texts = arrow.array(_texts(numbers, column.kind), arrow.string())
             table = table.set_column(place, column.name, texts.cast("double"))  # rounded once, as Python reads it
     return table

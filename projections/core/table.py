@@ -141,12 +141,14 @@ class Table:
             columns = zip(self.columns, page, strict=True)
             yield [printed_values(values, column.kind) for column, values in columns]
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self, *, floats: bool = False) -> Any:
         """Return a pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.
 
+        floats: if true, decimals are the nearest floats, double in Arrow.
         Raises, first that applies: Unavailable (pyarrow is not installed), Refused (a value has more than 38 digits).
         """
-        return to_arrow(self.name, self.version, self.columns, self.values)
+        exact = to_arrow(self.name, self.version, self.columns, self.values)
+        return float_columns(exact, self.columns, self.values) if floats else exact
 
     def to_pandas(self, *, floats: bool = False) -> Any:
         """Return a pandas.DataFrame backed by Arrow, so that decimals stay exact.
@@ -154,19 +156,17 @@ class Table:
         floats: if true, decimals are the nearest floats, and columns are those of NumPy, as plots and statistics want.
         Raises the errors of `to_arrow`, then ImportError (pandas is not installed).
         """
-        arrow = self.to_arrow()
+        arrow = self.to_arrow(floats=floats)
         from pandas import ArrowDtype  # noqa: PLC0415 - late: optional
 
-        if floats:
-            return float_columns(arrow, self.columns, self.values).to_pandas()
-        return arrow.to_pandas(types_mapper=ArrowDtype)
+        return arrow.to_pandas() if floats else arrow.to_pandas(types_mapper=ArrowDtype)
 
-    def to_polars(self) -> Any:
-        """Return a polars.DataFrame with exact decimals.
+    def to_polars(self, *, floats: bool = False) -> Any:
+        """Return a polars.DataFrame with exact decimals or, if `floats`, the nearest floats.
 
         Raises the errors of `to_arrow`, then ImportError (polars is not installed).
         """
-        arrow = self.to_arrow()
+        arrow = self.to_arrow(floats=floats)
         from polars import from_arrow  # noqa: PLC0415 - late: optional
 
         return from_arrow(arrow)

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 @click.option(
     "--before-close",
     metavar="TIME",
-    help="As if nothing had been forecast later than so long before the close of a question: 30m, 24h, 7d or 2w.",
+    help="As if nothing had been forecast later than so long before the close of a question, such as 30m, 24h or 7d.",
 )
 @click.option(
     "--unsealed", "unseal", is_flag=True, help="Show --contest as if it were not sealed: with the answers of now."

@@ -60,6 +60,7 @@ _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB]
     "always written.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing export at OUT.")
+@click.option("--floats", is_flag=True, help="Write decimals as the nearest floats, which other programs compute with.")
 @click.option("--wide", is_flag=True, help="Print digests in full on a terminal too.")
 @memory_option
 @as_of_option
@@ -72,6 +73,7 @@ def export(
     form: str,
     tables: str | None,
     force: bool,
+    floats: bool,
     wide: bool,
     memory: int | None,
     as_of: str | None,
@@ -89,10 +91,8 @@ def export(
     """
     from forecast_ledger.replay.files.export import export as exported
 
-    if form in {_HUB, SEGMENTS} and memory is not None:
-        fail(f"--format {form} has no large tables: leave --memory out", USAGE)
-    if form in {_HUB, SEGMENTS} and not isinstance(log, str):
-        fail(f"--format {form} reads every row of the log: leave --segments and --trust out", USAGE)
+    if form in {_HUB, SEGMENTS}:
+        _check_without_tables(form, log, memory, floats=floats)
     if form == _HUB:
         _export_hub(fspath(log), out, tables, View(wide=wide), as_of, name, force=force)
         return
@@ -103,7 +103,16 @@ def export(
         with progress("read") as on_progress:
             cut = parse_cut(as_of)
             manifest = exported(
-                log, out, form, name, cut, tables=names, force=force, memory=memory, on_progress=on_progress
+                log,
+                out,
+                form,
+                name,
+                cut,
+                tables=names,
+                force=force,
+                floats=floats,
+                memory=memory,
+                on_progress=on_progress,
             )
     except FileExistsError as error:
         fail(str(error), USAGE)
@@ -116,6 +125,16 @@ def export(
     for note in manifest.notes:
         say(note)
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
+
+
+def _check_without_tables(form: str, log: Location, memory: int | None, *, floats: bool) -> None:
+    """Refuse options that a format without tables has no use for."""
+    if memory is not None:
+        fail(f"--format {form} has no large tables: leave --memory out", USAGE)
+    if not isinstance(log, str):
+        fail(f"--format {form} reads every row of the log: leave --segments and --trust out", USAGE)
+    if floats:
+        fail(f"--format {form} has no tables: leave --floats out", USAGE)
 
 
 @click.command(name="import", epilog="Example: forecast-ledger import season-csv copy.db")

@@ -61,19 +61,21 @@ def export(  # noqa: PLR0913 - what has a default is named
     *,
     tables: Iterable[str] | None = None,
     force: bool = False,
+    floats: bool = False,
     memory: int | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> Manifest:
     """Export a log to a folder, or to one SQLite file with its metadata beside it; the same log gives the same bytes.
 
     log, name, as_of: as in `replay`. form: csv, jsonl, parquet, arrow, sqlite, or segments, which has the log alone, as
-    `seal` writes it. tables: projections by name; if None, the default ones. force: replace an existing export. memory:
-    as in `replay`; the files are the same.
+    `seal` writes it. tables: projections by name; if None, the default ones. force: replace an existing export. floats:
+    write decimals as the nearest floats: double in Parquet and Arrow, REAL in SQLite, numbers in JSON lines. memory: as
+    in `replay`; the files are the same.
 
     The output gets its name only when it is complete; what interrupted exports to the same path left is removed.
-    Raises, first that applies: ValueError (segments have no tables), KeyError (no such format or projection),
-    FileExistsError (the path exists and may not be
-    replaced), Refused (as_of; a number too large for the format), Unavailable, Corrupt, OSError.
+    Raises, first that applies: ValueError (segments have no tables and no decimals), KeyError (no such format or
+    projection), FileExistsError (the path exists and may not be replaced), Refused (as_of; a number too large for the
+    format), Unavailable, Corrupt, OSError.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -88,8 +90,7 @@ def export(  # noqa: PLR0913 - what has a default is named
     clear_leftovers(out)
     _check_free(out, form, force=force)
     if form == SEGMENTS:
-        if names and tables is not None:
-            raise ValueError(f"segments have no tables, such as {names[0]}: leave tables out")
+        _check_segments([] if tables is None else names, floats=floats)
         with scratch_folder(out) as part, Log(log, name).opened() as store:
             manifest = _write_segments(part / form, store, as_of, on_progress)
             _check_free(out, form, force=force)
@@ -98,8 +99,9 @@ def export(  # noqa: PLR0913 - what has a default is named
     season = replay(log, name, as_of, on_progress, tables=names, memory=memory)
     with scratch_folder(out) as part, Log(log, name).opened() as store:
         whole, code = _is_whole(store, season.checkpoint.position), code_version()
-        manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {}, (*season.notes(),))
-        contents = export_tables(season.projections, names, store, season.checkpoint)
+        notes = (*season.notes(),)
+        manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {}, notes, floats)
+        contents = export_tables(season.projections, names, store, season.checkpoint, floats=floats)
         if form == SQLITE:
             _write_database(part, out.stem, contents, manifest)
         else:
@@ -110,6 +112,14 @@ def export(  # noqa: PLR0913 - what has a default is named
         if form == SQLITE:
             move_into_place(part / MANIFEST_FILE, out.with_suffix(METADATA))
     return manifest
+
+
+def _check_segments(tables: list[str], *, floats: bool) -> None:
+    """Raise ValueError if segments, which are the log, are asked for what only tables have."""
+    if tables:
+        raise ValueError(f"segments have no tables, such as {tables[0]}: leave tables out")
+    if floats:
+        raise ValueError("segments have no tables, and so no decimals: leave floats out")
 
 
 def _write_segments(folder: Path, store: Store, as_of: AsOf, on_progress: OnProgress) -> Manifest:

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from itertools import chain
+from math import isfinite
 from pathlib import Path
 from struct import unpack_from
 from typing import IO, Any, NamedTuple, Protocol
@@ -18,7 +19,7 @@ from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.columns import Column, columns_of_rows, ids, pyarrow, type_of
+from forecast_ledger.projections.core.columns import FLOATS, Column, columns_of_rows, ids, pyarrow, type_of
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
@@ -104,7 +105,7 @@ class Chunks(Protocol):
 
 
 class ExportTable(NamedTuple):
-    """A table to be exported, in chunks."""
+    """A table to be exported, in chunks. floats: whether decimals are written as the nearest floats."""
 
     name: str
     meaning: str
@@ -112,28 +113,30 @@ class ExportTable(NamedTuple):
     columns: tuple[Column, ...]
     version: int
     chunks: Chunks
+    floats: bool = False
 
 
 def export_tables(
-    projections: Projections, names: Sequence[str], store: LogPages, until: log.Checkpoint
+    projections: Projections, names: Sequence[str], store: LogPages, until: log.Checkpoint, *, floats: bool = False
 ) -> Iterator[ExportTable]:
     """Return the events up to a checkpoint, the contests, questions and participants, and these projections.
 
-    The log is read and checked again while it is exported. Raises Corrupt: the row at the checkpoint has changed.
+    The log is read and checked again while it is exported. floats: as of `ExportTable`. Raises Corrupt: the row at the
+    checkpoint has changed.
     """
     meaning = "the log: one row per event; all other tables are computed from it"
     yield ExportTable("events", meaning, ("position",), EVENT_COLUMNS, _EVENTS, _Events(store, until))
-    yield _projection(projections, "contests")
-    yield _projection(projections, "questions")
+    yield _projection(projections, "contests", floats=floats)
+    yield _projection(projections, "questions", floats=floats)
     yield _in_chunks(_participants(projections.facts), "every participant in the tables", ("participant",))
     for name in names:
         if name not in {"contests", "questions"}:
-            yield _projection(projections, name)
+            yield _projection(projections, name, floats=floats)
 
 
 def describe_columns(sheets: Iterable[ExportTable], twins: Iterable[tuple[str, Column]] = ()) -> ExportTable:
     """Return the data dictionary: the meaning of every column. twins: further columns, by table."""
-    rows = [(sheet.name, *_described(column)) for sheet in sheets for column in sheet.columns]
+    rows = [(sheet.name, *_described(column, sheet.floats)) for sheet in sheets for column in sheet.columns]
     rows += [(table, column.name, column.kind, "float, for plotting", column.meaning) for table, column in twins]
     return _in_chunks(dictionary_table(rows), "the meaning of every column", ("table", "column"))
 
@@ -143,13 +146,14 @@ def dictionary_table(rows: Sequence[tuple[str, ...]]) -> Table:
     return Table("data_dictionary", 1, _DICTIONARY, tuple(columns_of_rows([*rows], _DICTIONARY)))
 
 
-def _described(column: Column) -> tuple[str, str, str, str]:
-    return column.name, column.kind, UNITS[column.kind], column.meaning
+def _described(column: Column, floats: bool) -> tuple[str, str, str, str]:
+    unit = UNITS[column.kind].partition(";")[0].partition(",")[0] if floats and column.kind in FLOATS else ""
+    return column.name, column.kind, f"{unit}; the nearest float" if unit else UNITS[column.kind], column.meaning
 
 
-def _projection(projections: Projections, name: str) -> ExportTable:
+def _projection(projections: Projections, name: str, *, floats: bool) -> ExportTable:
     row = CATALOGUE[name]
-    return ExportTable(name, row.meaning, row.key, row.columns, row.version, projections.parts(name))
+    return ExportTable(name, row.meaning, row.key, row.columns, row.version, projections.parts(name), floats)
 
 
 def _in_chunks(table: Table, meaning: str, key: tuple[str, ...]) -> ExportTable:
@@ -295,12 +299,12 @@ class FileFormat(NamedTuple):
 def _write_csv(path: Path, sheet: ExportTable) -> None:
     with path.open("x", encoding="utf-8", newline="\n") as file:
         names = [column.name for column in sheet.columns]
-        file.writelines(f"{line}\n" for line in as_csv(names, _printed_rows(sheet.chunks)))
+        file.writelines(f"{line}\n" for line in as_csv(names, _printed_rows(sheet)))
 
 
 def _write_lines(path: Path, sheet: ExportTable) -> None:
     with path.open("xb") as file:
-        file.writelines(msgspec.json.encode(row) + b"\n" for row in _printed_rows(sheet.chunks))
+        file.writelines(msgspec.json.encode(row) + b"\n" for row in _printed_rows(sheet))
 
 
 def _write_parquet(path: Path, sheet: ExportTable) -> None:
@@ -367,12 +371,32 @@ FILE_FORMATS: dict[str, FileFormat] = {
 }
 
 
-def _printed_rows(chunks: Iterable[Table]) -> Iterator[dict[str, Any]]:
-    return (row for chunk in chunks for row in chunk.rows())
+def _printed_rows(sheet: ExportTable) -> Iterator[dict[str, Any]]:
+    names = [column.name for column in sheet.columns]
+    for chunk in sheet.chunks:
+        for columns in chunk.printed_columns():
+            yield from (dict(zip(names, row, strict=True)) for row in zip(*_as_written(sheet, columns), strict=True))
+
+
+def _as_written(sheet: ExportTable, columns: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Yield printed columns as they are written: as texts, or decimals as floats."""
+    for column, values in zip(sheet.columns, columns, strict=True):
+        yield floats_of(values) if sheet.floats and column.kind in FLOATS else values
+
+
+def floats_of(decimals: Sequence[str | None]) -> list[float | None]:
+    """Return the nearest float of each decimal text; None if it is missing, or its float would be infinite.
+
+    >>> floats_of(["0.1", None, "4.2E+400"])
+    [0.1, None, None]
+    """
+    floats = {text: None if text is None else float(text) for text in {*decimals}}
+    finite = {text: number if number is not None and isfinite(number) else None for text, number in floats.items()}
+    return [finite[text] for text in decimals]
 
 
 def _arrow(sheet: ExportTable) -> tuple[Any, Iterator[Any]]:
     """Return the first chunk as Arrow, and all chunks; there is at least one."""
-    tables = (chunk.to_arrow() for chunk in sheet.chunks)
+    tables = (chunk.to_arrow(floats=sheet.floats) for chunk in sheet.chunks)
     first = next(tables)
     return first, chain([first], tables)

@@ -199,6 +199,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """The ledger, log position and digest of an export, and its tables by name.
 
     whole: whether the export has all events of its last command; a cut can separate them. notes: see `Replay.notes`.
+    floats: whether decimals are written as floats; digests are of the exact numbers all the same.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -220,6 +221,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     code: str
     tables: dict[str, ManifestEntry]
     notes: tuple[str, ...] = ()
+    floats: bool = False
 
     def encoded(self) -> bytes:
         """Return indented JSON."""

@@ -154,7 +154,8 @@ def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
             if verdict == "ok" and not wrong:
                 projections = [name for name in manifest.tables if name in CATALOGUE]
                 until = Checkpoint(manifest.log_position, manifest.log_digest)
-                rebuilt = export_tables(Projections(facts), projections, _Exported(path, manifest), until)
+                rows = _Exported(path, manifest)
+                rebuilt = export_tables(Projections(facts), projections, rows, until, floats=manifest.floats)
                 wrong += changed_tables(database, rebuilt, manifest)
     except (sqlite3.Error, OSError, KeyError, ValueError, TypeError) as error:
         raise Unavailable(f"{path}: not a complete export: {error}") from None

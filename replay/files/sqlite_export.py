@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
-from math import isfinite
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, NamedTuple
@@ -12,12 +11,17 @@ import msgspec
 from sqlite_utils import Database
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.core.columns import DECIMALS, Column
-from forecast_ledger.replay.files.formats import FOREIGN_KEYS, ExportTable, describe_columns, dictionary_table
+from forecast_ledger.projections.core.columns import FLOATS, Column
+from forecast_ledger.replay.files.formats import (
+    FOREIGN_KEYS,
+    ExportTable,
+    describe_columns,
+    dictionary_table,
+    floats_of,
+)
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
 from forecast_ledger.replay.readmodel.part_store import insert_rows
 
-_WITH_FLOAT = {*DECIMALS, "take"}  # kinds whose columns are text, with a float column beside them
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
 
 
@@ -114,7 +118,7 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
     for sheet in sheets:
         part, joined = manifest.tables[sheet.name], _joined(sheet)
         if part.version == sheet.version:
-            names = [name for column in sheet.columns for name, _ in _types(column)]
+            names = [name for column in sheet.columns for name, _ in _types(column, sheet.floats)]
             there = database.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
             same = all(
                 stored == computed for stored, computed in zip_longest(there, _rows(sheet, joined), fillvalue=())
@@ -129,7 +133,7 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
 def _table(database: Database, sheet: ExportTable) -> ManifestEntry:
     """Create and fill a table, with its key, its foreign keys, and an index for each column that it is joined by."""
     joined = _joined(sheet)
-    types = {name: kind for column in sheet.columns for name, kind in _types(column)}
+    types = {name: kind for column in sheet.columns for name, kind in _types(column, sheet.floats)}
     table = database.table(sheet.name)
     key = sheet.key if len(sheet.key) > 1 else sheet.key[0]
     table.create(types, pk=key, foreign_keys=[(name, *to) for name, to in _references(sheet)])
@@ -154,15 +158,19 @@ def _references(sheet: ExportTable) -> Iterator[tuple[str, tuple[str, str]]]:
         yield from ((name, FOREIGN_KEYS[name]) for name in _joined(sheet))
 
 
-def _types(column: Column) -> list[tuple[str, type]]:
-    """Return the name and type of the column, and of its float column if it has one."""
-    own = (column.name, int if column.kind == "count" else str)
-    return [own, (f"{column.name}_real", float)] if column.kind in _WITH_FLOAT else [own]
+def _types(column: Column, floats: bool) -> list[tuple[str, type]]:
+    """Return the name and type of the column, and of the float column that is beside each decimal.
+
+    floats: whether the column itself has floats, too; views and queries find the other one all the same.
+    """
+    if column.kind not in FLOATS:
+        return [(column.name, int if column.kind == "count" else str)]
+    return [(column.name, float if floats else str), (f"{column.name}_real", float)]
 
 
 def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:
     for column in sheet.columns:
-        if column.kind in _WITH_FLOAT:
+        if column.kind in FLOATS:
             meaning = f"{column.name} as a float, which is not exact: {column.meaning}"
             yield sheet.name, Column(f"{column.name}_real", "real", meaning)
 
@@ -171,26 +179,23 @@ def _rows(sheet: ExportTable, joined: Sequence[str]) -> Iterator[tuple[Any, ...]
     """Yield the values of each row in the order of the columns; an empty reference is NULL."""
     for chunk in sheet.chunks:
         for columns in chunk.printed_columns():
-            stored = (_stored(column, values, joined) for column, values in zip(sheet.columns, columns, strict=True))
+            stored = (
+                _stored(column, values, joined, sheet.floats)
+                for column, values in zip(sheet.columns, columns, strict=True)
+            )
             yield from zip(*chain.from_iterable(stored), strict=True)
 
 
-def _stored(column: Column, values: Sequence[Any], joined: Sequence[str]) -> list[Sequence[Any]]:
+def _stored(column: Column, values: Sequence[Any], joined: Sequence[str], floats: bool) -> list[Sequence[Any]]:
     """Return a column as it is stored, from its printed values, and its float column if it has one."""
-    if column.kind in _WITH_FLOAT:
-        floats = {value: None if value is None else _finite(value) for value in {*values}}
-        return [values, [floats[value] for value in values]]
+    if column.kind in FLOATS:
+        near = floats_of(values)
+        return [near if floats else values, near]
     if column.kind == "instant":
         return [[value and _sortable(value) for value in values]]
     if column.name in joined:
         return [[value or None for value in values]]
     return [values]
-
-
-def _finite(decimal: str) -> float | None:
-    """Return the nearest float; None if it would be infinite."""
-    number = float(decimal)
-    return number if isfinite(number) else None
 
 
 def _sortable(instant: str) -> str:

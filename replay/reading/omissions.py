@@ -1,12 +1,12 @@
 """Replays without some participants or questions, or without the last hours before the close: as if there were none."""
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.core.values import read_duration
 from forecast_ledger.projections.core.arrays import BoolArray, int64_array
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -16,20 +16,6 @@ from forecast_ledger.replay.reading.log import find_contest
 from forecast_ledger.replay.reading.studies import DETAILS
 
 BOTS = "bots"  # of all contests, unless a participant has this id
-_MINUTES = {"m": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
-_DURATION = re.compile(r"([0-9]{1,6})([mhdw])")
-
-
-def read_duration(text: str) -> int:
-    """Return a duration in µs: a whole number of minutes, hours, days or weeks. Raises ValueError.
-
-    >>> read_duration("24h") == read_duration("1d") == 24 * 60 * 60 * 10**6
-    True
-    """
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is no duration: write minutes, hours, days or weeks as 30m, 24h, 7d or 2w")
-    return int(found[1]) * _MINUTES[found[2]] * 60 * 10**6
 
 
 def without(projections: Projections, names: Collection[str], before_close: str | None = None) -> Projections:

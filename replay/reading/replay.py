@@ -150,7 +150,7 @@ class Replay:
         """Return a replay of the same log as if somebody had made no forecast, or some questions were in no contest.
 
         names: of participants; `bots` stands for all who are enrolled as such; `group=NAME`, and in the same way
-        category, tag, location and horizon, for the questions that have it. before_close: such as 30m, 24h, 7d or 2w;
+        category, tag, location and horizon, for the questions that have it. before_close: such as 30m, 24h or 7d;
         what was forecast or withdrawn later than that before the close of a question is left out, too, by the clock of
         the contest's rules. Consensus and peers are those of the forecasts that are left. Accounts of trading contests
         and prizes that were paid stay as they are. Raises, first that applies: ValueError (no such participant or

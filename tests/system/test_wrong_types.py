@@ -204,7 +204,16 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "export": (
             f.export,
-            lambda: {"log": log, "out": new(), "form": "csv", **which, "tables": [], "force": False, "memory": None},
+            lambda: {
+                "log": log,
+                "out": new(),
+                "form": "csv",
+                **which,
+                "tables": [],
+                "force": False,
+                "floats": False,
+                "memory": None,
+            },
         ),
         "restore": (
             f.restore,
@@ -275,6 +284,8 @@ def calls(folder: Path) -> dict[str, Call]:
         "Table.rows_at": (board.rows_at, lambda: {"index": np.zeros(1, np.int64)}),
         "Table.slice": (board.slice, lambda: {"begin": 0, "end": 1}),
         "Table.sorted_by": (lambda **given: board.sorted_by(*given.values()), lambda: {"names": "contest"}),
+        "Table.to_arrow": (board.to_arrow, lambda: {"floats": False}),
+        "Table.to_polars": (board.to_polars, lambda: {"floats": False}),
         "Table.to_pandas": (board.to_pandas, lambda: {"floats": False}),
         "read": (commands.read, lambda: {"line": "{}"}),
         "read_from": (commands.read_from, lambda: {"participant": "ada", "body": "{}"}),

@@ -262,8 +262,8 @@ def test_what_fails_leaves_nothing(
 ) -> None:
     """No file, no folder, nothing hidden; and what was there before is as it was."""
 
-    def failing(*of: Any) -> Any:
-        for number, sheet in enumerate(export_tables(*of)):
+    def failing(*of: Any, **options: Any) -> Any:
+        for number, sheet in enumerate(export_tables(*of, **options)):
             if number == 5:
                 raise error
             yield sheet
