@@ -255,6 +255,7 @@ def _as_json(answer: "Explanation") -> Iterable[str]:
         "others": answer.others,
         "events": answer.events,
         "since": [*answer.since],
+        "subsequent": [*answer.subsequent],
         "as_of": answer.checkpoint._asdict(),
     }
     yield json.format(escape_json(json.encode(plain).decode()), indent=2)
@@ -283,6 +284,12 @@ def _print(answer: "Explanation", view: View) -> None:
     events = print_table(
         ["log_position", "recorded_at", "at", "type", "says"], answer.events, View(wide=view.wide), look
     )
+    if answer.subsequent:
+        print()
+        later = (
+            {"subsequent": row["log_position"], "after": row["after"], "says": row["says"]} for row in answer.subsequent
+        )
+        print_table(["subsequent", "after", "says"], [*later], View(wide=True), Look())
     sys.stdout.flush()
     if note:
         say(f"parts: {note}{REMEDY}")

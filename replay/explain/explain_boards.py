@@ -24,7 +24,7 @@ from forecast_ledger.projections.scores.time_weighted import mean_kind
 from forecast_ledger.projections.studies.difficulty import CONTEST
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, read_log, rounded_parts
-from forecast_ledger.replay.reading.board_notes import ids_of, says_ids, says_present_id, seal_notes
+from forecast_ledger.replay.reading.board_notes import ids_of, says_ids, says_present_id, seal_notes, subsequent_events
 from forecast_ledger.replay.reading.descriptions import (
     describe_board,
     describe_rules,
@@ -35,6 +35,7 @@ from forecast_ledger.replay.reading.descriptions import (
 from forecast_ledger.replay.reading.log import Log, find_contest
 
 NEIGHBOURS = 3  # rows on either side of a rank
+SUBSEQUENT = ["log_position", "after", "says"]  # of an event after a seal
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
 _SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 
@@ -290,7 +291,8 @@ def explanation(
     rule = describe_rules(contest.opened.rules, contest.position, words)
     since = says_ids(reading.facts, number["participant"], contest.as_of(reading.facts))
     since += seal_notes(Projections(reading.facts), contest.opened.contest, number["participant"])
-    return Explanation(number, rule, parts, others, about, reading.checkpoint, (*since,))
+    later = (dict(zip(SUBSEQUENT, each, strict=True)) for each in subsequent_events(reading.facts, contest))
+    return Explanation(number, rule, parts, others, about, reading.checkpoint, (*since,), (*later,))
 
 
 def _by_question(projections: Projections, contest: str, participant: str) -> Iterator[dict[str, Any]]:

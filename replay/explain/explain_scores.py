@@ -53,7 +53,8 @@ class Explanation(NamedTuple):
     similar column, adds up to it. rule: how it is computed, with the source of the rule. others: the other
     participants that it depends on. events: the events that it depends on, in log order. since: answers that it depends
     on and that changed after the contest was sealed, and what it would be with the answers of now, in words;
-    before them, under which other ids its forecasts are recorded.
+    before them, under which other ids its forecasts are recorded. subsequent: the events after the seal of the board
+    that it is on, which do not count, each after the seal or after the payment of prizes.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -73,6 +74,7 @@ class Explanation(NamedTuple):
     events: list[dict[str, Any]]
     checkpoint: Checkpoint
     since: tuple[str, ...] = ()
+    subsequent: tuple[dict[str, Any], ...] = ()
 
 
 class LogReading(NamedTuple):

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.pictures import Row, rows_of
 from forecast_ledger.replay.reading.blocks import Number, Table
+from forecast_ledger.replay.reading.board_notes import seal_notes, sentences, subsequent_events
 
 BEST = 3  # questions or positions of a participant, at either end
 MOST_PARTICIPANTS = 500
+MOST_SUBSEQUENT = 100  # events after a seal
 NONE = "-"  # in a cell: there is no such number
 
 
@@ -126,3 +128,14 @@ def ends_of(rows: Sequence[Row], noun: str, table: str) -> tuple[Sequence[Row], 
         return rows, f"All {noun}, the best first"
     caption = f"The best {BEST} and the worst {BEST} of {len(rows):,} {noun}; {in_table(table)}"
     return [*rows[:BEST], *rows[-BEST:]], caption
+
+
+def subsequent_part(projections: Projections, name: str) -> list[Part]:
+    """Return what is recorded about a sealed contest since, and what it would change; [] if nothing is."""
+    told = subsequent_events(projections.facts, projections.facts.contests[name])
+    shown = told[:MOST_SUBSEQUENT]
+    more = f": the first {len(shown)} of {len(told):,}" * (len(told) > len(shown))
+    rows = [[str(each.position), f"after {each.after}", each.says] for each in shown]
+    table = Table([Number("log position"), "when", "says"], rows)
+    note = sentences(seal_notes(projections, name)) or "Nothing on the board rests on it."
+    return [Part("Subsequent events", note, f"What is recorded since the seal{more}", table)] if told else []

@@ -29,6 +29,7 @@ from forecast_ledger.replay.pages.page_parts import (
     kinds_of,
     row_anchor,
     short_table,
+    subsequent_part,
 )
 from forecast_ledger.replay.pages.pictures import Picture, Row, count, percent, rows_of, to_svg
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
@@ -398,6 +399,7 @@ def contest_section(
         findings = [pictures["profit"].title]
     if notes := seal_notes(projections, name):
         findings = [sentences(notes[:1]).removesuffix("."), *findings]
+    parts += subsequent_part(projections, name)
     parts += _questions_part(projections, name) + [part for part in others if part is not None]
     figures = [
         Figure(picture.title, picture.note, to_svg(picture), _table(picture.columns, picture.rows))
@@ -485,8 +487,6 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
         told.append(
             ("Sealed", f"at log position {row['sealed_at']}, when the log had the digest {row['sealed_digest']}")
         )
-    if notes := seal_notes(projections, row["contest"]):
-        told.append(("Changed since", sentences(notes)))
     told.append(("Rules", rules.name))
     if rules.trading is not None:
         told += trading_facts(rules.trading, row["currency"])

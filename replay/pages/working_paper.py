@@ -44,11 +44,13 @@ from forecast_ledger.replay.pages.sections import contest_facts
 from forecast_ledger.replay.reading.blocks import Block, Heading, Number, Pairs, Table
 from forecast_ledger.replay.reading.board_notes import (
     BOARDS,
+    Subsequent,
     changed_answers,
     changed_rows,
     present_id,
     seal_notes,
     sentences,
+    subsequent_events,
     what_changed,
 )
 from forecast_ledger.replay.reading.descriptions import money
@@ -135,11 +137,13 @@ def working_paper(
         sealed = {answer.first.position for answer in answers}
         corrected = _followed(evidence.corrections, sealed)
         effects = [*zip(corrected, moves(log, corrected), strict=True)]
+        since = {name: found for name in facts.contests if (found := subsequent_events(facts, facts.contests[name]))}
         if changed:
             rest = "board rests" if len(changed) == 1 else "boards rest"
             whats = " or ".join(dict.fromkeys(each for what in changed.values() for each in what.split(" and ")))
             says += f" {len(changed):,} sealed {rest} on {whats} that changed since."
-            sections.append(_changed_since(season.projections, [*changed]))
+        if since:
+            sections.append(_subsequent(season.projections, [*changed], since))
         sections += [_checkpoint(season, log.name), *_contests(season.projections), _trial_balance(season)]
         sections += [_late(evidence), _revocations(evidence, effects, sealed)]
         sections += [_annulments(evidence), _moved_times(evidence), _exclusions(evidence, facts), _alike(season)]
@@ -177,11 +181,20 @@ def _checks(verification: Verification) -> Section:
     return Section("What was checked", findings, [], [sheet])
 
 
-def _changed_since(projections: Projections, names: Sequence[str]) -> Section:
-    """Return what these sealed contests, whose answers changed since, would be now, and the prizes that were paid."""
+def _subsequent(projections: Projections, names: Sequence[str], since: Mapping[str, list[Subsequent]]) -> Section:
+    """Return what is recorded about sealed contests since, and what changed ones would be now, with what was paid.
+
+    names: of those whose board rests on what changed. since: the events of each contest.
+    """
     rests = "What is listed here rests on answers, forecasts or ids that no longer count."
-    words = [f"A sealed board does not change. {rests}"]
-    sheets = []
+    words = [f"A sealed board does not change. {rests}" if names else "No board rests on what is recorded since."]
+    listed = [(name, *each) for name, found in since.items() for each in found]
+    caption = "Recorded after a seal"
+    if len(listed) > MOST_LISTED:
+        caption += f": the newest {MOST_LISTED} of {len(listed):,}"
+        listed = sorted(listed, key=itemgetter(1))[-MOST_LISTED:]
+    told = [[name, str(position), f"after {after}", says] for name, position, after, says in sorted(listed)]
+    sheets = [_sheet(caption, ["contest", "log position", "when", "says"], told)]
     for name in names:
         words.append(sentences(seal_notes(projections, name)[:1]))
         moved, paid = changed_rows(projections, name), projections.facts.contests[name].paid
@@ -200,7 +213,7 @@ def _changed_since(projections: Projections, names: Sequence[str]) -> Section:
         columns = [f"{column} {when}" for column in BOARDS["leaderboard"] for when in ("sealed", "now")] + ["paid"]
         caption = f"{name}, sealed and with the answers of now"
         sheets.append(_cut(_sheet(caption, ["contest", "participant", *columns], rows, frozenset(columns)), name))
-    return Section("Sealed boards whose answers changed", words, [], sheets)
+    return Section("Subsequent events", words, [], sheets)
 
 
 def _cut(sheet: Table, contest: str) -> Table:

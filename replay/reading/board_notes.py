@@ -59,18 +59,23 @@ def present_id(facts: Facts, participant: str, as_of: int) -> tuple[str, int]:
 
 
 def renamed_since(facts: Facts, contest: Contest) -> list[str]:
-    """Say which participants of a sealed contest have other ids since, in log order."""
+    """Say which participants of a sealed contest have other ids since, in log order, with log positions."""
+    return [f"{words} (#{position})" for position, words in _renamed(facts, contest).items()]
+
+
+def _renamed(facts: Facts, contest: Contest) -> dict[int, str]:
+    """Return which participants of a sealed contest have other ids since, in words by log position."""
     if contest.sealed is None or not facts.renames or facts.renames[-1].position <= contest.sealed.position:
-        return []
+        return {}
     labels, sealed = facts.participant_codes, contest.sealed.position
     rows = np.isin(facts.forecasts.question, [*contest.entries]) & (facts.forecasts.position <= sealed)
     people = {*facts.forecasts.rows(np.flatnonzero(rows)).named(sealed).participant.tolist()}
     people |= {labels.codes[who] for who in {*contest.enrolments, *contest.levels} if who in labels.codes}
-    found = []
+    found = dict[int, str]()
     for rename in facts.renames:
         if rename.position > sealed and rename.old in people:
             people.add(rename.new)
-            found.append(f"{labels.labels[rename.old]} is {labels.labels[rename.new]} (#{rename.position})")
+            found[rename.position] = f"{labels.labels[rename.old]} is {labels.labels[rename.new]}"
     return found
 
 
@@ -154,16 +159,54 @@ def changed_answers(facts: Facts, contest: Contest) -> list[ChangedAnswer]:
 
 
 def restated_since(facts: Facts, contest: Contest) -> list[str]:
-    """Say whose forecasts on questions of a sealed board were restated since, in log order."""
+    """Say whose forecasts on questions of a sealed board were restated since, in log order, with log positions."""
+    return [f"{words} (#{position})" for position, words in _restated(facts, contest).items()]
+
+
+def _restated(facts: Facts, contest: Contest) -> dict[int, str]:
+    """Return whose forecasts on questions of a sealed board were restated since, in words by log position."""
     if contest.sealed is None:
-        return []
+        return {}
     people, sealed = facts.participant_codes.labels, contest.sealed.position
     found = dict[int, str]()
     for code in facts.retractions.keys() & contest.entries.keys():
         for position, who in facts.retractions[code]:  # of several ids, the present one first
             if position > sealed:
-                found.setdefault(position, f"{people[who]} on {facts.questions[code].question} (#{position})")
-    return [found[position] for position in sorted(found)]
+                found.setdefault(position, f"{people[who]} on {facts.questions[code].question}")
+    return dict(sorted(found.items()))
+
+
+class Subsequent(NamedTuple):
+    """An event that a sealed board does not count. after: what it came after, the seal or the payment of prizes."""
+
+    position: int
+    after: str
+    says: str
+
+
+def subsequent_events(facts: Facts, contest: Contest) -> list[Subsequent]:
+    """Return what is recorded about a sealed contest after its seal, in log order.
+
+    Answers, revocations and annulments of its questions, forecasts on them that were restated, and new ids of its
+    participants. The first payment of a prize is the payment.
+    """
+    if contest.sealed is None:
+        return []
+    found = {
+        each.position: f"{facts.questions[each.question].question}: {_answered(facts, each)}"
+        for each in facts.settlements
+        if each.question in contest.entries and each.position > contest.sealed.position
+    }
+    restated = _restated(facts, contest)
+    found |= {at: f"forecasts of {words} are restated" for at, words in restated.items()} | _renamed(facts, contest)
+    paid = min((payment.position for payment in contest.paid.values()), default=facts.as_of)
+    return [Subsequent(at, "the payment" if at > paid else "the seal", found[at]) for at in sorted(found)]
+
+
+def _answered(facts: Facts, answer: Settlement) -> str:
+    """Say what a settlement does."""
+    words = answer_words(facts, answer).rpartition(" (#")[0]
+    return f"the answer is {'revoked' if not answer.settles else words}" if words != "annulled" else words
 
 
 def what_changed(facts: Facts, contest: Contest) -> str:

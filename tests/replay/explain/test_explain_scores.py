@@ -450,7 +450,7 @@ def test_the_command_prints_a_table_or_one_json_object(log: Logs) -> None:
     said = json.loads(plain.stdout)
     assert list(said) == [
         "explained", "contest", "question", "participant", "score", "coverage", "attainable", "numerator",
-        "denominator", "outcome", "resolved", "rule", "parts", "others", "events", "since", "as_of",
+        "denominator", "outcome", "resolved", "rule", "parts", "others", "events", "since", "subsequent", "as_of",
     ]  # fmt: skip
     assert "score        -0.330438960" in text.stdout.splitlines()
     assert "resolved     #32" in text.stdout.splitlines()

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger import audit, export, replay
+from forecast_ledger import audit, export, replay, report
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.files.manifest import read_manifest
+from forecast_ledger.replay.pages import page_parts, working_paper
 from forecast_ledger.replay.reading import board_notes
-from forecast_ledger.replay.reading.board_notes import every_seal_note, seal_notes
+from forecast_ledger.replay.reading.board_notes import every_seal_note, seal_notes, subsequent_events
 from tests.replay.cli.test_main import run
 from tests.support.given import (
     OPENS,
@@ -20,6 +21,7 @@ from tests.support.given import (
     forecast,
     opened,
     payment,
+    renaming,
     resolution,
     restatement,
     revocation,
@@ -153,13 +155,65 @@ def test_the_paper_begins_with_what_rests_on_other_answers(tmp_path: Path) -> No
     path = recorded(tmp_path / "log.db", payment(), revocation(), resolution(outcome="no"))
     paper = audit(path, tmp_path / "paper.md").paper
     first = paper.sections[1]
-    assert first.title == "Sealed boards whose answers changed"
-    rows = [[*row[:6], row[-1]] for row in first.sheets[0].rows]
+    assert first.title == "Subsequent events"
+    assert first.sheets[0].rows == [
+        ["cup", "10", "after the payment", "rain: the answer is revoked"],
+        ["cup", "11", "after the payment", "rain: the answer is no"],
+    ]
+    rows = [[*row[:6], row[-1]] for row in first.sheets[1].rows]
     assert rows == [["cup", "ada", "1", "2", "6.67", "2.50", "6.67"], ["cup", "bob", "2", "1", "3.33", "7.50", "3.33"]]
     assert paper.verdict.endswith("1 sealed board rests on answers that changed since.")
     sound = audit(recorded(tmp_path / "sound.db"), tmp_path / "paper.md").paper
     assert sound.verdict == "All 7 checks of 7 events found no fault."
     assert sound.sections[1].title == "Checkpoint"
+
+
+def test_subsequent_events_are_told_apart_by_the_payment(tmp_path: Path) -> None:
+    """Two answers before the payment, and one that is annulled after it; without a seal there are none."""
+    between: list[AnyCommand] = [revocation(), resolution(outcome="no"), payment(), revocation(), annulment()]
+    path = recorded(tmp_path / "log.db", *between)
+    facts = replay(path).projections.facts
+    assert subsequent_events(facts, facts.contests["cup"]) == [
+        (8, "the seal", "rain: the answer is revoked"),
+        (9, "the seal", "rain: the answer is no"),
+        (12, "the payment", "rain: the answer is revoked"),
+        (13, "the payment", "rain: annulled"),
+    ]
+    said = json.loads(run("explain", path, "prize", "cup", "ada", "--json").stdout)
+    assert said["subsequent"][2] == {"log_position": 12, "after": "the payment", "says": "rain: the answer is revoked"}
+    assert "        12  the payment  rain: the answer is revoked" in run("explain", path, "prize", "cup", "ada").stdout
+    before = replay(path, as_of=6).projections.facts
+    assert subsequent_events(before, before.contests["cup"]) == []
+
+
+def test_forecasts_and_ids_that_change_after_a_seal_are_subsequent_events(tmp_path: Path) -> None:
+    """In log order, with answers; the page has them in a part of their own, and only then."""
+    path = recorded(tmp_path / "log.db", renaming("ada", "al"), restatement(participant="bob"), revocation())
+    facts = replay(path).projections.facts
+    assert subsequent_events(facts, facts.contests["cup"]) == [
+        (8, "the seal", "ada is al"),
+        (9, "the seal", "forecasts of bob on rain are restated"),
+        (10, "the seal", "rain: the answer is revoked"),
+    ]
+    report(path, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert page.count("<h3>Subsequent events</h3>") == 1
+    assert "forecasts of bob on rain are restated" in page
+    report(recorded(tmp_path / "sound.db"), tmp_path / "page.html")
+    assert "Subsequent events" not in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_of_many_subsequent_events_the_newest_are_in_the_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caption says how many there are; a page has the first, and says so too."""
+    twice: list[AnyCommand] = [revocation(), resolution(outcome="no")] * 2
+    path = recorded(tmp_path / "log.db", *twice)
+    monkeypatch.setattr(working_paper, "MOST_LISTED", 3)
+    monkeypatch.setattr(page_parts, "MOST_SUBSEQUENT", 3)
+    sheet = audit(path, tmp_path / "paper.md").paper.sections[1].sheets[0]
+    assert sheet.caption == "Recorded after a seal: the newest 3 of 4"
+    assert [row[1] for row in sheet.rows] == ["9", "10", "11"]
+    report(path, tmp_path / "page.html")
+    assert "What is recorded since the seal: the first 3 of 4" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_what_is_cut_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
