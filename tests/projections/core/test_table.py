@@ -27,6 +27,7 @@ from forecast_ledger.projections.core.columns import (
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.core.wide_int import WideInt
 from tests.support.effort import times
+from tests.support.paths import ROOT
 
 COLUMNS = (
     Column("who", "id", "who it is"),
@@ -393,3 +394,10 @@ def test_a_column_that_a_table_lacks_is_named_with_the_nearest_first(ask: Any) -
     """Whoever asks for it, by its name or for a chart."""
     with pytest.raises(KeyError, match="things has no column 'wort'; it has worth, when, who"):
         ask(table(ROWS))
+
+
+def test_the_digest_that_the_guide_for_auditors_computes_is_that_of_the_table() -> None:
+    """docs/auditor.md, "A pack to keep", hashes the bytes of this table by hand."""
+    columns = (Column("who", "id", ""), Column("paid", "money", ""))
+    digest = Table("t", 2, columns, (ids(["bo", "ada"]), [None, 3])).digest()
+    assert f"\n'{digest}'\n" in (ROOT / "docs/auditor.md").read_text(encoding="utf-8")
