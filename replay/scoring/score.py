@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
+from forecast_ledger.replay.mapping.known_rows import commands_once
 from forecast_ledger.replay.scoring.plan import Plan, Step
 from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, append_batches, tally
 from forecast_ledger.replay.writing.command_lines import ReadCommand
@@ -24,9 +25,8 @@ def record(ledger: Ledger, plan: Plan, tell: OnRefusal, on_progress: OnProgress 
 
 
 def _commands(step: Step) -> Iterator[ReadCommand]:
-    rows = map_records(parse_map(step.text.encode()), step.table.records(), once=True)
     several = step.part != ""
-    for place, command in rows.commands:
+    for place, command in commands_once(parse_map(step.text.encode()), step.table.records()):
         yield place._replace(unit=step.table.unit, file=step.table.name if several else ""), command
 
 
