@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -156,10 +157,8 @@ class Table:
         floats: if true, decimals are the nearest floats, and columns are those of NumPy, as plots and statistics want.
         Raises the errors of `to_arrow`, then ImportError (pandas is not installed).
         """
-        arrow = self.to_arrow(floats=floats)
-        from pandas import ArrowDtype  # noqa: PLC0415 - late: optional
-
-        return arrow.to_pandas() if floats else arrow.to_pandas(types_mapper=ArrowDtype)
+        arrow, pandas = self.to_arrow(floats=floats), _library("pandas")
+        return arrow.to_pandas() if floats else arrow.to_pandas(types_mapper=pandas.ArrowDtype)
 
     def to_polars(self, *, floats: bool = False) -> Any:
         """Return a polars.DataFrame with exact decimals or, if `floats`, the nearest floats.
@@ -167,9 +166,7 @@ class Table:
         Raises the errors of `to_arrow`, then ImportError (polars is not installed).
         """
         arrow = self.to_arrow(floats=floats)
-        from polars import from_arrow  # noqa: PLC0415 - late: optional
-
-        return from_arrow(arrow)
+        return _library("polars").from_arrow(arrow)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Hand the table over to a library that reads Arrow, as the Arrow PyCapsule interface has it.
@@ -269,6 +266,14 @@ class Table:
     def rows_at(self, index: Int64Array) -> "Table":
         """Return the rows at these indices."""
         return replace(self, values=tuple(take_rows(values, index) for values in self.values))
+
+
+def _library(name: str) -> Any:
+    """Return a library of data frames. Raises ImportError, which says how to install it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ImportError(f"a frame of {name} needs that library; run pip install {name}", name=name) from None
 
 
 class TableParts:

@@ -15,6 +15,7 @@ _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
 _OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"  # the first file in it, not compressed
 _HEADER = 4_096  # bytes at the beginning of a file in which its header ends
 _NAME = re.compile(rb"[^{}\[\]\x00-\x1f]+")  # of a column
+_ARRAY = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
 _LOOKED_AT = 100  # bytes at the beginning of a file
 
 
@@ -22,7 +23,7 @@ def form_of(file: IO[bytes], *, tables: bool) -> str:
     """Return what a file is, if it is a table of another form than CSV; "" if it cannot be looked into.
 
     tables: JSON lines are rows of a table, too, and not commands.
-    Refuses: bad_csv (a spreadsheet of another kind).
+    Refuses: bad_csv (a spreadsheet of another kind, or a JSON array that should be a table).
     """
     look = getattr(file, "peek", None)
     first = b"" if look is None else look(_LOOKED_AT)
@@ -39,6 +40,9 @@ def form_of(file: IO[bytes], *, tables: bool) -> str:
             return WORKBOOK
         if _OPEN_DOCUMENT in first[:_LOOKED_AT]:
             raise Refused("bad_csv", "", None, "FILE is an .ods", remedy="save it as .xlsx or as a CSV")
+    if tables and _ARRAY.match(first):
+        remedy = "write each object of it on a line of its own, as jq -c '.[]' FILE does"
+        raise Refused("bad_csv", "", None, "FILE is one JSON array", remedy=remedy)
     return JSON_LINES if tables and has_json_lines(first) else ""
 
 

@@ -19,7 +19,7 @@ from forecast_ledger.replay.scoring.recognised import (
     understand,
     understand_answers,
 )
-from forecast_ledger.replay.scoring.roles import check_named
+from forecast_ledger.replay.scoring.roles import check_named, listed_columns
 from forecast_ledger.replay.scoring.rule_names import check_rules, rule_set, written_rules
 from forecast_ledger.replay.scoring.settled import (
     answer_commands,
@@ -156,7 +156,8 @@ def _answers_within(found: Forecasts) -> Answers:
     if found.answer_row or "outcome" in found.roles:
         return Answers(found.table, found.roles)
     detail = f"{found.table.name}: no column is known to have the answers, and there is no second table"
-    remedy = "give a table of answers, or name the column: --column outcome=NAME"
+    columns = listed_columns(found.table)
+    remedy = f"give a table of answers, or name the column: --column outcome=NAME{columns}"
     raise Refused("ambiguous", "outcome", None, detail, remedy=remedy)
 
 

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
 from forecast_ledger.replay.scoring.options import Options
-from forecast_ledger.replay.scoring.roles import OF_ANSWERS, USUAL, Found, roles_of
+from forecast_ledger.replay.scoring.roles import OF_ANSWERS, USUAL, Found, listed_columns, roles_of
 from forecast_ledger.replay.scoring.shapes import Shape, answer_row, shape_of
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.written import (
@@ -97,6 +97,7 @@ def _items(found: Forecasts) -> Iterator[Item]:
 
 # The columns by which a published format is known, and what reads it.
 _PUBLISHED = {
+    "forecastbench": {"organization", "forecasts"},
     "hubverse": {"output_type", "output_type_id", "value"},
     "metaculus": {"Forecaster Username", "Probability Yes", "Continuous CDF"},
 }
@@ -122,7 +123,8 @@ def _understood(table: Table, options: Options, *, alone: bool, known: str) -> F
     shape = shape_of(table, roles, options)
     if "question" not in roles and shape.wide != "questions":
         detail = f"{table.name}: no column is known to have the question"
-        raise Refused("ambiguous", "question", None, detail, remedy="name it: --column question=NAME")
+        remedy = f"name it: --column question=NAME{listed_columns(table)}"
+        raise Refused("ambiguous", "question", None, detail, remedy=remedy)
     if shape.wide == "quantiles" or "quantile" in roles:
         kind = "numeric"
     else:
@@ -176,9 +178,8 @@ def _checked(found: Forecasts) -> Forecasts:
         seen[key] = item.row
         if len(item.question) > ID_LENGTH - len("answer "):
             detail = f"{found.table.name}: {unit} {found.table.lines[item.row]}: the question is too long for an id"
-            raise Refused(
-                "id_too_long", "question", item.question, detail, remedy="name a column with ids of questions"
-            )
+            remedy = f"name a column with ids of questions: --column question=NAME{listed_columns(found.table)}"
+            raise Refused("id_too_long", "question", item.question, detail, remedy=remedy)
     return found
 
 
@@ -221,7 +222,8 @@ def understand_answers(table: Table, options: Options) -> Answers:
     for role in ("question", "outcome"):
         if role not in roles:
             detail = f"{table.name}: no column is known to have the {role if role == 'question' else 'answer'}"
-            raise Refused("ambiguous", role, None, detail, remedy=f"name it: --column {role}=NAME")
+            remedy = f"name it: --column {role}=NAME{listed_columns(table)}"
+            raise Refused("ambiguous", role, None, detail, remedy=remedy)
     return Answers(table, roles)
 
 

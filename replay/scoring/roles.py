@@ -13,7 +13,7 @@ from forecast_ledger.replay.scoring.tables import Table
 USUAL: dict[str, tuple[str, ...]] = {
     "question": (
         "question_id qid ifp_id market_id contract_id problem_id event_id item_id task_id",
-        "question ifp market problem event item task",
+        "question ifp market problem event item task statement claim",
         "question_title question_text q_text title",
         "id",
     ),
@@ -42,7 +42,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "value": ("value quantile_value forecast_value", "prediction forecast predicted estimate"),
     "outcome": (
         """outcome resolution answer result resolved_to resolved_value resolved_outcome actual truth ground_truth
-        true_value label y_true correct_answer observed observation""",
+        true_value label y_true correct_answer observed observation oracle_value happened came_true""",
         "y target value",
     ),
     "opens": ("opens opens_at open_time open_date opening_date opened_at date_start",),
@@ -53,6 +53,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "kind": ("question_type qtype question_kind forecast_type", "type kind"),
     "title": ("question_title question_text q_text title question",),
 }
+_LISTED = 12
 _OF_PROBABILITIES = {"probability", "option"}
 OF_ANSWERS = ("question", "outcome", "opens", "closes", "title")
 _GROUPS = {role: [{*group.split()} for group in groups] for role, groups in USUAL.items()}
@@ -110,6 +111,18 @@ def roles_of(table: Table, roles: Collection[str], options: Options) -> dict[str
             found[role] = Found(tuple(candidates), said=False)
             taken.add(candidates[0])
     return found
+
+
+def listed_columns(table: Table) -> str:
+    """Return the columns of a table in words, to choose from.
+
+    >>> from forecast_ledger.replay.scoring.tables import table_of_rows
+    >>> listed_columns(table_of_rows([{"who": "ada", "p": 0.5}], "f"))
+    "; the columns are 'who', 'p'"
+    """
+    names = [*map(repr, table.columns)]
+    more = f" and {len(names) - _LISTED} more" * (len(names) > _LISTED)
+    return f"; the columns are {', '.join(names[:_LISTED])}{more}"
 
 
 def _is_of_other_form(role: str, found: Roles) -> bool:

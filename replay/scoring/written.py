@@ -27,6 +27,7 @@ _DATES = ["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", *_NUMERIC, *_NAMED]
 _TIMES = [" %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", ", %H:%M", ", %H:%M:%S"]
 _ZONES = ["", "%z", " %z", " UTC"]
 _HAS_CLOCK = re.compile(r"%[HI]")
+_PERCENT = re.compile(r"%|(?<![a-z])(percent|pct)(?![a-z])", re.IGNORECASE)  # in the name of a column
 _PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
 _USUAL = CellFormat("")
 _COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)?", re.ASCII)
@@ -160,8 +161,8 @@ def probabilities_of(column: str, texts: Collection[str], options: Options) -> N
 
     Refuses: ambiguous (numbers above 1 without a sign, or only some with it), bad_number.
 
-    >>> probabilities_of("p", ["35%", "100 %"], Options()).keys
-    {'percent': True}
+    >>> probabilities_of("p", ["35%", "100 %"], Options()).keys, probabilities_of("p (%)", ["35"], Options()).keys
+    ({'percent': True}, {'percent': True})
     """
     written = numbers_of(column, texts, options)
     signed = [text for text in texts if text.endswith("%")]
@@ -172,9 +173,12 @@ def probabilities_of(column: str, texts: Collection[str], options: Options) -> N
         detail = f"some numbers have a percent sign, such as {signed[0]!r}, and some have none, such as {other!r}"
         raise Refused("ambiguous", column, None, detail, remedy="give --percent if all are in percent")
     high = next((text for text in sorted(texts) if value_of(text, written) > 1), None)
+    if high is not None and _PERCENT.search(column):
+        return Numbers({**written.keys, "percent": True}, ", ".join(filter(None, ("in percent", written.words))))
     if high is not None:
         detail = f"{high} is more than 1: the numbers may be in percent, or this one is wrong"
-        raise Refused("ambiguous", column, None, detail, remedy="give --percent, or correct the cell")
+        remedy = "give --percent, or correct the cell; a forecast of a number has a row, or a column, for each quantile"
+        raise Refused("ambiguous", column, None, detail, remedy=remedy)
     return Numbers(written.keys, ", ".join(filter(None, ("from 0 to 1", written.words))))
 
 
@@ -196,7 +200,7 @@ def meanings_of(column: str, texts: Collection[str], options: Options) -> dict[s
     found = {text: options.answers.get(text) or _meaning(text) for text in texts}
     odd = [text for text, meaning in found.items() if not meaning]
     if odd:
-        more = f" and {len(odd) - 1:,} other texts" * (len(odd) > 1)
+        more = f" and {len(odd) - 1:,} other text{'s' * (len(odd) > 2)}" * (len(odd) > 1)
         detail = f"{odd[0]!r}{more} may be yes, no, no answer yet (none), or an answer that does not count (void)"
         raise Refused("ambiguous", column, None, detail, remedy=f'give --answer "{odd[0]}=yes", or no, none or void')
     return found

@@ -281,3 +281,11 @@ def test_a_chart_that_cannot_be_made_is_refused() -> None:
     with pytest.raises(ValueError, match="5,000"):
         table(*map(str, range(5_001))).chart()
     assert len(table(*map(str, range(5_000))).chart()["data"]["values"]) == 5_000
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_says_which_library_it_needs(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And how to install it, as a missing extra does."""
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=f"a frame of {library} needs that library; run pip install {library}"):
+        getattr(one_column("count", 1), f"to_{library}")()

@@ -76,6 +76,11 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         [],
         {"ada": "0.0753125"},  # (0.375² + 0.1²) / 2
     ),
+    "percent in the name of the column": (
+        {"f.csv": "Statement;Name;Forecast (%);Happened\nrain;ada;80;yes\nsnow;ada;0,5;no\n"},
+        [],
+        {"ada": "0.0200125"},  # (0.2² + 0.005²) / 2
+    ),
     "a column for each forecaster": (
         {"f.csv": "question,Ada,Bo,Result\nrain,0.8,0.3,yes\nsnow,0.1,,no\n"},
         [],
@@ -252,7 +257,7 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
     ),
     "no answers": (
         {"f.csv": "question,user,p,result_text\nrain,ada,0.9,yes\n"},
-        ["no second table", "--column outcome=NAME"],
+        ["no second table", "--column outcome=NAME; the columns are 'question', 'user', 'p', 'result_text'"],
         ["--column", "outcome=result_text"],
         {"ada": "0.01"},
     ),
@@ -385,6 +390,15 @@ def test_a_role_that_no_column_has_is_left_out(tmp_path: Path) -> None:
     assert scored(tmp_path, table, "--column", "time=") == {"ada": "0.01"}
     assert "there is no such role" in refused(tmp_path, table, "--column", "when=date")
     assert "no column has this name; the columns are: date, " in refused(tmp_path, table, "--column", "time=dates")
+
+
+def test_a_json_array_is_refused_with_how_to_make_lines_of_it(tmp_path: Path) -> None:
+    """Its first line would be a strange header."""
+    assert "FILE is one JSON array; write each object" in refused(
+        tmp_path, {"f.json": '[\n {"question": "rain", "p": 1}]'}
+    )
+    own = '{"organization": "o", "forecasts": [{"id": "q", "forecast": 0.2}]}\n'
+    assert "forecast-ledger import-from forecastbench LOG FOLDER" in refused(tmp_path, {"f.json": own, "a.csv": HOME})
 
 
 def test_two_answers_to_one_question_are_refused(tmp_path: Path) -> None:
