@@ -18,6 +18,7 @@ from msgspec import structs
 from forecast_ledger.replay.explain.what_if import under_rules
 from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.pictures import Picture, to_svg
+from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.kept_digests import HISTORIES, record
 from tests.support import flusight
@@ -49,7 +50,7 @@ def specifications() -> dict[str, dict[str, Any]]:
             log = Path(folder) / f"{story}.db"
             record(HISTORIES[story](), log)
             projections = replay(log).projections
-            drawn = {name: chart.draw(projections, contest) for name, chart in CHARTS.items()}
+            drawn = {name: chart.draw(projections, contest) for name, chart in PLOTS.items()}
             found[story] = {name: described(picture) for name, picture in drawn.items() if picture is not None}
     return found
 

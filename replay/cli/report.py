@@ -21,7 +21,19 @@ from forecast_ledger.replay.console.shell import (
 )
 from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
 
-KINDS = ("board", "calibration", "coverage", "pairwise", "prizes", "profit", "score")
+KINDS = (
+    "board",
+    "calibration",
+    "coverage",
+    "intervals",
+    "learning",
+    "options",
+    "pairwise",
+    "pit",
+    "prizes",
+    "profit",
+    "score",
+)
 
 
 @click.command(epilog="Example: forecast-ledger report season.db season.html")
@@ -83,7 +95,11 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     board        scores in the order of the leaderboard, with their intervals
     calibration  how often what was forecast happened
     coverage     how much of the time each participant had a forecast
+    intervals    how often answers fell within central intervals
+    learning     mean scores on consecutive parts of the questions
+    options      how often outcomes of multiple-choice questions happened
     pairwise     which of two participants is better on common questions
+    pit          in which tenth of numeric forecasts the answers fell
     prizes       how the pool is divided
     profit       the profit of each account over time
     score        the scores of the best participants after each answer

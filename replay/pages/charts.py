@@ -221,11 +221,11 @@ def calibration(projections: Projections, contest: str) -> Picture | None:
         note,
         columns,
         shown,
-        specify(values, vconcat=[_curve(_band(projections, contest, who)), _histogram(most)]),
+        specify(values, vconcat=[curve(_band(projections, contest, who)), histogram(most)]),
     )
 
 
-_SHARE = {"type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}}
+SHARE = {"type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}}
 
 
 def _band(projections: Projections, contest: str, who: str) -> list[Row]:
@@ -241,11 +241,11 @@ def _band(projections: Projections, contest: str, who: str) -> list[Row]:
     ]
 
 
-def _curve(band: list[Row]) -> dict[str, Any]:
+def curve(band: list[Row]) -> dict[str, Any]:
     """Return what happened against what was forecast, over a band."""
-    x = {"field": "mean_forecast", "title": "forecast", **_SHARE}
-    low = {"field": "wilson_low", "title": "happened", **_SHARE}
-    line = {"x": {"field": "p", **_SHARE}, "y": {"field": "p", **_SHARE}}
+    x = {"field": "mean_forecast", "title": "forecast", **SHARE}
+    low = {"field": "wilson_low", "title": "happened", **SHARE}
+    line = {"x": {"field": "p", **SHARE}, "y": {"field": "p", **SHARE}}
     return {
         "width": CURVE,
         "height": CURVE,
@@ -254,8 +254,8 @@ def _curve(band: list[Row]) -> dict[str, Any]:
                 "data": {"values": band},
                 "mark": {"type": "area", "color": "#888", "opacity": 0.25},
                 "encoding": {
-                    "x": {"field": "p", **_SHARE},
-                    "y": {"field": "low", **_SHARE},
+                    "x": {"field": "p", **SHARE},
+                    "y": {"field": "low", **SHARE},
                     "y2": {"field": "high"},
                 },
             },
@@ -270,13 +270,13 @@ def _curve(band: list[Row]) -> dict[str, Any]:
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "color": PLAIN, "opacity": 1},
-                "encoding": {"x": x, "y": {"field": "observed_frequency", **_SHARE}},
+                "encoding": {"x": x, "y": {"field": "observed_frequency", **SHARE}},
             },
         ],
     }
 
 
-def _histogram(most: float) -> dict[str, Any]:
+def histogram(most: float) -> dict[str, Any]:
     """Return how many forecasts there are at each probability. most: of one bar."""
     counts = {"field": "n", "type": "quantitative", "title": "forecasts", "axis": {"values": [0, most], "format": ",d"}}
     return {
@@ -284,7 +284,7 @@ def _histogram(most: float) -> dict[str, Any]:
         "height": 60,
         "mark": {"type": "bar", "color": PLAIN},
         "encoding": {
-            "x": {"field": "from_probability", "title": None, "bin": {"binned": True, "step": 0.1}, **_SHARE},
+            "x": {"field": "from_probability", "title": None, "bin": {"binned": True, "step": 0.1}, **SHARE},
             "x2": {"field": "to_probability"},
             "y": counts,
         },

@@ -12,11 +12,11 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.audit.verify import SavedCheckpoint
 from forecast_ledger.replay.files.manifest import clear_leftovers, move_into_place, scratch_folder
-from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.evidence import HOUR
 from forecast_ledger.replay.pages.page_parts import Contest
 from forecast_ledger.replay.pages.pictures import VEGA_LITE, KnownTables, Picture, count, to_png, to_svg, visible
 from forecast_ledger.replay.pages.sections import contest_section
+from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.pages.working_paper import Audit, Paper, working_paper
 from forecast_ledger.replay.reading.blocks import Heading, Number, as_markdown, escape_controls, escaped
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences
@@ -123,7 +123,7 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
 ) -> Picture:
     """Draw one picture of a contest, and return it.
 
-    kind: one of `CHARTS`. out: a file whose name ends in .svg, .png or .json, the Vega-Lite specification with its
+    kind: one of `PLOTS`. out: a file whose name ends in .svg, .png or .json, the Vega-Lite specification with its
     data. contest: its id; it can be left out if the log has only one. log, name, as_of, on_progress: as in `replay`.
 
     Raises, first that applies: KeyError (no such kind), ValueError (another ending), the errors of `replay`,
@@ -139,7 +139,7 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
     ...     plot(f"{folder}/season.db", "prizes", f"{folder}/prizes.svg", contest="plain").title
     'B gets 78% of what is paid out'
     """
-    draw, write = CHARTS[kind].draw, FORMATS.get(Path(out).suffix)
+    draw, write = PLOTS[kind].draw, FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(FORMATS)}")
     season = replay(log, name, as_of, on_progress)

@@ -11,6 +11,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.charts import CHARTS, _largest_profit, _told_apart
 from forecast_ledger.replay.pages.pictures import Row
+from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.kept_digests import HISTORIES, record
 from tests.pictures import KEPT, specifications, text
@@ -38,7 +39,7 @@ def test_a_picture_is_the_one_that_is_kept(drawn: str, story: str) -> None:
 def test_every_chart_is_kept_of_a_story() -> None:
     """A new chart needs a story that has something to show."""
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
-    assert {name for pictures in kept.values() for name in pictures} == CHARTS.keys(), RENEWAL
+    assert {name for pictures in kept.values() for name in pictures} == PLOTS.keys(), RENEWAL
 
 
 def test_participants_that_the_board_hides_are_in_no_average(drawn: str) -> None:

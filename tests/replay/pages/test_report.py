@@ -337,7 +337,7 @@ def test_wrong_usage_is_said_in_one_line(log: Any, tmp_path: Path) -> None:
 
 def test_the_command_lists_every_chart() -> None:
     """Its help is instant, so it does not import them."""
-    assert tuple(sorted(CHARTS)) == commands.KINDS
+    assert {*CHARTS} < {*commands.KINDS}
 
 
 def test_a_score_over_time_is_that_of_the_table(log: Any, tmp_path: Path) -> None:

@@ -1,0 +1,122 @@
+"""Pictures of studies: their numbers by hand, and that they are drawn."""
+
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.replay.cli.main import FINE
+from forecast_ledger.replay.cli.report import KINDS
+from forecast_ledger.replay.pages.charts import CHARTS
+from forecast_ledger.replay.pages.pictures import Picture, to_svg
+from forecast_ledger.replay.pages.study_charts import PLOTS
+from forecast_ledger.replay.reading.replay import replay
+from tests.replay.cli.test_main import run
+from tests.support.given import choices, contest, day, entry, forecast, numeric, opened, resolution
+from tests.support.logs import written
+
+RULES = RuleSet(name="own", kernel="brier_sum", cdf_kernel="crps", period="covered", total="mean")
+NEW = sorted(PLOTS.keys() - CHARTS.keys())
+
+
+def said() -> list[AnyCommand]:
+    """Four questions on colours, four on depths, in the order of their answers."""
+    told: list[AnyCommand] = [contest(rules=RULES)]
+    for number, (red, answer) in enumerate([("0.7", "red"), ("0.7", "green"), ("0.9", "blue"), ("0.9", "blue")]):
+        rest = "0.15" if red == "0.7" else "0.05"
+        told += [choices(f"colour{number}"), entry(question=f"colour{number}")]
+        told.append(forecast(f"colour{number}", probabilities={"red": red, "green": rest, "blue": rest}))
+        told.append(resolution(f"colour{number}", outcome=answer, at=day(25, number)))
+    for number, value in enumerate(("0.2", "1.1", "2.1", "3.9")):
+        told += [numeric(f"depth{number}"), entry(question=f"depth{number}")]
+        told.append(forecast(f"depth{number}", cdf=("0", "0.25", "0.5", "0.75", "1")))
+        told.append(resolution(f"depth{number}", value=value, at=day(26, number)))
+    return told
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A log of all of them."""
+    return written(tmp_path_factory.mktemp("charts") / "log.db", said())
+
+
+def drawn(log: str, kind: str) -> Picture:
+    """A picture of the contest."""
+    picture = PLOTS[kind].draw(replay(log).projections, "cup")
+    assert picture is not None
+    return picture
+
+
+def test_options_are_counted_one_by_one(log: str) -> None:
+    """Of two at 0.7 one happened, and of four at 0.15 one; of four at 0.05 two, of two at 0.9 none.
+
+    With z = 1.96, two of four are from 0.15 to 0.85 by Wilson's interval, and none of two is up to 0.66.
+    """
+    picture = drawn(log, "options")
+    assert [(row["mean_forecast"], row["n"], row["happened"]) for row in picture.rows] == [
+        ("0.050000000", 4, 2),
+        ("0.150000000", 4, 1),
+        ("0.700000000", 2, 1),
+        ("0.900000000", 2, 0),
+    ]
+    assert picture.title == "Probabilities of options by ada agree with what happened in 2 of 4 groups"
+    assert picture.note.startswith("12 probabilities, ")
+
+
+def test_answers_are_counted_by_tenths(log: str) -> None:
+    """The forecast is even on 0 to 4, so that 0.2 is at 0.05, 1.1 at 0.275, 2.1 at 0.525 and 3.9 at 0.975."""
+    picture = drawn(log, "pit")
+    counted = {row["from_probability"]: float(row["n"]) for row in picture.rows if float(row["n"])}
+    assert counted == {"0.000000000": 1, "0.200000000": 1, "0.500000000": 1, "0.900000000": 1}
+    assert picture.title == "50% of the answers fall in the first and the last tenth of forecasts by ada"
+    assert picture.note.startswith("4 answers. ")
+    [expected] = picture.specification["layer"][1]["data"]["values"]
+    assert expected == {"n": 0.4}
+
+
+def test_intervals_hold_the_answers_within_them(log: str) -> None:
+    """The central half is from 1 to 3; 80% from 0.4 to 3.6; 90% from 0.2, which is within, to 3.8."""
+    picture = drawn(log, "intervals")
+    held = {row["probability"]: row["coverage"] for row in picture.rows}
+    assert held == {
+        "0.500000000": "0.500000000",
+        "0.800000000": "0.500000000",
+        "0.900000000": "0.750000000",
+        "0.950000000": "1.000000000",
+    }
+    assert picture.title == "The 90% intervals of ada hold 75% of the answers"
+
+
+def test_scores_are_means_of_parts_in_the_order_of_answers(tmp_path: Path) -> None:
+    """Brier scores of five answers in two parts, of three and two; Bo has none on the last two."""
+    rules = RuleSet(name="own", kernel="brier", period="covered", total="mean")
+    told: list[AnyCommand] = [contest(rules=rules)]
+    for tenth in (9, 8, 7, 6, 5):  # the last one is answered first
+        name = f"q{tenth}"
+        told += [opened(name), entry(question=name), forecast(name, probability=f"0.{tenth}")]
+        told += [forecast(name, "bo", probability="0.5")] * (tenth < 8)
+    told += [resolution(f"q{tenth}", at=day(25, tenth)) for tenth in (5, 7, 6, 9, 8)]
+    picture = drawn(written(tmp_path / "log.db", told), "learning")
+    assert [(row["participant"], row["part"], row["forecast_on"], row["mean_score"]) for row in picture.rows] == [
+        ("ada", 1, 3, "0.166666667"),  # (0.25 + 0.16 + 0.09) / 3
+        ("bo", 1, 3, "0.250000000"),
+        ("ada", 2, 2, "0.025000000"),  # (0.04 + 0.01) / 2
+    ]
+    assert picture.title == "ada has a mean score of 0.167 on the first part of the questions, 0.025 on the last"
+    assert "lower is better, on 2 parts" in picture.note
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_a_picture_is_drawn(log: str, kind: str, tmp_path: Path) -> None:
+    """By the command, as the picture itself; a contest without such forecasts has nothing to show."""
+    assert run("plot", log, kind, str(tmp_path / "one.svg")).exit_code == FINE
+    assert (tmp_path / "one.svg").read_text(encoding="utf-8") == to_svg(drawn(log, kind))
+    other = replay(written(tmp_path / "log.db", [contest(), opened(), entry(), forecast()])).projections
+    assert PLOTS[kind].draw(other, "cup") is None
+
+
+def test_the_command_lists_every_picture_and_reports_have_fewer() -> None:
+    """Its help is instant, so it does not import them."""
+    assert tuple(sorted(PLOTS)) == KINDS
+    assert NEW == ["intervals", "learning", "options", "pit"]
