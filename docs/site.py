@@ -59,7 +59,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     for path in folder.glob("docs/notebooks/*.ipynb"):
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        path.with_suffix(".md").write_text(notebook_page(notebook), encoding="utf-8")
+        page = f"{notebook_page(notebook)}\n[Download this notebook]({path.name})\n"
+        path.with_suffix(".md").write_text(page, encoding="utf-8")
     contents = folder / "docs/README.md"
     contents.write_text(contents.read_text(encoding="utf-8").replace(".ipynb)", ".md)"), encoding="utf-8")
     python = folder / "docs/python"

@@ -155,6 +155,7 @@ class Table:
         """Return a pandas.DataFrame backed by Arrow, so that decimals stay exact.
 
         floats: if true, decimals are the nearest floats, and columns are those of NumPy, as plots and statistics want.
+        Without it, the sum of two columns of decimals is refused by Arrow, which ends at 38 digits.
         Raises the errors of `to_arrow`, then ImportError (pandas is not installed).
         """
         arrow, pandas = self.to_arrow(floats=floats), _library("pandas")
