@@ -129,10 +129,18 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     help="Count entries recorded longer than this after the instant that they claim: a number and s, m, h or d.",
 )
 @click.option("--checkpoint", "file", type=click.File("rb"), help="Compare the log with this output of `checkpoint`.")
+@click.option(
+    "--contest",
+    metavar="CONTEST",
+    shell_complete=completion.ids("contest"),
+    help="Check the whole log, and write about this contest only.",
+)
 @as_of_option
 @name_option
 @report_errors
-def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | None, name: str) -> None:
+def audit(
+    log: str, out: str, late: str, file: IO[bytes] | None, contest: str | None, as_of: str | None, name: str
+) -> None:
     """Check a log, and write an auditor's working paper.
 
     The paper begins with the verdict of `verify`. Then come the checkpoint; each contest with its rules, seal, board
@@ -149,7 +157,16 @@ def audit(log: str, out: str, late: str, file: IO[bytes] | None, as_of: str | No
     cut = parse_cut(as_of)
     try:
         with progress("verified") as on_progress:
-            found = audited(log, out, late=limit, checkpoint=earlier, name=name, as_of=cut, on_progress=on_progress)
+            found = audited(
+                log,
+                out,
+                late=limit,
+                checkpoint=earlier,
+                contest=contest,
+                name=name,
+                as_of=cut,
+                on_progress=on_progress,
+            )
     except ValueError as wrong:
         fail(f"{wrong}: name a file that does", USAGE)
     say(found.paper.verdict)

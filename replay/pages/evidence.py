@@ -12,22 +12,40 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.reading.board_notes import BOARDS
 from forecast_ledger.replay.reading.event_text import OutcomeNames, event_type
-from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.log import Log, find_contest
 
 HOUR = 3_600 * 10**6  # µs
 MOST_AFTER_CLOSE = 50  # forecasts after the close that are listed
 WORST = 10  # late entries that are listed
 _ANSWERS = (events.QuestionResolved, events.QuestionAnnulled)
+_MOVED = (events.QuestionRescheduled, events.QuestionClosed)
 _FOLLOWS = (events.PositionSettled, events.PositionRefunded, events.TradesVoided, events.SettlementReversed)
 
 
 @dataclass(slots=True)
 class Lateness:
-    """The entries of one type that were late or ahead. furthest: how late the one is that is farthest from 0, µs."""
+    """The entries of one type, or of one contest, that were late or ahead.
+
+    furthest: how late the one is that is farthest from 0, µs. after_close: forecasts after the close of their question.
+    """
 
     late: int = 0
     ahead: int = 0
     furthest: int = 0
+    after_close: int = 0
+
+    def count(self, recorded: Recorded, allowed: int) -> None:
+        """Count an entry that is late or ahead."""
+        late = lateness(recorded)
+        self.late += late > allowed
+        self.ahead += late < 0
+        self.furthest = max(self.furthest, late, key=abs)
+
+    def join(self, other: "Lateness") -> None:
+        """Count the entries of another one, too."""
+        self.late, self.ahead = self.late + other.late, self.ahead + other.ahead
+        self.after_close += other.after_close
+        self.furthest = max(self.furthest, other.furthest, key=abs)
 
 
 @dataclass(slots=True)
@@ -54,19 +72,44 @@ class MovedTime(NamedTuple):
     closed_at: int
 
 
+class About(NamedTuple):
+    """A contest and its questions, about which events are listed."""
+
+    contest: str
+    questions: frozenset[str]
+
+    def has(self, event: object) -> bool:
+        """Return whether an event names the contest or, without a contest, one of its questions."""
+        contest, question = subject_of(event)
+        return contest == self.contest if contest else question in self.questions
+
+
+def subject_of(event: object) -> tuple[str, str]:
+    """Return the contest that an event names and, if it names none, the question; empty if there is none."""
+    contest, question = (str(getattr(event, name, "") or "") for name in ("contest", "question"))
+    return contest, "" if contest else question
+
+
+def about_contest(facts: Facts, name: str) -> About:
+    """Return a contest and its questions. Raises Refused (unknown_contest)."""
+    return About(name, frozenset(facts.questions[code].question for code in find_contest(facts, name).entries))
+
+
 @dataclass(slots=True)
 class Evidence:
-    """The events that a working paper lists.
+    """The events that a working paper lists, of the whole log or, with `about`, of a contest.
 
     allowed: how late an entry may be, µs. events: how many there are; imported: how many have a time of receipt from
     elsewhere. late: how many were recorded longer after the instant that they claim than is allowed; worst: the
     latest of them, and of those that claim an instant after their recording (ahead), without forecasts after the close;
-    by_type: both by type of event. after_close: how many forecasts were recorded at or after the close of their
+    by_type: both by type of event; by_subject: by the contest or, without one, the question that an event names.
+    after_close: how many forecasts were recorded at or after the close of their
     question, which they claim to precede; last_after_close: those farthest from it, each after the close.
     exclusions, annulments, moves, revocations, corrections: in log order; moves are of the times of questions.
     """
 
     allowed: int
+    about: About | None = None
     events: int = 0
     imported: int = 0
     late: int = 0
@@ -74,6 +117,7 @@ class Evidence:
     after_close: int = 0
     last_after_close: list[tuple[int, Recorded]] = field(default_factory=list)
     by_type: dict[str, Lateness] = field(default_factory=dict)
+    by_subject: dict[tuple[str, str], Lateness] = field(default_factory=dict)
     worst: list[Recorded] = field(default_factory=list)
     exclusions: list[Recorded] = field(default_factory=list)
     annulments: list[Recorded] = field(default_factory=list)
@@ -82,15 +126,17 @@ class Evidence:
     corrections: list[Correction] = field(default_factory=list)
     names: OutcomeNames = field(default_factory=OutcomeNames)
     _closes_at: dict[str, int] = field(default_factory=dict)  # by question, as far as the log is read
+    _ended_at: int = 0  # the end of the question whose times were moved last, before that
     _answers: dict[str, Recorded] = field(default_factory=dict)  # by question
     _revoked: dict[str, Revocation] = field(default_factory=dict)  # by question without a new answer
     _running: Correction | None = None  # the last of the corrections, for as long as it grows
 
     def add(self, page: Sequence[Recorded]) -> None:
         """Read the next page of the log."""
-        self.events += len(page)
-        self.imported += sum(recorded.imported is True for recorded in page)
-        apart = [recorded for recorded in page if lateness(recorded) > self.allowed or lateness(recorded) < 0]
+        listed = page if self.about is None else [each for each in page if self.about.has(each.event)]
+        self.events += len(listed)
+        self.imported += sum(recorded.imported is True for recorded in listed)
+        apart = [recorded for recorded in listed if lateness(recorded) > self.allowed or lateness(recorded) < 0]
         self.ahead += sum(lateness(recorded) < 0 for recorded in apart)
         self.late += sum(lateness(recorded) > self.allowed for recorded in apart)
         for recorded in apart:
@@ -99,10 +145,15 @@ class Evidence:
         for recorded in page:
             self.names.learn(recorded.event)
             late = self._after_close(recorded)
+            self._follow_answers(recorded)
+            if self.about is not None and not self.about.has(recorded.event):
+                continue
             if late is not None:
                 self.after_close += 1
+                self._subject(recorded).after_close += 1
                 after.append((late, recorded))
-            self._follow_answers(recorded)
+            if isinstance(recorded.event, _MOVED):
+                self.moves.append(MovedTime(recorded, self._ended_at))
             if isinstance(recorded.event, events.ParticipantExcluded):
                 self.exclusions.append(recorded)
             elif isinstance(recorded.event, events.QuestionAnnulled):
@@ -114,10 +165,22 @@ class Evidence:
 
     def _count(self, recorded: Recorded) -> None:
         """Count an entry that is late or ahead with those of its type."""
-        counts, late = self.by_type.setdefault(event_type(recorded.event), Lateness()), lateness(recorded)
-        counts.late += late > self.allowed
-        counts.ahead += late < 0
-        counts.furthest = max(counts.furthest, late, key=abs)
+        self.by_type.setdefault(event_type(recorded.event), Lateness()).count(recorded, self.allowed)
+        self._subject(recorded).count(recorded, self.allowed)
+
+    def _subject(self, recorded: Recorded) -> Lateness:
+        """Return the counts of the contest or question that an event names."""
+        return self.by_subject.setdefault(subject_of(recorded.event), Lateness())
+
+    def by_contest(self, facts: Facts) -> dict[str, Lateness]:
+        """Return the counts by contest; an entry about a question counts in each contest that has it."""
+        found: dict[str, Lateness] = {}
+        for name in sorted(facts.contests) if self.about is None else [self.about.contest]:
+            questions = about_contest(facts, name).questions
+            for (contest, question), counts in self.by_subject.items():
+                if contest == name or (not contest and question in questions):
+                    found.setdefault(name, Lateness()).join(counts)
+        return found
 
     def _after_close(self, recorded: Recorded) -> int | None:
         """Follow the close of each question; return how long after it a forecast was recorded, µs, else None."""
@@ -126,15 +189,21 @@ class Evidence:
             case events.QuestionOpened():
                 self._closes_at[event.question] = event.closes_at
             case events.QuestionRescheduled():
-                self.moves.append(MovedTime(recorded, self._closes_at[event.question]))
+                self._ended_at = self._closes_at[event.question]
                 if event.closes_at is not None:
                     self._closes_at[event.question] = event.closes_at
             case events.QuestionClosed():
-                self.moves.append(MovedTime(recorded, self._closes_at[event.question]))
+                self._ended_at = self._closes_at[event.question]
                 self._closes_at[event.question] = event.at
             case events.ForecastMade() if recorded.recorded_at >= self._closes_at[event.question]:
                 return recorded.recorded_at - self._closes_at[event.question]
         return None
+
+    def select(self) -> None:
+        """Leave out the revocations and corrections of other questions, once all of the log is read."""
+        if (about := self.about) is not None:
+            self.revocations = [each for each in self.revocations if about.has(each.recorded.event)]
+            self.corrections = [each for each in self.corrections if about.questions.intersection(each.questions)]
 
     def answer(self, question: str) -> Recorded | None:
         """Return the answer or annulment of a question that is not revoked."""
@@ -166,12 +235,17 @@ class Evidence:
         self._running = correction
 
 
-def collect(source: Log, until: int, allowed: int) -> tuple[Facts, Evidence]:
+def collect(source: Log, until: int, allowed: int, contest: str | None = None) -> tuple[Facts, Evidence]:
     """Read a log up to a log position, and no row after it: it may be damaged. allowed: how late an entry may be, µs.
 
-    Raises Unavailable, Corrupt.
+    contest: only events about it are listed; the log is then read twice. Raises, first that applies: Refused
+    (unknown_contest), Unavailable, Corrupt.
     """
-    evidence = Evidence(allowed)
+    about = None
+    if contest is not None:
+        whole = source._replace(as_of=until)
+        about = about_contest(whole.facts(whole.cut()), contest)
+    evidence = Evidence(allowed, about)
 
     def read(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
@@ -181,6 +255,7 @@ def collect(source: Log, until: int, allowed: int) -> tuple[Facts, Evidence]:
 
     with source.opened() as store:
         facts = from_log.facts(read(log.unseal_pages(log.pages_up_to(store.pages(), until))))
+    evidence.select()
     return facts, evidence
 
 

@@ -211,6 +211,7 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     *,
     late: int = HOUR,
     checkpoint: SavedCheckpoint | None = None,
+    contest: str | None = None,
     name: str = "main",
     as_of: AsOf = None,
     on_progress: OnProgress = lambda _: None,
@@ -218,11 +219,12 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     """Check a log, and write the working paper of it: what was checked, what was found, and what was not checked.
 
     out: a file whose name ends in .html or .md, which it replaces at once, or not at all. late: how long after the
-    instant that it claims an entry may be recorded, µs. checkpoint: an earlier one to compare the log with. log, name,
-    as_of, on_progress: as in `replay`. The paper of a damaged log says where the damage is, and gives no numbers.
+    instant that it claims an entry may be recorded, µs. checkpoint: an earlier one to compare the log with. contest:
+    what follows the checks is about this contest alone. log, name, as_of, on_progress: as in `replay`. The paper of a
+    damaged log says where the damage is, and gives no numbers.
 
-    Raises, first that applies: ValueError (another ending), Refused (as_of is not an instant, or beyond the log),
-    Unavailable (also: HTML needs the extra `report`), OSError.
+    Raises, first that applies: ValueError (another ending), Refused (as_of is not an instant, or beyond the log;
+    unknown_contest), Unavailable (also: HTML needs the extra `report`), OSError.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -237,7 +239,8 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     write = PAPER_FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(PAPER_FORMATS)}")
-    found = working_paper(Log(log, name, as_of, on_progress), out, late=int(late), checkpoint=checkpoint)
+    source = Log(log, name, as_of, on_progress)
+    found = working_paper(source, out, late=int(late), checkpoint=checkpoint, contest=contest)
     write_file(Path(out), write(found.paper).encode("utf-8", "replace"))
     return found
 

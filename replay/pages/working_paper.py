@@ -112,13 +112,19 @@ class Audit(NamedTuple):
 
 
 def working_paper(
-    log: Log, out: str | PathLike[str], *, late: int = HOUR, checkpoint: SavedCheckpoint | None = None
+    log: Log,
+    out: str | PathLike[str],
+    *,
+    late: int = HOUR,
+    checkpoint: SavedCheckpoint | None = None,
+    contest: str | None = None,
 ) -> Audit:
     """Check a log and return the working paper of it. out: where it will be written; the paper names it.
 
     late: how long after the instant that it claims an entry may be recorded, µs. If the log is damaged, the paper says
-    where, and nothing else. checkpoint: an earlier one to compare the log with. Raises, first that applies: Refused
-    (as_of is not an instant, or beyond the log), Unavailable.
+    where, and nothing else. checkpoint: an earlier one to compare the log with. contest: the whole log is checked, and
+    the rest is about this contest alone. Raises, first that applies: Refused (as_of is not an instant, or beyond the
+    log; unknown_contest), Unavailable.
     """
     verification = run_checks(log)
     if checkpoint is not None and not verification.damage:
@@ -128,27 +134,37 @@ def working_paper(
     command += ["--as-of", str(position)] * (not verification.damage)
     command += ["--late", f"{late // 10**6}s"] * (late != HOUR) + ["--name", log.name] * (log.name != "main")
     command += ["--checkpoint", "FILE"] * (checkpoint is not None)
+    command += [] if contest is None else ["--contest", contest]
     sections, says = [_checks(verification)], verdict(verification)
     if not verification.damage:
-        facts, evidence = collect(log, position, late)
+        facts, evidence = collect(log, position, late, contest)
         season = Replay(verification.head, Projections(facts))
-        changed = {name: what for name in sorted(facts.contests) if (what := what_changed(facts, facts.contests[name]))}
+        names = sorted(facts.contests) if contest is None else [contest]
+        changed = {name: what for name in names if (what := what_changed(facts, facts.contests[name]))}
         answers = (answer for name in changed for answer in changed_answers(facts, facts.contests[name]))
         sealed = {answer.first.position for answer in answers}
         corrected = _followed(evidence.corrections, sealed)
-        effects = [*zip(corrected, moves(log, corrected), strict=True)]
-        since = {name: found for name in facts.contests if (found := subsequent_events(facts, facts.contests[name]))}
+        effects = [
+            (correction, [each for each in found if each.contest in names])
+            for correction, found in zip(corrected, moves(log, corrected), strict=True)
+        ]
+        since = {name: found for name in names if (found := subsequent_events(facts, facts.contests[name]))}
         if changed:
             rest = "board rests" if len(changed) == 1 else "boards rest"
             whats = " or ".join(dict.fromkeys(each for what in changed.values() for each in what.split(" and ")))
             says += f" {len(changed):,} sealed {rest} on {whats} that changed since."
         if since:
             sections.append(_subsequent(season.projections, [*changed], since))
-        sections += [_checkpoint(season, log.name), *_contests(season.projections), _trial_balance(season)]
-        sections += [_late(evidence), _revocations(evidence, effects, sealed)]
-        sections += [_annulments(evidence), _moved_times(evidence), _exclusions(evidence, facts), _alike(season)]
+        sections += [
+            _checkpoint(season, log.name),
+            *_contests(season.projections, names),
+            _trial_balance(season, names),
+        ]
+        sections += [_late(evidence, facts), _revocations(evidence, effects, sealed)]
+        sections += [_annulments(evidence), _moved_times(evidence), _exclusions(evidence, facts), _alike(season, names)]
     sections += [_unchecked(verification), _signature()]
     title = f"Working paper: {shown}" + f", ledger {log.name}" * (log.name != "main")
+    title += "" if contest is None else f", contest {contest}"
     return Audit(Paper(title, says, sections, join(command)), verification)
 
 
@@ -239,8 +255,7 @@ def _checkpoint(season: Replay, name: str) -> Section:
     return Section("Checkpoint", words, facts, [sheet])
 
 
-def _contests(projections: Projections) -> Iterator[Section]:
-    names = sorted(projections.facts.contests)
+def _contests(projections: Projections, names: Sequence[str]) -> Iterator[Section]:
     yield Section("Contests", [] if names else ["There is none."], [], [])
     boards, prizes = projections.table("leaderboard"), projections.table("prizes")
     accounts = projections.table("arena_leaderboard")
@@ -274,9 +289,10 @@ def _prize(row: dict[str, Any], *, sealed: bool) -> list[str]:
     return [row["prize"], row["paid"], str(Decimal(row["prize"]) - Decimal(row["paid"])) if sealed else ""]
 
 
-def _trial_balance(season: Replay) -> Section:
+def _trial_balance(season: Replay, names: Sequence[str]) -> Section:
     columns = ["contest", "account", "postings", "added", "taken", "balance"]
-    rows = [[str(row[name]) for name in columns] for row in season.table("trial_balance").rows()]
+    table = season.table("trial_balance")
+    rows = [[str(row[name]) for name in columns] for row in table.rows() if row["contest"] in names]
     if not rows:
         return Section("Trial balance", ["No money has moved."], [], [])
     sums: dict[str, Decimal] = {}
@@ -287,7 +303,7 @@ def _trial_balance(season: Replay) -> Section:
     return Section("Trial balance", words, [], [_sheet("Trial balance", columns, rows, frozenset(columns[2:]))])
 
 
-def _late(evidence: Evidence) -> Section:
+def _late(evidence: Evidence, facts: Facts) -> Section:
     """Return how many entries were recorded late, ahead of the instant that they claim, or imported; and the worst."""
     late, ahead, imported = evidence.late, evidence.ahead, evidence.imported
     after = f"recorded more than {duration(evidence.allowed)} after the instant {_claimed(late)}"
@@ -314,6 +330,12 @@ def _late(evidence: Evidence) -> Section:
     ]
     numbers = ["late", "ahead", "farthest by"]
     sheets += [_sheet("By type of entry", ["type", *numbers], counts, frozenset(numbers))] * bool(counts)
+    columns = ["contest", "late", "ahead", "after the close", "farthest by"]
+    own = [
+        [name, f"{each.late:,}", f"{each.ahead:,}", f"{each.after_close:,}", duration(each.furthest)]
+        for name, each in evidence.by_contest(facts).items()
+    ]
+    sheets += [_sheet("By contest", columns, own, frozenset(columns[1:]))] * bool(own)
     return Section("Late and back-dated entries", words, [], sheets)
 
 
@@ -502,13 +524,13 @@ def _exclusion(recorded: Recorded) -> events.ParticipantExcluded:
     return recorded.event
 
 
-def _alike(season: Replay) -> Section:
+def _alike(season: Replay, names: Sequence[str]) -> Section:
     """Return the ids that look alike: of contests, and in each contest of participants, questions and outcomes."""
     facts = season.projections.facts
     people = facts.participant_codes.labels
     asked_of = facts.forecasts.question
     named: list[tuple[str, str, Iterable[str]]] = [("", "contest", facts.contests)]
-    for name, contest in sorted(facts.contests.items()):
+    for name, contest in ((name, facts.contests[name]) for name in names):
         asked = [facts.questions[code] for code in contest.entries]
         made_by = facts.forecasts.named(contest.as_of(facts)).participant
         forecasters = np.unique(made_by[np.isin(asked_of, [*contest.entries])]).tolist()

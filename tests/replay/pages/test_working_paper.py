@@ -15,9 +15,10 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, USAGE
 from forecast_ledger.replay.pages import working_paper
-from forecast_ledger.replay.pages.evidence import HOUR
+from forecast_ledger.replay.pages.evidence import HOUR, collect
 from forecast_ledger.replay.pages.working_paper import Paper, Section
 from forecast_ledger.replay.reading.blocks import Table
+from forecast_ledger.replay.reading.log import Log
 from tests.replay.cli.test_main import run
 from tests.replay.pages.test_report import HOSTILE, checked, crowd
 from tests.support.given import (
@@ -245,6 +246,66 @@ def test_forecasts_recorded_after_the_close_are_counted(tmp_path: Path) -> None:
     assert "2 forecasts, recorded at or after the close of the question" in words
 
 
+def two_contests(folder: Path) -> str:
+    """A log, recorded on March 31, of the contest cup with the question rain, and of league with rain and snow."""
+    story: list[AnyCommand] = [
+        opened(),
+        opened("snow", closes_at="2026-04-09T00:00:00Z"),
+        contest("cup", pool=10, rules="relative-2022-04"),
+        contest("league", pool=20, rules="relative-2022-04"),
+        entry("cup"),
+        entry("league"),
+        entry("league", "snow"),
+        forecast(at=day(15)),
+        forecast("snow", at=day(30, 23)),
+        forecast("snow", "bob", at="2026-04-02T00:00:00Z"),
+        exclusion("league", "cyd"),
+        resolution(),
+        revocation(),
+        resolution("snow", at="2026-04-10T00:00:00Z"),
+        revocation("snow", at="2026-04-10T00:00:00Z"),
+        annulment("snow", at="2026-04-11T00:00:00Z"),
+    ]
+    return written(folder / "log.db", story)
+
+
+def test_late_entries_are_listed_by_contest(tmp_path: Path) -> None:
+    """Of cup: its opening, its one question, and of rain the opening, a forecast after the close, an answer, its end.
+
+    Of league the same four of rain, its own opening, two questions and an exclusion, and the opening of snow; ahead are
+    a forecast, an answer, its end and the annulment. The other forecast of snow is late by an hour, which is allowed.
+    """
+    path = two_contests(tmp_path)
+    rows = section(paper_of(path, late=2 * HOUR), "Late").sheets[-1]
+    assert rows.caption == "By contest"
+    assert [row[:4] for row in rows.rows] == [["cup", "6", "0", "1"], ["league", "9", "4", "1"]]
+    [own] = section(paper_of(path, late=2 * HOUR, contest="cup"), "Late").sheets[-1].rows
+    assert own == rows.rows[0]
+
+
+def test_a_paper_can_be_about_one_contest(tmp_path: Path) -> None:
+    """The whole log is checked; the rest is about the contest and its questions, and the command says so."""
+    path = two_contests(tmp_path)
+    whole, cup, league = paper_of(path), paper_of(path, contest="cup"), paper_of(path, contest="league")
+    assert cup.sections[0] == whole.sections[0]
+    assert cup.title.endswith(", contest cup")
+    assert cup.command.endswith(" --contest cup")
+    assert [row[1] for row in sheet(cup, "Answers that were revoked")] == ["rain"]
+    assert [row[1] for row in sheet(league, "Answers that were revoked")] == ["snow", "rain"]
+    assert section(cup, "Questions that were annulled").words == ["No question was annulled."]
+    assert [row[1] for row in sheet(league, "Questions that were annulled")] == ["snow"]
+    assert section(cup, "Exclusions").words == ["Nobody was excluded."]
+    assert [row[2] for row in sheet(league, "Exclusions")] == ["cyd"]
+    assert {row[0] for row in sheet(cup, "Trial balance")} == {"cup"}
+    assert section(cup, "Late").words[0].partition(", ")[0] == "6 entries of 6"
+    titles = [each.title for each in cup.sections if each.level == 3]
+    assert (titles, len([each for each in whole.sections if each.level == 3])) == (["cup"], 2)
+    of = {name: collect(Log(path), 16, HOUR, name)[1].corrections for name in ("cup", "league")}
+    assert of == {"cup": [(13, 13, ("rain",))], "league": [(13, 13, ("rain",)), (15, 16, ("snow",))]}
+    result = run("audit", path, str(tmp_path / "paper.md"), "--contest", "cups")
+    assert (result.exit_code, (tmp_path / "paper.md").exists()) == (USAGE, False)
+
+
 def test_exclusions_have_their_reasons(tmp_path: Path) -> None:
     """In the order of the log; the last of a participant in a contest is in force."""
     path = written(
@@ -288,7 +349,8 @@ def test_late_entries_are_counted_and_the_worst_are_shown(tmp_path: Path) -> Non
     assert {row[1] for row in shown} == {"question_opened", "contest_opened", "question_added"}
     assert shown[0][2] == "2026-03-05T00:00:00Z"
     assert sheet(paper_of(path, late=40 * 24 * HOUR), "Checkpoint")
-    assert [each.rows for each in section(paper_of(path, late=40 * 24 * HOUR), "Late").sheets] == [after]
+    own = [["cup", "0", "0", "2", "0 seconds"]]
+    assert [each.rows for each in section(paper_of(path, late=40 * 24 * HOUR), "Late").sheets] == [after, own]
 
 
 @pytest.mark.parametrize("ending", [".md", ".html"])
