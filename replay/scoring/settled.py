@@ -55,9 +55,8 @@ def outcomes_of(found: Forecasts, options: Options) -> dict[str, list[str]]:
         remedy = f"correct them, or give --normalize {most:f}, to divide each by a sum that differs from 1 by no more"
         if found.columns("option"):
             columns = ",".join([*found.columns("question"), *found.columns("option")])
-            remedy += (
-                f"; options of which several may come true are questions of their own: --column question={columns}"
-            )
+            own = "options of which several may come true are questions of their own, with an answer of yes or no each"
+            remedy += f"; {own}: --column question={columns}"
         raise Refused("not_summing_to_one", "probability", str(off[key]), detail, remedy=remedy)
     return {question: [*names] for question, names in outcomes.items()}
 

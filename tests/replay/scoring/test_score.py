@@ -150,6 +150,53 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         ["--kinds", "binary,multiple_choice"],
         {"ada": "0.065"},
     ),
+    "a benchmark of bots: several kinds, lists in cells, the newest first, times with a short offset": (
+        {
+            "f.csv": "forecast_id,question_id,question_title,probability_yes,per_category,"
+            "continuous_cdf,forecast_timestamp,forecaster,resolution,scheduled_close_time,actual_close_time,type,options\n"
+            '9,7,Rain?,0.9,,,2026-03-03 22:12:07.7+00,ada,no,"",2026-03-04 23:00:00+00,binary,\n'
+            '8,8,Cup?,,"[0.3,0.7]",,2026-03-03 09:12:07+00,ada,blue,,'
+            '2026-03-04 23:00:00+00,multiple_choice,"[""red"",""blue""]"\n'
+            "7,9,Hail?,0.5,,,2026-03-02 22:12:07+00,ada,annulled,,2026-03-04 23:00:00+00,binary,\n"
+            "6,7,Rain?,0.4,,,2026-03-02 22:12:07+00,bo,no,,2026-03-04 23:00:00+00,binary,\n"
+            "5,7,Rain?,0.2,,,2026-03-02 09:12:07+00,ada,no,,2026-03-04 23:00:00+00,binary,\n"
+        },
+        ["--column", "closes=actual_close_time", "--kinds", "binary"],
+        {"ada": "0.81", "bo": "0.16"},
+    ),
+    "bots and people beside each other, with ids of two sites": (
+        {
+            "f.csv": "bot_question_id,cp_post_id,title,resolution,cp_reveal_time,community_prediction,bot_median\n"
+            "28959,28972.0,Rain?,0,2026-03-01 14:30:00+00:00,0.6,0.5375\n"
+            "28960,28974.0,Snow?,1,2026-03-01 14:30:00+00:00,0.55,0.6\n"
+        },
+        ["--column", "question=bot_question_id"],
+        {"community_prediction": "0.28125", "bot_median": "0.224453125"},  # (0.6² + 0.45²) / 2, (0.5375² + 0.4²) / 2
+    ),
+    "a register of predictions: percentages, and words for right and wrong": (
+        {
+            "f.csv": "event,number,outcome,user,time,credence,time_known\n"
+            "“Yes” wins,17,right,ada,2026-03-01 22:09:21+00:00,66,2026-03-17 12:00:00+00:00\n"
+            "“Yes” wins,17,right,bo,2026-03-01 22:09:21+00:00,100,2026-03-17 12:00:00+00:00\n"
+            "I win,18,wrong,ada,2026-03-02 22:09:21+00:00,10,2026-03-18 12:00:00+00:00\n"
+        },
+        ["--percent", "--answer", "right=yes", "--answer", "wrong=no"],
+        {"ada": "0.0628", "bo": "0"},  # (0.34² + 0.1²) / 2
+    ),
+    "a hub: a question of three columns, and more answers than forecasts": (
+        {
+            "f.csv": "reference_date,target,horizon,target_end_date,location,output_type,output_type_id,value\n"
+            "2026-01-31,flu,0,2026-01-31,oslo,quantile,0.1,14\n2026-01-31,flu,0,2026-01-31,oslo,quantile,0.5,20\n"
+            "2026-01-31,flu,0,2026-01-31,oslo,quantile,0.9,31.5\n",
+            "a.csv": '"target_end_date","location","target","oracle_value"\n2026-01-31,"oslo","flu",18\n'
+            '2026-01-24,"oslo","flu",3.69\n',
+        },
+        [
+            *("--column", "question=target,target_end_date,location", "--column", "quantile=output_type_id"),
+            *("--column", "value=value", "--column", "time=", "--forecaster", "north"),
+        ],
+        {"north": "1.833333333"},
+    ),
     "several columns that are the question": (
         {"f.csv": "city,day,who,p,outcome\noslo,1,ada,0.9,1\noslo,2,ada,0.5,0\n"},
         ["--column", "question=city,day"],
