@@ -140,6 +140,18 @@ def test_a_row_whose_probabilities_and_shares_do_not_agree_is_a_fault(changed: d
     assert stopped.value.position == 2
 
 
+def test_shares_that_no_command_gave_are_a_fault() -> None:
+    """Also among forecasts of which many are checked at once: the command of these probabilities has no shares."""
+    plain = {"red": "0.6", "green": "0.2", "blue": "0.2"}
+    recorded = oracle.history(COLOUR, *(forecast("colour", who, probabilities=plain) for who in ("ada", "bo", "cy")))
+    event = structs.replace(
+        recorded[2].event, normalized=events.StatedShares(shares=(3 * 10**8, 10**8, 10**8), rule="by_sum")
+    )
+    with pytest.raises(Corrupt) as stopped:
+        audited([*chained([*recorded[:2], structs.replace(recorded[2], event=event), recorded[3]])])
+    assert stopped.value.position == 3
+
+
 def test_the_same_shares_in_other_digits_are_the_same_command() -> None:
     """A retry is harmless; shares in another proportion, or in the same with another sum, are another command."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:

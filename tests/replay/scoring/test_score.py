@@ -477,13 +477,17 @@ def test_of_two_forecasts_at_one_time_the_later_row_counts(tmp_path: Path) -> No
 
 def test_a_question_is_opened_once_however_many_rows_it_has(tmp_path: Path) -> None:
     """Each command is made once, so that none is a duplicate: the contest, three a question, and the forecasts."""
-    rows = "".join(f"{question},{user},0.{user}\n" for user in range(1, 4) for question in ("rain", "snow"))
-    paths = written(tmp_path, {"f.csv": f"question,user,p\n{rows}", "a.csv": HOME})
-    forecasts, answers = (read_table(Path(path), Options()) for path in paths)
-    made = plan(forecasts, answers, Options())
-    with Ledger.open(":memory:") as ledger:
-        counts = record(ledger, made, lambda *_: None)
-    assert counts == {"accepted": 1 + 2 * 3 + 6, "duplicate": 0, "refused": 0}
+    rows = [f"{question},{user},0.{user}" for user in range(1, 4) for question in ("rain", "snow")]
+    tables = {
+        "f.csv": "\n".join(["question,user,p", *rows, ""]),
+        "a.csv": HOME,
+        "both.csv": "\n".join(["question,user,p,outcome", *(f"{row},1" for row in rows), ""]),
+    }
+    forecasts, answers, both = (read_table(Path(path), Options()) for path in written(tmp_path, tables))
+    for made in (plan(forecasts, answers, Options()), plan(both, None, Options())):
+        with Ledger.open(":memory:") as ledger:
+            counts = record(ledger, made, lambda *_: None)
+        assert counts == {"accepted": 1 + 2 * 3 + 6, "duplicate": 0, "refused": 0}
 
 
 def test_the_log_has_the_numbers_that_were_divided_by_their_sum(tmp_path: Path) -> None:
