@@ -16,9 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from forecast_ledger.ledger.core.values import read_instant
-from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, PayPrizes, read
+from forecast_ledger.ledger.model.commands import AnyCommand, Evidence, ModelCall, PayPrizes, read
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading as TradingRules
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -326,6 +327,24 @@ def trading(seed: int) -> Iterator[Batch]:
         yield read_instant(command["at"]) + LAG, [read(msgspec.json.encode(command))]
 
 
+def _told() -> Iterator[Batch]:
+    """Commands that say who asked for them, why, and on what evidence, or only some of it; one has several events."""
+    gauge = Evidence(url="https://example.org/gauge", text='6.2 mm,\n"dry"', sha256="AB" * 32)
+    restated = given.restatement(given.forecast(at=given.day(11)), given.forecast(at=given.day(12)))
+    made: list[AnyCommand] = [
+        given.contest(by="org", causation="plan 7"),
+        given.opened(by="org", reason="a reader asked"),
+        given.entry(),
+        given.forecast(by="Zoë Ødegård", correlation="request 1"),
+        given.forecast(participant="bob"),
+        structs.replace(restated, by="importer", evidence=(gauge, Evidence(text="the form"))),
+        given.resolution(by="ada", reason="seen at noon", evidence=gauge, correlation="request 2"),
+        structs.replace(given.revocation(), evidence=Evidence(sha256="cd" * 32)),
+        given.resolution(outcome="no", at=given.day(27)),
+    ]
+    yield given.NOW, [structs.replace(command, id=f"t{number}") for number, command in enumerate(made)]
+
+
 HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{name: partial(_story, name) for name in STORIES},
     "metaculus-2022, paid": _paid,
@@ -343,6 +362,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "elsewhere": _elsewhere,
     "changing": _changing,
     "samples": _samples,
+    "told": _told,
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

@@ -6,7 +6,7 @@ A log that passes has only events that the decider records, no matter which prog
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, json, structs
 
 from forecast_ledger.ledger.auditing.quick_check import DIGEST, ForecastCheck
 from forecast_ledger.ledger.auditing.rebuild import CommandReading, rebuilt_commands
@@ -20,6 +20,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastsRetracted, PrizePaid, TextKept, TradeRecorded
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.model.mismatch import first_difference, mismatch, money_text, short_repr, shorten
+from forecast_ledger.ledger.model.provenance import NOTHING, Provenance, provenance_of
 
 MOST_LISTED = 10  # commands whose digest cannot be rebuilt
 
@@ -120,9 +121,12 @@ class Audit:
         if not readings:
             what = mismatch("the first event of a command", "an event that only follows another one")
             raise _corrupt(rows[main], what)
+        readings = [reading.said(rows[0].provenance) for reading in readings]
         is_normal = rows[0].normal is True
         reading, digest = self._choose(readings, rows[0].command, is_normal=is_normal)
         decided = self._decided(reading, rows, recorded_events, main)
+        if (said := provenance_of(reading.command)) != rows[0].provenance:
+            raise _corrupt(rows[0], mismatch(f"the provenance {_json(said)}", _json(rows[0].provenance)))
         self._compare(decided, rows, after, cut=cut)
         self.is_cut |= cut and self._is_unpaid(recorded_events[main:])
         if digest and (is_normal or not reading.lossy):
@@ -161,7 +165,7 @@ class Audit:
             expected = "a digest of the normal form, as in the commands before"
             raise _corrupt(first, mismatch(expected, "one of the first form"))
         for recorded in rows:
-            for name in ("recorded_at", "imported", "normal", "command"):
+            for name in ("recorded_at", "imported", "normal", "provenance", "command"):
                 expected, actual = getattr(first, name), getattr(recorded, name)
                 if expected != actual:
                     shared = f"{name} {short_repr(expected)}, as in the command's first event"
@@ -269,6 +273,11 @@ def _is_begun(recorded_events: Sequence[AnyEvent]) -> bool:
 def _first_digest(command: AnyCommand) -> str:
     """Return the digest of a command's content, as rows had it before its normal form. Raises Refused."""
     return fingerprint(canonical_content(command))
+
+
+def _json(provenance: Provenance | UnsetType) -> str:
+    """Return what rows say about where their command came from, as one short text."""
+    return shorten(json.encode(NOTHING if provenance is UNSET else provenance).decode(), 60)
 
 
 def _until_another(rows: Sequence[Recorded], start: int, command_id: str) -> int:

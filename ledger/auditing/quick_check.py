@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from msgspec import json
+from msgspec import UNSET, json
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import (
@@ -81,6 +81,8 @@ class ForecastCheck:
             if known is None or who in several or event.attestation is not None:
                 break
             if event.until is not None or event.points is not None or event.normalized is not None:
+                break
+            if recorded.provenance is not UNSET:
                 break
             closed_at, standing, question_id, form = known
             is_normal = recorded.normal is True

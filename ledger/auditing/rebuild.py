@@ -11,7 +11,7 @@ from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import structs
+from msgspec import UnsetType, structs
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.ledger.core.values import (
@@ -34,6 +34,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.events import AnyEvent, Event
 from forecast_ledger.ledger.model.given_prices import read_given
 from forecast_ledger.ledger.model.mismatch import share_text
+from forecast_ledger.ledger.model.provenance import Provenance, with_provenance
 from forecast_ledger.ledger.model.replies import fields_with_fault
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import PERCENT
@@ -51,6 +52,11 @@ class CommandReading(NamedTuple):
     command: AnyCommand
     variants: Sequence[AnyCommand]
     lossy: bool
+
+    def said(self, provenance: Provenance | UnsetType) -> "CommandReading":
+        """Return the reading with what the rows of the command say about where it came from."""
+        command, *variants = (with_provenance(each, provenance) for each in (self.command, *self.variants))
+        return self._replace(command=command, variants=variants)
 
 
 Rebuilder = Callable[[Any, State, TextLookup], Iterator[CommandReading]]
@@ -284,7 +290,7 @@ def _record_trade(
     current = current_outcomes_of(event.question, state)
     names = [name for index, name in enumerate(every) if index in traded]
     others = [name for name in current if name not in names]
-    which: list[dict[str, str]] = []
+    which: list[dict[str, Any]] = []
     if event.parts == len(current):
         which.append({})
     if event.parts == len(current) - 1:

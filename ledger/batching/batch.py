@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from msgspec import UNSET, Struct, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from forecast_ledger.ledger.batching.checks import FREE, Claims, check_new_contests, check_new_ids, fault_of
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns, QuickForecasts, ids_of, read_quick_forecasts
@@ -22,6 +22,7 @@ from forecast_ledger.ledger.model.canonical import canonical_content, normal_con
 from forecast_ledger.ledger.model.commands import AnyCommand, Quote, RecordDecision, SubmitForecast
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, ForecastMade, RefusedQuote
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
+from forecast_ledger.ledger.model.provenance import Provenance, provenance_of
 
 _ROWS = frozenset({tuple, list})
 _READ_AS_DECIMALS = frozenset({float, str})
@@ -290,8 +291,9 @@ class Batch:
             return refused
         is_malformed = any(type(event) is DecisionMalformed for event in events)
         digest = self._digest(request) if not is_malformed else command_digest(without_fields(command), self.state)
+        provenance = provenance_of(command)
         for event in events:
-            self._record(command_id, digest, event)
+            self._record(command_id, digest, event, provenance)
         self.commands.recent[command_id] = RecordedCommand(digest, first, self.position)
         self._new.append(command_id)
         if type(command) is RecordDecision:
@@ -361,13 +363,14 @@ class Batch:
         self.recorded_at = recorded_at
         return events
 
-    def _record(self, command_id: str, fingerprint: str, event: AnyEvent) -> None:
+    def _record(self, command_id: str, fingerprint: str, event: AnyEvent, provenance: Provenance | UnsetType) -> None:
         self.position = position = self.position + 1
         recorded = Recorded(
             position=position,
             recorded_at=self.recorded_at,
             imported=UNSET if self._times is None else True,
             normal=True,
+            provenance=provenance,
             command_id=command_id,
             command=fingerprint,
             previous=self.digest,

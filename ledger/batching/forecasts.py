@@ -24,6 +24,7 @@ from forecast_ledger.ledger.core.visible import is_known_plain, unseen
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
+from forecast_ledger.ledger.model.provenance import NAMES
 
 UNSTAMPED = -(2**63)  # in place of the instant of a command that has none
 _COLUMNS = ("id", "at", "question", "participant", "probability")
@@ -46,6 +47,11 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     samples: None = None
     points: None = None
     normalized: None = None
+    by: None = None
+    reason: None = None
+    evidence: None = None
+    correlation: None = None
+    causation: None = None
 
 
 _decode = msgspec.json.Decoder(_Line, float_hook=Decimal).decode
@@ -186,9 +192,8 @@ _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
 _INSTANTS = re.compile(f"{values.UTC_INSTANT}(?:,{values.UTC_INSTANT})*", re.ASCII).fullmatch
-_other_fields = attrgetter(
-    "probabilities", "cdf", "quantiles", "attestation", "until", "samples", "points", "normalized"
-)
+_OTHERS = ("probabilities", "cdf", "quantiles", "attestation", "until", "samples", "points", "normalized", *NAMES)
+_other_fields = attrgetter(*_OTHERS)
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
 _MANY = 64  # instants are worth the import of NumPy
 _MOST_NAMES = 2**16  # of questions and participants that are kept from block to block

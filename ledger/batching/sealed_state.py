@@ -12,9 +12,8 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
 
-UNREAD = frozenset(
-    {"form", "numbers", "attestation", "imported", "normal", "command"}
-)  # columns that a writer does not need
+# Columns that a writer does not need.
+UNREAD = frozenset({"form", "numbers", "attestation", "imported", "normal", "provenance", "command"})
 # Events that read or change what stands on their question: the forecasts before them are to be there.
 _READ_STANDING = (
     events.ForecastMade,

@@ -45,6 +45,7 @@ LARGEST_CASH = 10**9 * MONEY  # in one grant, deposit or stake
 LARGEST_HOLDING = 10**12 * MONEY  # shares that one account buys in all
 
 ID_LENGTH = 200
+LINE_LENGTH = 1_000  # for a name, an address, or the id of another program
 TEXT_LENGTH = 10_000
 LONG_TEXT_LENGTH = 1_000_000  # for a prompt or a reply
 MOST_WRITTEN_DECIMALS = 1_000  # decimals of a number as it is written
@@ -63,6 +64,7 @@ _FRACTION, _OFFSET = r"\.[0-9]{1,40}", r"[Zz]|[+-][0-2][0-9]:[0-5][0-9]"
 _RFC_3339 = re.compile(f"{_CLOCK}(?P<fraction>{_FRACTION})?(?P<offset>{_OFFSET})?", re.ASCII)
 WRITTEN_INSTANT = f"^{_CLOCK}({_FRACTION})?({_OFFSET})$"  # in the form of a JSON Schema pattern
 UTC_INSTANT = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,6})?Z"  # as most are written
+WRITTEN_URL = r"[Hh][Tt][Tt][Pp][Ss]?://[^\s/][^\s]*"
 WRITTEN_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _DATED = re.compile(WRITTEN_DATE, re.ASCII)
 _UTC_END = re.compile(r"(\.[0-9]+)?Z\Z", re.ASCII)

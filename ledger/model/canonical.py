@@ -15,6 +15,7 @@ from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.core.exact import WIDE, shortest_text
 from forecast_ledger.ledger.model.canonical_fields import FIELDS, NORMAL_FIELDS, SKIPPING, Convert, faults
 from forecast_ledger.ledger.model.commands import AnyCommand, Quote, SubmitForecast
+from forecast_ledger.ledger.model.provenance import optional_names
 
 _encoder = json.Encoder(order="deterministic")
 _NORMAL = 2  # the first part of a normal form, by which it differs from the first form
@@ -35,10 +36,10 @@ def canonical_content(command: AnyCommand) -> bytes:
     True
     """
     name, fields, least = FIELDS[type(command)]
-    content = _contents(command, fields)
+    content, said = _contents(command, fields)
     while content[-1] is None and len(content) > least:
         content.pop()
-    return _encoder.encode([name, *content])
+    return _encoder.encode([*said, name, *content])
 
 
 def normal_content(command: AnyCommand) -> bytes:
@@ -53,23 +54,32 @@ def normal_content(command: AnyCommand) -> bytes:
     b'[2,"submit_forecast","q","ada",null,500000000]'
     """
     name, fields = NORMAL_FIELDS[type(command)]
-    content = _contents(command, fields)
+    content, said = _contents(command, fields)
     while content[-1] is None:
         content.pop()
-    return _encoder.encode([_NORMAL, name, *content])
+    return _encoder.encode([_NORMAL, *said, name, *content])
 
 
-def _contents(command: AnyCommand, fields: Sequence[tuple[str, Convert, bool]]) -> list[Any]:
-    """Return the canonical form of each field. Refuses, first that applies, as `canonical_content`."""
+def _contents(
+    command: AnyCommand, fields: Sequence[tuple[str, Convert, bool]]
+) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Return the canonical form of each field, and an object of those that say where the command comes from, if any.
+
+    The object is by name, and comes first, so that fields which are added to a command later change nothing in it.
+    Refuses, first that applies, as `canonical_content`.
+    """
     if type(command) is Quote and command.skip_bad is True:
         fields = [(name, SKIPPING.get(convert, convert), optional) for name, convert, optional in fields]
     try:
-        return [
+        content = [
             None if (value := getattr(command, field)) is None and optional else convert(value, field)
             for field, convert, optional in fields
         ]
     except Refused:
         raise first_by_precedence(faults(command)) from None
+    own = len(fields) - len(optional_names(type(command)))
+    said = {fields[own + place][0]: part for place, part in enumerate(content[own:]) if part is not None}
+    return content[:own], [said] if said else []
 
 
 # --- forecasts, the quick way

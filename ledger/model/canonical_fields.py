@@ -33,6 +33,7 @@ from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, Quest
 from forecast_ledger.ledger.model.forms import Normalizing
 from forecast_ledger.ledger.model.given_points import checks_of_points, normal_points, points_content
 from forecast_ledger.ledger.model.given_prices import mean_price, or_as_given
+from forecast_ledger.ledger.model.provenance import PARTS, Evidence, check_line, evidence_content
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.replies import settings_texts
 from forecast_ledger.ledger.model.rules import Level, RuleSet
@@ -108,6 +109,20 @@ def _or_fractions(convert: Convert) -> Convert:
         return decimals | {_id(outcome, name): str(Fraction(part)) for outcome, part in fractions.items()}
 
     return convert_items
+
+
+def _or_none(convert: Convert) -> Convert:
+    """Return the function for a field that, empty or 0, counts like one that is left out."""
+    return lambda value, name: convert(value, name) or None
+
+
+def _without_content(convert: Convert) -> Convert:
+    """Return the function for a field that is checked and recorded, and by which no two commands differ."""
+
+    def check(value: Any, name: str) -> None:
+        convert(value, name)
+
+    return check
 
 
 def _array(convert: Convert) -> Convert:
@@ -313,6 +328,13 @@ _ADDED: dict[str, Convert] = {
     "normalized": _checked(Normalizing),
     "record_trade.action": _checked(TradeAction),  # `action` of a decision is a text
 }
+# Where a command came from: fields of every command, which come after its own (see `canonical`).
+_PROVENANCE: dict[str, Convert] = {
+    "by": _or_none(check_line),
+    "reason": _or_none(values.check_text),  # unless it is a field of the command's own, in _BY_NAME
+    "evidence": evidence_content,
+    **dict.fromkeys(["correlation", "causation"], _without_content(check_line)),
+}
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))
 
@@ -330,15 +352,16 @@ _BY_TYPE: dict[Any, Convert] = {
 def _fields_of(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, Convert, bool]], int]:
     """Return a command's type; its fields, each with its function and if it is optional; how many are always there.
 
-    Fields that are in neither table come last, in the order of their declaration.
+    Fields that are in neither table come after those, in the order of their declaration.
     """
     fields = {field.name: field.default is None for field in structs.fields(kind) if field.name != "id"}
     tag = kind.__struct_config__.tag
+    said = {name: convert for name, convert in _PROVENANCE.items() if fields[name]}
     added = {key.removeprefix(f"{tag}."): convert for key, convert in _ADDED.items()}
-    lasting = {name: convert for name, convert in _BY_NAME.items() if name not in added}
+    lasting = {name: convert for name, convert in _BY_NAME.items() if name not in added | said}
     by_name = {name: convert for name, convert in (lasting | added).items() if name in fields}
-    by_type = {name: _convert_by_type(kind, name) for name in fields if name not in by_name}
-    rows = [(name, convert, fields[name]) for name, convert in (by_name | by_type).items()]
+    by_type = {name: _convert_by_type(kind, name) for name in fields if name not in by_name | said}
+    rows = [(name, convert, fields[name]) for name, convert in (by_name | by_type | said).items()]
     return tag, rows, len(fields.keys() & lasting.keys())
 
 
@@ -396,11 +419,6 @@ def _units_by_id(unit: int) -> Convert:
         return {_id(outcome, name): convert(number, name) for outcome, number in value.items()}
 
     return convert_items
-
-
-def _or_none(convert: Convert) -> Convert:
-    """Return the function for a field that, empty or 0, counts like one that is left out."""
-    return lambda value, name: convert(value, name) or None
 
 
 def _measure(value: Any, name: str) -> str:
@@ -527,11 +545,14 @@ def _parts(value: Any, convert: Convert) -> list[tuple[Convert, Any]]:
         return [*((_quantity, bound) for bound in bounds), *((_number, level) for level in levels)]
     if type(value) in {Attestation, ModelCall}:
         return [(convert, type(value)(**{name: getattr(value, name)})) for name in value.__struct_fields__]
-    return checks_of_points(value) if type(value) is Points else []
+    return checks_of_points(value) if type(value) is Points else _parts_of_item(value)
 
 
 def _parts_of_item(item: Any) -> list[tuple[Convert, Any]]:
     """Return the parts of an item of an array, if it has any."""
+    if type(item) is Evidence:
+        said: list[dict[str, Any]] = [{name: text} for name in PARTS if (text := getattr(item, name)) != ""]
+        return [(evidence_content, Evidence(**each)) for each in said]
     if type(item) is Prices:
         rows = (item.prices, item.bids, item.asks, item.bid_sizes, item.ask_sizes)
         return [(_id, item.question), *(part for row in rows if type(row) is dict for part in _parts(row, _by_id))]

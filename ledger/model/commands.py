@@ -5,7 +5,7 @@ describes each field.
 
 >>> from forecast_ledger import commands
 >>> commands.read('{"type": "close_question", "at": "2026-03-08T00:00:00Z", "question": "rain"}')
-CloseQuestion(id='', at='2026-03-08T00:00:00Z', question='rain')
+CloseQuestion(at='2026-03-08T00:00:00Z', question='rain')
 """
 
 from decimal import Decimal, InvalidOperation
@@ -18,7 +18,7 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint
-from forecast_ledger.ledger.model import forms
+from forecast_ledger.ledger.model import forms, provenance
 from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind, TradeAction
 from forecast_ledger.ledger.model.forms import (
     Bins,
@@ -27,6 +27,7 @@ from forecast_ledger.ledger.model.forms import (
     Deposit,
     Id,
     Instant,
+    Line,
     LongText,
     Measure,
     Method,
@@ -57,6 +58,7 @@ Sale = forms.Sale
 ModelCall = forms.ModelCall
 Prices = forms.Prices
 Spot = forms.Spot
+Evidence = provenance.Evidence
 DEFAULT_BINS = 200  # of a range without bins, levels and samples
 DEFAULT_DECIMALS = 6  # of quantiles and samples, if a range with these does not give decimals
 
@@ -67,15 +69,30 @@ class _Kind(Struct):
     type: str = ""
 
 
-class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", gc=False):
+class Command(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="type",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    gc=False,
+):
     """The fields of every command.
 
     A command without `at` claims the instant at which the ledger records it. Its digest has no instant, so that a retry
-    is the same command.
+    is the same command. Who asks for it, why, and the evidence are part of it; correlation and causation are not, so
+    that a retry may have others.
     """
 
     id: Id = ""
     at: Instant | None = None
+    by: Line | None = None
+    reason: Text | None = None
+    evidence: Evidence | tuple[Evidence, ...] | None = None
+    correlation: Line | None = None
+    causation: Line | None = None
 
 
 class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -542,6 +559,7 @@ _FROM_PARTICIPANTS = ("submit_forecast", "withdraw_forecast")
 _NOT_FROM_PARTICIPANTS = {
     "at": "the ledger stamps what a participant sends",
     "id": "the caller names what a participant sends",
+    **dict.fromkeys(["by", "correlation", "causation"], "the caller says who sends it, and in answer to what"),
 }
 _objects = json.Decoder(dict[str, Raw])
 

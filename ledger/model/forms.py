@@ -154,6 +154,19 @@ _ID = _form(
     pattern=f"^{_VISIBLE}({_WITHIN}*{_VISIBLE})?$",
 )
 _TEXT = _form("Text", f"at most {values.TEXT_LENGTH:,} characters", maxLength=values.TEXT_LENGTH)
+_LINE = _form(
+    "Line",
+    f"at most {values.LINE_LENGTH:,} characters that can all be printed and seen, in Unicode form NFC",
+    maxLength=values.LINE_LENGTH,
+    pattern=f"^{_WITHIN}*$",
+)
+_URL = _form(
+    "Url",
+    f"an address that begins with http:// or https://, at most {values.LINE_LENGTH:,} characters",
+    maxLength=values.LINE_LENGTH,
+    pattern=f"^({values.WRITTEN_URL})?$",
+)
+_SHA256 = _form("Sha256", "64 hexadecimal digits", pattern="^([0-9A-Fa-f]{64})?$")
 _LONG_TEXT = _form("LongText", f"at most {values.LONG_TEXT_LENGTH:,} characters", maxLength=values.LONG_TEXT_LENGTH)
 _BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", "bins", minimum=1, maximum=values.MOST_BINS)
 _SAMPLES = _form("Samples", f"1 to {values.MOST_BINS:,}", "samples", minimum=1, maximum=values.MOST_BINS)
@@ -190,6 +203,9 @@ if TYPE_CHECKING:  # the types that a caller may pass
     Id = str
     Text = str
     LongText = str
+    Line = str
+    Url = str
+    Sha256 = str
     Preset = str
     Bins = int
     Samples = int
@@ -224,6 +240,9 @@ else:  # the types that a decoder returns
     Id = Annotated[str, _ID]
     Text = Annotated[str, _TEXT]
     LongText = Annotated[str, _LONG_TEXT]
+    Line = Annotated[str, _LINE]
+    Url = Annotated[str, _URL]
+    Sha256 = Annotated[str, _SHA256]
     Preset = Annotated[str, _PRESET]
     Bins = Annotated[int, _BINS]
     Samples = Annotated[int, _SAMPLES]

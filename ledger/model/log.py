@@ -3,6 +3,7 @@
 A row is one line of JSON: position, recorded_at, command_id, command, previous, event, digest. A row that was imported
 with the time at which it was received has `imported` after that. `command` is the digest of the command's content;
 `normal` says that it is of its normal form, which the events give back, as in every row since it was introduced.
+`provenance`, after these two, has who asked for the command, why, and its evidence, in each of its rows, if it said so.
 `previous` the digest of the row before, and `digest` the SHA-256 of the row's own bytes up to the comma before it. The
 bytes are canonical: there are no floats, and the fields have a fixed order.
 """
@@ -17,12 +18,14 @@ from msgspec import UNSET, Struct, UnsetType
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion, Unavailable
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, ForecastMade
+from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.model.rules import recorded_fields
 
 GENESIS = "0" * 64  # the digest of an empty log
 # The texts of a row around its values, as the encoder writes them: for the ways that write many rows at once.
 _POSITION, _RECORDED_AT, IMPORTED, NORMAL = '{"position":', ',"recorded_at":', ',"imported":true', ',"normal":true'
 _COMMAND_ID, _COMMAND, _PREVIOUS, _EVENT = ',"command_id":', ',"command":"', '","previous":"', '","event":'
+PROVENANCE = ',"provenance":'
 _DIGEST, _END = ',"digest":"', '"}'
 _BEFORE_DIGEST, _AFTER_DIGEST = _DIGEST.encode(), _END.encode()
 _FRAME = len(_BEFORE_DIGEST + _AFTER_DIGEST)
@@ -50,6 +53,7 @@ class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc
     recorded_at: int
     imported: bool | UnsetType = UNSET  # left out of the row unless it is true
     normal: bool | UnsetType = UNSET  # so is this
+    provenance: Provenance | UnsetType = UNSET  # left out if the command did not say
     command_id: str
     command: str
     previous: str
@@ -200,10 +204,10 @@ def chain_rows(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) -> 
 def head_parts(of: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the parts of rows up to the digest of the row before, for whoever joins columns of texts.
 
-    of: the fields of rows by name, each a text or a column of texts; command_id as JSON, imported and normal as
-    IMPORTED and NORMAL, or empty.
+    of: the fields of rows by name, each a text or a column of texts; command_id and provenance as JSON, imported and
+    normal as IMPORTED and NORMAL, or empty. The part that is a tuple is left out where a row has no provenance.
     """
-    flags = of["imported"], of["normal"]
+    flags = of["imported"], of["normal"], (PROVENANCE, of["provenance"])
     return (
         *(_POSITION, of["position"], _RECORDED_AT, of["recorded_at"], *flags),
         *(_COMMAND_ID, of["command_id"], _COMMAND, of["command"], _PREVIOUS),

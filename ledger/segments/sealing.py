@@ -25,9 +25,9 @@ from forecast_ledger.ledger.segments.segment_files import (
     check_same_log,
     check_statements,
     describe_file,
-    has_normal,
     read_columns,
     read_manifest,
+    says,
     write_table,
 )
 
@@ -284,7 +284,7 @@ def _write(
             path = folder / f"{first:012}-{last:012}.{kind}.parquet"
             write_table(path, table)
             files[kind] = describe_file(path, len(table))
-    is_normal = any(map(has_normal, columns.rows))
+    is_said, is_normal = (any(says(table, name) for table in columns.rows) for name in ("provenance", "normal"))
     del columns, table
     segment = Segment(
         first=first,
@@ -295,7 +295,7 @@ def _write(
         others=files["others"],
         quotes=files.get("quotes", UNSET),
         marks=tuple(unwritten.digest(at) for at in range(-(-first // MARKED) * MARKED, last + 1, MARKED)),
-        version=VERSION if is_normal else 2 if "quotes" in files else 1,
+        version=VERSION if is_said else 3 if is_normal else 2 if "quotes" in files else 1,
     )
     _check_written(folder, segment, unwritten)
     return manifest.with_segment(segment)

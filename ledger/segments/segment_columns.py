@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable, installing
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.provenance import Provenance
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _QUOTES = {events.PricesQuoted}
@@ -66,6 +68,7 @@ def schemas() -> tuple[Any, Any, Any]:
         ("recorded_at", pa.timestamp("us", "UTC")),
         ("imported", pa.bool_()),
         ("normal", pa.bool_()),
+        ("provenance", pa.string()),
         ("command_id", pa.string()),
         ("command", pa.binary(16)),
     ]
@@ -89,7 +92,7 @@ def schemas() -> tuple[Any, Any, Any]:
     ]
     sides = [(side, pa.list_(pa.int64())) for side in SIDES]
     quotes = [("position", pa.int64()), ("place", pa.int32()), ("question", names), *sides]
-    optional = {"form", "numbers", "until", "attestation", "digest", *SIDES} - {"prices"}
+    optional = {"provenance", "form", "numbers", "until", "attestation", "digest", *SIDES} - {"prices"}
 
     def schema(columns: list[tuple[str, Any]]) -> Any:
         return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns])
@@ -159,12 +162,13 @@ def _question_order(column: Any) -> Any:
 
 
 def _frame(records: Sequence[Recorded]) -> list[Any]:
-    pa = pyarrow()
+    pa, said = pyarrow(), [recorded.provenance for recorded in records]
     return [
         pa.array([recorded.position for recorded in records], pa.int64()),
         _instants([recorded.recorded_at for recorded in records]),
         pa.array([recorded.imported is True for recorded in records], pa.bool_()),
         pa.array([recorded.normal is True for recorded in records], pa.bool_()),
+        pa.array([None if each is UNSET else _encode(each).decode() for each in said], pa.string()),
         pa.array([recorded.command_id for recorded in records], pa.string()),
         pa.array([bytes.fromhex(recorded.command) for recorded in records], pa.binary(16)),
     ]
@@ -268,10 +272,11 @@ _ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
 _DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
 _TYPES = events.TAGS[events.ForecastMade], events.TAGS[events.ForecastWithdrawn]
 _event = msgspec.json.Decoder(events.AnyEvent)
+_provenance = msgspec.json.Decoder(Provenance)
 
 
 def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
-    """Yield the events other than forecasts, with the id of their command if it was read.
+    """Yield the events other than forecasts, with the id of their command and its provenance if these were read.
 
     Those that seal a contest have their digest. Raises Corrupt: this version cannot read one.
     """
@@ -279,8 +284,8 @@ def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
         others = _with_quotes(page, quotes)
         read = [others[name].to_pylist() for name in ("position", "event", "digest")]
         ids = others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others)
-        recorded_at = integers(others["recorded_at"]).tolist()
-        for position, text, digest, command_id, at in zip(*read, ids, recorded_at, strict=True):
+        recorded_at, said = integers(others["recorded_at"]).tolist(), provenances(others)
+        for position, text, digest, command_id, at, provenance in zip(*read, ids, recorded_at, said, strict=True):
             try:
                 event = _event.decode(text)
             except log.UNREADABLE as error:
@@ -288,12 +293,26 @@ def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
             yield Recorded(
                 position=position,
                 recorded_at=at,
+                provenance=provenance,
                 command_id=command_id,
                 command="",
                 previous="",
                 event=event,
                 digest="" if digest is None else digest.hex(),
             )
+
+
+def provenances(table: Any) -> Sequence[Provenance | UnsetType]:
+    """Return the provenance of each row; UNSET if it has none, or the column was not read. Raises Corrupt."""
+    if "provenance" not in table.schema.names or table["provenance"].null_count == len(table):
+        return [UNSET] * len(table)
+    found: list[Provenance | UnsetType] = []
+    for position, text in zip(integers(table["position"]).tolist(), table["provenance"].to_pylist(), strict=True):
+        try:
+            found.append(UNSET if text is None else _provenance.decode(text))
+        except log.UNREADABLE as error:
+            raise Corrupt(position, f"this version cannot read the provenance: {error}", "schemas") from None
+    return found
 
 
 def _with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
@@ -380,6 +399,7 @@ def _heads(table: Any) -> Any:
         "recorded_at": table["recorded_at"],
         "imported": choose(table["imported"], log.IMPORTED, ""),
         "normal": choose(table["normal"], log.NORMAL, ""),
+        "provenance": table["provenance"],
         "command_id": _quoted(table["command_id"]),
         "command": _hexadecimal(table["command"]),
     }

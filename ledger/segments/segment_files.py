@@ -29,7 +29,7 @@ from forecast_ledger.ledger.segments.footer_check import check_footer
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, labelled, pyarrow, schemas
 
 MANIFEST = "segments.json"
-VERSION = 3  # of the layout of segments; 2 is without the column `normal`, 1 also without a file of quotes
+VERSION = 4  # of the layout of segments; 3 is without `provenance`, 2 also without `normal`, 1 without a file of quotes
 LARGEST_MANIFEST = 1 << 28  # bytes that are read of a manifest
 MOST_ROWS = 1 << 24  # rows of a segment, whose columns are read into memory together
 MARKED = 1 << 12  # the manifest has the digest of each of so many rows of the log, so that one row is checked quickly
@@ -223,7 +223,7 @@ _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "
 _NUMBERS = "numbers.list.element"
 _LOOK_AT = 1 << 14  # numbers
 _OF_IDS = frozenset({"question", "participant", "form", "type"})  # the columns of `_dictionaries`
-_NEWER = "normal"  # a column that files without such rows do not have, as before there were any
+_NEWER = ("normal", "provenance")  # columns that files without such rows do not have, as before there were any
 _FOOTERS = 1 << 10  # files whose footers are kept
 Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
@@ -234,8 +234,7 @@ def write_table(path: Path, table: Any) -> None:
 
     Readers refuse a file whose rows are far larger than it is, so that a table of such rows is not compressed.
     """
-    if _NEWER in table.schema.names and not has_normal(table):
-        table = table.drop_columns([_NEWER])
+    table = table.drop_columns([name for name in _NEWER if name in table.schema.names and not says(table, name)])
     names = _dictionaries(table.schema)
     encodings = _ENCODINGS | ({_NUMBERS: _DELTA} if "numbers" in table.schema.names and _differ(table) else {})
     options = {
@@ -265,9 +264,10 @@ def _write(file: IO[bytes], table: Any, names: Sequence[str], options: dict[str,
             writer.write_table(_with_own_labels(table.slice(begin, _GROUP), names))
 
 
-def has_normal(table: Any) -> bool:
-    """Return whether the command of a row of a table is known by the digest of its normal form."""
-    return bool(pyarrow().compute.any(table[_NEWER]).as_py())
+def says(table: Any, name: str) -> bool:
+    """Return whether a row of a table has something in a column that older files do not have."""
+    pa, column = pyarrow(), table[name]
+    return bool(pa.compute.any(column).as_py()) if pa.types.is_boolean(column.type) else column.null_count < len(column)
 
 
 def _dictionaries(schema: Any) -> list[str]:
@@ -365,8 +365,9 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "It
             with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
                 if file.metadata.num_rows != entry.rows:
                     raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
-                if file.schema_arrow.names not in (schema.names, [name for name in schema.names if name != _NEWER]):
-                    raise ValueError(f"its columns are {', '.join(file.schema_arrow.names)}")
+                found = file.schema_arrow.names
+                if found != [name for name in schema.names if name in found or name not in _NEWER]:
+                    raise ValueError(f"its columns are {', '.join(found)}")
                 yield _Opened(file, opened, sizes)
     except _READ_ERRORS as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -418,9 +419,11 @@ def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence
     fields = [field for field in schema if field.name not in without]
     own = {*file.found.schema_arrow.names}
     found = _decoded(file, [field.name for field in fields if field.name in own], groups)
-    if _NEWER not in own and any(field.name == _NEWER for field in fields):
-        size = sum(file.found.metadata.row_group(group).num_rows for group in groups)
-        found[_NEWER] = pyarrow().chunked_array([pyarrow().repeat(pyarrow().scalar(value=False), size)])
+    size = sum(file.found.metadata.row_group(group).num_rows for group in groups)
+    for field in fields:
+        if field.name in _NEWER and field.name not in own:
+            nothing = pyarrow().scalar(None if field.nullable else False, field.type)
+            found[field.name] = pyarrow().chunked_array([pyarrow().repeat(nothing, size)])
     columns = [found[field.name].cast(field.type) for field in fields]
     for field, column in zip(fields, columns, strict=True):
         if column.null_count and not field.nullable:

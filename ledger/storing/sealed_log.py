@@ -15,7 +15,9 @@ from forecast_ledger.ledger.segments.segment_files import Segment, check_file, c
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.store import Store
 
-UNREAD = frozenset({"command_id", "command", "imported", "normal"})  # columns of a segment that no table needs
+# Columns of a segment that no table needs.
+UNREAD = frozenset({"command_id", "command", "imported", "normal", "provenance"})
+UNTOLD = UNREAD - {"provenance"}  # those that are not needed either to tell who asked for an event, and why
 Includes = Callable[[int, int], bool]  # whether a row with this log position and recorded_at, µs, is before a cut
 
 

@@ -13,7 +13,14 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
+from forecast_ledger.ledger.segments.segment_columns import (
+    SegmentColumns,
+    integers,
+    labelled,
+    other_events,
+    provenances,
+    pyarrow,
+)
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
 from forecast_ledger.projections.facts.event_checks import check_attestation
@@ -148,8 +155,8 @@ def _recorded_forecasts(table: Any) -> Iterable[Recorded]:
     instants = [integers(table[name]).tolist() for name in ("position", "recorded_at", "claimed_at")]
     until = table["until"].cast(pyarrow().int64()).to_pylist()
     columns = [table[name].to_pylist() for name in names]
-    for position, recorded_at, at, end, question, participant, made, form, numbers, attested in zip(
-        *instants, until, *columns, strict=True
+    for position, recorded_at, at, end, question, participant, made, form, numbers, attested, said in zip(
+        *instants, until, *columns, provenances(table), strict=True
     ):
         if made:
             own: dict[str, Any] = {form: tuple(numbers)}
@@ -160,7 +167,8 @@ def _recorded_forecasts(table: Any) -> Iterable[Recorded]:
             )
         else:
             event = events.ForecastWithdrawn(at=at, question=question, participant=participant)
-        yield Recorded(position=position, recorded_at=recorded_at, command_id="", command="", previous="", event=event)
+        row = {"position": position, "recorded_at": recorded_at, "provenance": said, "event": event}
+        yield Recorded(**row, command_id="", command="", previous="")
 
 
 def _file_forecasts(facts: Facts, table: Any) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant
@@ -11,18 +12,31 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, compute_digest
 from forecast_ledger.ledger.model.mismatch import instant_text
+from forecast_ledger.ledger.model.provenance import NAMES
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.core.text_table import PrintedRow, escape
-from forecast_ledger.replay.reading.event_text import EventIds, OutcomeNames, Outcomes, event_ids, sentence, unnamed
+from forecast_ledger.replay.reading.event_text import (
+    EventIds,
+    OutcomeNames,
+    Outcomes,
+    event_ids,
+    evidence_text,
+    origin,
+    origin_text,
+    sentence,
+    unnamed,
+)
 from forecast_ledger.replay.reading.log import BEYOND_END
 
-EVENT_LIST_COLUMNS = ["log_position", "recorded_at", "at", "type", *EventIds._fields, "says"]
+_ORIGIN = ("by", "reason", "evidence")
+EVENT_LIST_COLUMNS = ["log_position", "recorded_at", "at", "type", *EventIds._fields, *_ORIGIN, "says"]
 _PARTICIPANT = ("participant", "to")  # the fields of an event that have the id of a participant
-SENTENCE_COLUMNS = [name for name in EVENT_LIST_COLUMNS if name not in EventIds._fields]  # a sentence has the ids
+# A sentence has the ids, and where its row comes from.
+SENTENCE_COLUMNS = [name for name in EVENT_LIST_COLUMNS if name not in {*EventIds._fields, *_ORIGIN}]
 
 
 class EventFilter(NamedTuple):
-    """A filter of events: by type (all if empty), by question, participant or contest, by instant.
+    """A filter of events: by type (all if empty), by question, participant or contest, by who asked, by instant.
 
     since, until: µs of the ledger's clock; an event is included if it was recorded on [since, until).
     """
@@ -33,6 +47,7 @@ class EventFilter(NamedTuple):
     contest: str | None = None
     since: int | None = None
     until: int | None = None
+    by: str | None = None
 
     def includes(self, recorded: Recorded) -> bool:
         """Return whether an event passes the filter."""
@@ -41,6 +56,7 @@ class EventFilter(NamedTuple):
             (not self.types or type(event) in self.types)
             and (self.since is None or recorded.recorded_at >= self.since)
             and (self.participant is None or self.participant in (getattr(event, name, None) for name in _PARTICIPANT))
+            and (self.by is None or origin(recorded).by == self.by)
             and (self.contest is None or getattr(event, "contest", None) == self.contest)
             and (self.question is None or self.question in _questions(event))
         )
@@ -74,14 +90,17 @@ class EventList:
 
 def event_row(recorded: Recorded, outcomes: Outcomes = unnamed) -> PrintedRow:
     """Return an event as a row of a list."""
-    event = recorded.event
+    event, said = recorded.event, origin(recorded)
     row = (
         recorded.position,
         instant_text(recorded.recorded_at),
         instant_text(event.at),
         TAGS[type(event)],
         *event_ids(event),
-        sentence(event, outcomes) + " (recorded_at is imported)" * (recorded.imported is True),
+        said.by,
+        said.reason,
+        evidence_text(said.evidence),
+        sentence(event, outcomes) + origin_text(recorded) + " (recorded_at is imported)" * (recorded.imported is True),
     )
     return dict(zip(EVENT_LIST_COLUMNS, row, strict=True))
 
@@ -123,6 +142,9 @@ def event_fields(recorded: Recorded, outcomes: Outcomes = unnamed) -> Iterator[P
     shown |= {name: "true" for name in ("normal", "imported") if getattr(recorded, name) is True}
     shown |= {name: getattr(recorded, name) for name in ("command_id", "command", "previous")}
     shown["digest"] = recorded.digest
+    if recorded.provenance is not UNSET:
+        said = recorded.provenance
+        shown |= {f"provenance.{name}": _plain(part) for name in NAMES if (part := getattr(said, name))}
     for name in recorded.event.__struct_fields__:
         value = getattr(recorded.event, name)
         shown[f"event.{name}"] = instant_text(value) if is_instant(name) and value is not None else _plain(value)

@@ -242,6 +242,7 @@ def ledgers(log: str, view: View) -> None:
 @_about("question")
 @_about("participant")
 @_about("contest")
+@click.option("--by", metavar="WHO", help="Only events of commands that say that this one asked for them.")
 @click.option(
     "--from",
     "since",
@@ -264,6 +265,7 @@ def log_(
     question: str | None,
     participant: str | None,
     contest: str | None,
+    by: str | None,
     since: str | None,
     until: str | None,
     after: int,
@@ -275,9 +277,9 @@ def log_(
 
     An event is listed if it passes every filter. --from and --until compare the instants at which the ledger recorded
     events. Events are printed as they are read. With --after, the row at that position is trusted, and later rows are
-    checked against its digest. JSON and CSV also have the columns contest, question and participant, for filters and
-    joins; --columns prints them in a table. They are empty where an event has none, or can have several (quotes,
-    decisions).
+    checked against its digest. JSON and CSV also have the columns contest, question, participant, by, reason and
+    evidence, for filters and joins; --columns prints them in a table. They are empty where an event has none, or can
+    have several (quotes, decisions). `by` is who asked for the event, as its command says; nobody has checked it.
     """
     from forecast_ledger.replay.audit.browse import (
         EVENT_LIST_COLUMNS,
@@ -299,7 +301,7 @@ def log_(
     first, end = read_span(since, until)
     with Log(log, name).opened() as store:
         start = unchecked_checkpoint(store, after)
-        filters = EventFilter(selected, question, participant, contest, first, end)
+        filters = EventFilter(selected, question, participant, contest, first, end, by)
         listing = EventList(filters, limit, start, OutcomeNames(openings(store, after)))
         rows = listing.rows(unseal_pages(store.pages(after), start))
         emit_list(EVENT_LIST_COLUMNS, rows, view, format_rows, SENTENCE_COLUMNS)

@@ -32,6 +32,7 @@ from forecast_ledger.replay.explain.numbers import explain as explained
 from forecast_ledger.replay.reading.blocks import escape_json
 
 if TYPE_CHECKING:
+    from forecast_ledger.replay.explain.blame import LastChange
     from forecast_ledger.replay.explain.diff import Diff
     from forecast_ledger.replay.explain.explain_scores import Explanation
 
@@ -180,7 +181,8 @@ def blame(
 
     KEY is the key of the row: one value for each key column, in the table's order, as `table` prints it. The row is
     calculated before and after each event that can have changed it, from the newest event back, so recent changes are
-    found first. An event that adds the row counts as a change of every column, even of those that stay empty.
+    found first. An event that adds the row counts as a change of every column, even of those that stay empty. `by` and
+    `reason` are what the command of the event says.
     """
     from forecast_ledger.replay.explain.blame import LastChange
     from forecast_ledger.replay.explain.blame import blame as blamed
@@ -190,10 +192,19 @@ def blame(
     require_columns(view, LastChange._fields)
     with progress("events") as on_progress:
         answer = blamed(Log(log, name, parse_cut(as_of), on_progress), projection, key, columns)
-    look = Look(keep=("column", "log_position", "old", "new"), spare=("recorded_at",))
-    emit(list(LastChange._fields), (column._asdict() for column in answer.columns), view, look)
+    look = Look(keep=("column", "log_position", "old", "new"), spare=("recorded_at", "reason"))
+    in_table = view.form == "table" and not view.columns
+    names = [name for name in LastChange._fields if not in_table or name not in _SAID or _any(name, answer.columns)]
+    emit(names, (column._asdict() for column in answer.columns), view, look)
     say(f"looked at {answer.looked_at:,} of the {answer.candidates:,} events that can have changed the row")
     say_as_of(answer.checkpoint)
+
+
+_SAID = ("by", "reason")  # columns that a printed table has only if a command said so
+
+
+def _any(name: str, changes: "Iterable[LastChange]") -> bool:
+    return any(getattr(change, name) for change in changes)
 
 
 def _at(text: str) -> int | str | None:

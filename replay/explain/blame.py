@@ -17,7 +17,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
-from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedPart
+from forecast_ledger.ledger.storing.sealed_log import UNTOLD, SealedPart
 from forecast_ledger.projections.boards.totals import Tally, may_take_reference_label, tallies
 from forecast_ledger.projections.core.arrays import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
@@ -37,14 +37,17 @@ from forecast_ledger.replay.explain.diff import (
     reads_scores,
     single_question,
 )
-from forecast_ledger.replay.reading.event_text import event_type
+from forecast_ledger.replay.reading.event_text import event_type, origin
 from forecast_ledger.replay.reading.log import Log
 
 PrintedRow = dict[str, Any] | None  # None if there is no such row
 
 
 class LastChange(NamedTuple):
-    """The last change of one column: the event, and the old and the new value. A new row changes every column."""
+    """The last change of one column: the event, who asked for it and why, and the old and the new value.
+
+    A new row changes every column. by, reason: empty if the command did not say.
+    """
 
     column: str
     log_position: int
@@ -52,6 +55,8 @@ class LastChange(NamedTuple):
     type: str
     old: Any
     new: Any
+    by: str = ""
+    reason: str = ""
 
 
 class BlameResult(NamedTuple):
@@ -112,7 +117,7 @@ class _History:
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
         self._digests: list[str] = []  # of the log at every position, if the table depends on it
         self._answers, cut = AnsweredQuestions(), source.cut()
-        with source.parts(cut, None if self._draws else UNREAD) as parts:
+        with source.parts(cut, None if self._draws else UNTOLD) as parts:
             self._facts = facts_of_segments(self._passed(parts.segments), self._collected(parts.pages))
         self.checkpoint = cut.reached()
         self._whole = self._on_question(self._facts.forecasts)
@@ -316,4 +321,5 @@ def _value(row: PrintedRow, column: str) -> Any:
 
 def _last_change(column: str, recorded: Recorded, old: Any, new: Any) -> LastChange:
     at = format_instant(recorded.recorded_at)
-    return LastChange(column, recorded.position, at, event_type(recorded.event), old, new)
+    said = origin(recorded)
+    return LastChange(column, recorded.position, at, event_type(recorded.event), old, new, said.by, said.reason)

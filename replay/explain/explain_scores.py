@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import share_text
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
-from forecast_ledger.ledger.storing.sealed_log import SealedPart
+from forecast_ledger.ledger.storing.sealed_log import UNTOLD, SealedPart
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts import from_log
@@ -113,7 +113,7 @@ def read_log(
         with source.opened() as store:
             facts = from_log.facts(filtered(read_model.indexed_pages(store, query, cut)))
         return LogReading(cut.reached(), facts, selected)
-    with source.parts(cut) as parts:
+    with source.parts(cut, UNTOLD) as parts:
         if only:
             sealed = (segment_events(part.columns, question) for part in parts.segments)
             facts = from_log.facts(filtered(chain(sealed, parts.pages)))

@@ -1,9 +1,13 @@
 """What a working paper lists: entries that ask for a second look, and what corrections moved."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
+from operator import attrgetter
 from typing import Any, NamedTuple
+
+from msgspec import UNSET
 
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Recorded
@@ -11,7 +15,7 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.reading.board_notes import BOARDS
-from forecast_ledger.replay.reading.event_text import OutcomeNames, event_type
+from forecast_ledger.replay.reading.event_text import OutcomeNames, event_type, sentence
 from forecast_ledger.replay.reading.log import Log, find_contest
 
 HOUR = 3_600 * 10**6  # µs
@@ -105,7 +109,8 @@ class Evidence:
     by_type: both by type of event; by_subject: by the contest or, without one, the question that an event names.
     after_close: how many forecasts were recorded at or after the close of their
     question, which they claim to precede; last_after_close: those farthest from it, each after the close.
-    exclusions, annulments, moves, revocations, corrections: in log order; moves are of the times of questions.
+    exclusions, annulments, moves, revocations, corrections: in log order; moves are of the times of questions. asked:
+    by who asked for them, how many events there are of each type.
     """
 
     allowed: int
@@ -124,6 +129,7 @@ class Evidence:
     moves: list[MovedTime] = field(default_factory=list)
     revocations: list[Revocation] = field(default_factory=list)
     corrections: list[Correction] = field(default_factory=list)
+    asked: dict[str, Counter[str]] = field(default_factory=dict)
     names: OutcomeNames = field(default_factory=OutcomeNames)
     _closes_at: dict[str, int] = field(default_factory=dict)  # by question, as far as the log is read
     _ended_at: int = 0  # the end of the question whose times were moved last, before that
@@ -154,6 +160,8 @@ class Evidence:
                 after.append((late, recorded))
             if isinstance(recorded.event, _MOVED):
                 self.moves.append(MovedTime(recorded, self._ended_at))
+            if recorded.provenance is not UNSET and recorded.provenance.by:
+                self.asked.setdefault(recorded.provenance.by, Counter())[event_type(recorded.event)] += 1
             if isinstance(recorded.event, events.ParticipantExcluded):
                 self.exclusions.append(recorded)
             elif isinstance(recorded.event, events.QuestionAnnulled):
@@ -209,6 +217,13 @@ class Evidence:
         """Return the answer or annulment of a question that is not revoked."""
         return None if question in self._revoked else self._answers.get(question)
 
+    def answers(self) -> list[Recorded]:
+        """Return the answers and annulments that are not revoked, in log order."""
+        standing = [recorded for question, recorded in self._answers.items() if question not in self._revoked]
+        if self.about is not None:
+            standing = [recorded for recorded in standing if self.about.has(recorded.event)]
+        return sorted(standing, key=attrgetter("position"))
+
     def _follow_answers(self, recorded: Recorded) -> None:
         """Keep answers and revocations, and join those that follow each other."""
         event, run = recorded.event, self._running
@@ -257,6 +272,15 @@ def collect(source: Log, until: int, allowed: int, contest: str | None = None) -
         facts = from_log.facts(read(log.unseal_pages(log.pages_up_to(store.pages(), until))))
     evidence.select()
     return facts, evidence
+
+
+def answer_text(recorded: Recorded, evidence: Evidence) -> str:
+    """Return an answer in words, with its log position."""
+    event: Any = recorded.event
+    words = "annulled"
+    if isinstance(event, events.QuestionResolved):
+        words = sentence(event, evidence.names.of).removeprefix(f"{event.question}: ").rpartition(", known at ")[0]
+    return f"{words} (#{recorded.position})"
 
 
 def lateness(recorded: Recorded) -> int:

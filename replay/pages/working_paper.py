@@ -27,6 +27,7 @@ from forecast_ledger.replay.audit.verify import (
     compare_with_checkpoint,
     run_checks,
 )
+from forecast_ledger.replay.pages.decided import DECIDED, decided_by
 from forecast_ledger.replay.pages.evidence import (
     HOUR,
     WORST,
@@ -34,6 +35,7 @@ from forecast_ledger.replay.pages.evidence import (
     Evidence,
     Move,
     Revocation,
+    answer_text,
     collect,
     lateness,
     moves,
@@ -161,7 +163,8 @@ def working_paper(
             _trial_balance(season, names),
         ]
         sections += [_late(evidence, facts), _revocations(evidence, effects, sealed)]
-        sections += [_annulments(evidence), _moved_times(evidence), _exclusions(evidence, facts), _alike(season, names)]
+        sections += [Section(DECIDED, *decided_by(evidence, _listed)), _annulments(evidence), _moved_times(evidence)]
+        sections += [_exclusions(evidence, facts), _alike(season, names)]
     sections += [_unchecked(verification), _signature()]
     title = f"Working paper: {shown}" + f", ledger {log.name}" * (log.name != "main")
     title += "" if contest is None else f", contest {contest}"
@@ -412,23 +415,14 @@ def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Mo
 
 def _revoked(revocation: Revocation, evidence: Evidence) -> list[str]:
     event: Any = revocation.recorded.event
-    again = "" if revocation.again is None else _answer(revocation.again, evidence)
+    again = "" if revocation.again is None else answer_text(revocation.again, evidence)
     return [
         str(revocation.recorded.position),
         event.question,
-        _answer(revocation.undone, evidence),
+        answer_text(revocation.undone, evidence),
         event.reason,
         again,
     ]
-
-
-def _answer(recorded: Recorded, evidence: Evidence) -> str:
-    """Return an answer in words, with its log position."""
-    event: Any = recorded.event
-    words = "annulled"
-    if isinstance(event, events.QuestionResolved):
-        words = sentence(event, evidence.names.of).removeprefix(f"{event.question}: ").rpartition(", known at ")[0]
-    return f"{words} (#{recorded.position})"
 
 
 def _changes(correction: Correction, found: Sequence[Move]) -> Iterator[Table]:
@@ -557,7 +551,7 @@ def _unchecked(verification: Verification) -> Section:
     )
     words = [
         *([later] if compared else [rewritten, removed]),
-        "Whether answers, quotes and attestations are true, and who stands behind an id.",
+        "Whether answers, quotes, attestations and evidence are true, and who stands behind an id or a name.",
         "Whether the clock of the ledger was right; recorded times are compared only with one another.",
         "Whether amounts that the log says were paid have reached anybody.",
     ]

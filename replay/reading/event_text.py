@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events, log
@@ -20,6 +20,7 @@ from forecast_ledger.ledger.model.mismatch import (
     share_text,
     shorten,
 )
+from forecast_ledger.ledger.model.provenance import NOTHING, Evidence, Provenance
 from forecast_ledger.ledger.storing.store import Store
 
 Outcomes = Callable[[str], Sequence[str]]  # a question -> the names of its outcomes, in their order; () if not known
@@ -114,8 +115,52 @@ def event_summary(recorded: Recorded, outcomes: Outcomes = unnamed) -> dict[str,
         "recorded_at": instant_text(recorded.recorded_at),
         "at": instant_text(recorded.event.at),
         "type": event_type(recorded.event),
-        "says": sentence(recorded.event, outcomes),
+        "says": sentence(recorded.event, outcomes) + origin_text(recorded),
     }
+
+
+def origin(recorded: Recorded) -> Provenance:
+    """Return where a row comes from as far as it says so; the reason may be one of the event's own fields.
+
+    >>> from forecast_ledger.ledger.model.log import GENESIS
+    >>> event = events.QuestionAnnulled(at=0, question="rain", policy="refund_cost", reason="asked twice")
+    >>> said = Provenance(by="ada")
+    >>> row = Recorded(
+    ...     position=1, recorded_at=0, provenance=said, command_id="c1", command="", previous=GENESIS, event=event
+    ... )
+    >>> origin(row).by, origin(row).reason, origin_text(row)
+    ('ada', 'asked twice', '; by ada')
+    """
+    said = NOTHING if recorded.provenance is UNSET else recorded.provenance
+    reason: str = getattr(recorded.event, "reason", said.reason)
+    return said if reason == said.reason else structs.replace(said, reason=reason)
+
+
+def origin_text(recorded: Recorded) -> str:
+    """Return who asked for an event, why, and the first piece of its evidence, to follow its sentence.
+
+    Empty if the row does not say so; a reason that is one of the event's own fields is in its sentence.
+    """
+    if recorded.provenance is UNSET:
+        return ""
+    said = recorded.provenance
+    parts = [f"by {shorten(said.by, _LONGEST)}"] * bool(said.by)
+    parts += [f"because {shorten(said.reason, _LONGEST)!r}"] * bool(said.reason)
+    parts += [f"evidence {evidence_text(said.evidence)}"] * bool(said.evidence)
+    return "".join(f"; {part}" for part in parts)
+
+
+def evidence_text(pieces: Sequence[Evidence]) -> str:
+    """Return the first piece of evidence, and how many more there are; empty if there is none.
+
+    >>> evidence_text([Evidence(url="https://example.org/gauge"), Evidence(sha256="ab" * 32)])
+    'https://example.org/gauge and 1 more'
+    """
+    if not pieces:
+        return ""
+    first, more = pieces[0], len(pieces) - 1
+    shown = first.url or first.text or f"SHA-256 {first.sha256[:16]}"
+    return shorten(shown, _LONGEST) + f" and {more:,} more" * bool(more)
 
 
 def event_type(event: Event) -> str:

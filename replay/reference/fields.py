@@ -11,6 +11,25 @@ FIELDS: dict[str, str] = {
     "contest": "the id of a contest",
     "participant": "the id of a participant",
     "reason": "the reason, for people",
+    "by": "who asks for this, as the sender knows: a name, an id or an address; nobody checks it",
+    "evidence": "what shows that this is right, one piece or several, at most 20",
+    "correlation": (
+        "an id of the sender for all that one request leads to; a retry may have another, and is the same command"
+    ),
+    "causation": "the id of what this follows from, such as a command or a message; a retry may have another",
+    "Evidence.url": "where it can be read, an address with http or https, which is never opened",
+    "Evidence.text": "what it says",
+    "Evidence.sha256": "the SHA-256 of a copy that was kept, in hexadecimal digits",
+    **{
+        f"Provenance.{name}": f"{what}; left out if the command did not say"
+        for name, what in (
+            ("by", "who asked for the command"),
+            ("reason", "the reason, unless it is a field of the event"),
+            ("evidence", "what shows that it is right"),
+            ("correlation", "the sender's id for all that one request leads to"),
+            ("causation", "the id of what the command follows from"),
+        )
+    },
     "title": "a title, for people",
     "group": "the group that the question belongs to, such as a parent question; boards are also made by group",
     "category": "the category of the question; boards are also made by category",
@@ -232,6 +251,8 @@ FIELDS: dict[str, str] = {
     "Recorded.command_id": "the id of the command that the event follows from",
     "Recorded.normal": "true if `command` is the digest of the command's normal form, with values as recorded; "
     "left out in rows from before, which come before all others",
+    "Recorded.provenance": "where the command came from: who asked for it, why, and its evidence, in each of its rows; "
+    "left out if the command did not say",
     "Recorded.command": "the digest of that command: the first 128 bits of a SHA-256",
     "Recorded.previous": "the digest of the row before; 64 zeros in the first row",
     "Recorded.event": "the event",
@@ -418,7 +439,8 @@ _TEXT = f"""
 {{"type": "amend_question", "at": "2026-03-05T12:00:00Z", "question": "rain", "contest": "week", "weight": 1.5, \
 "title": "Rain in Bergen?"}}
 {{"type": "resolve_question", "at": "2026-03-06T12:00:00Z", "question": "rain", "outcome": "yes"}}
-{{"type": "resolve_question", "at": "2026-03-06T12:00:00Z", "question": "rainfall", "value": 6.2}}
+{{"type": "resolve_question", "at": "2026-03-06T12:00:00Z", "question": "rainfall", "value": 6.2, "by": "ada", \
+"reason": "the gauge was read at noon", "evidence": {{"url": "https://example.org/gauges/8", "text": "6.2 mm"}}}}
 {{"type": "annul_question", "at": "2026-03-06T12:00:00Z", "question": "heat", "reason": "the sensor failed"}}
 {{"type": "restate_forecasts", "at": "2026-03-06T12:30:00Z", "question": "rain", "participant": "bo", \
 "forecasts": [{{"at": "2026-03-02T09:00:00Z", "probability": 0.53}}], "reason": "the form had two digits exchanged"}}

@@ -17,6 +17,15 @@ with an offset. A command with an unknown field is refused.
 `at` is the instant that the command claims. Without it, the ledger stamps the instant at which it records the command,
 or that of an earlier command on the same subject if it claims a later one. The digest of such a command has no instant.
 """)
+PROVENANCE = _paragraphs("""
+Every command may say who asks for it, why, and what shows that it is right. Every row of the command has what it says,
+and `log`, `show`, `explain`, `blame` and `audit` print it. Nobody checks it, and no address is opened.
+
+`by`, `reason` and `evidence` are part of the command: with another of them, it is another command, which needs another
+id. `correlation` and `causation` are ids of the program that sends it. They are not part of it: a retry may have
+others, and the row keeps those of the command that was recorded. Some commands need a reason, which is then a field of
+their event.
+""")
 EXAMPLES = "Commands of every type. An empty ledger accepts them in this order:"
 EVENTS = _paragraphs("""
 An event is a fact that a command led to: one JSON object with a `type`, `at` and its fields. The type is the stored

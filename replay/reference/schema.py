@@ -22,6 +22,7 @@ from forecast_ledger.ledger.core.errors import (
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.provenance import Evidence, Provenance
 from forecast_ledger.ledger.model.rules import RuleSet, WrittenRuleSet, WrittenTrading
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.replay.reference.fields import meaning, name
@@ -37,6 +38,7 @@ PARTS = (
     commands.Bet,
     commands.Sale,
     commands.ModelCall,
+    commands.Evidence,
 )
 # The numbers of maps and of the command line: where they are written, their name, their unit.
 OTHERS: tuple[tuple[str, str, str], ...] = (
@@ -107,6 +109,8 @@ _EVENT_PARTS = (
     events.Bet,
     events.Sale,
     events.ModelCall,
+    Evidence,
+    Provenance,
     Recorded,
 )
 _RULES = (RuleSet, Trading)
@@ -126,7 +130,7 @@ def _events(where: str) -> tuple[Schema, dict[str, Schema]]:
     kinds = (*get_args(events.AnyEvent), *_EVENT_PARTS, *_RULES)
     _, rows = _made(Recorded, kinds, where)
     whole, parts = _made(events.AnyEvent, kinds, where)
-    return whole, parts | {"Recorded": rows["Recorded"]}
+    return whole, rows | parts
 
 
 def _rules(where: str) -> tuple[Schema, dict[str, Schema]]:

@@ -1,6 +1,6 @@
 """The reference, by topic: pages made from the tables that the code itself uses."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple, get_args
@@ -16,6 +16,7 @@ from forecast_ledger.ledger.model import commands as command_types
 from forecast_ledger.ledger.model import events as event_types
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.provenance import NAMES, Evidence, Provenance, optional_names
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet, limits, own_fields
 from forecast_ledger.ledger.model.trading_rules import LEG_CODES, MICROS, REPLY_FAULTS, Trading
 from forecast_ledger.projections.core.columns import KINDS
@@ -56,11 +57,15 @@ def commands() -> tuple[Block, ...]:
         command_types.Bet,
         command_types.Sale,
         command_types.ModelCall,
+        command_types.Evidence,
     )
     made = schema("commands")["$defs"]
     forms = tuple((f"`{form}`", str(schema["description"])) for form, schema in sorted(FORMS.items()))
     return (
         *notes.COMMANDS,
+        Heading("Where a command comes from"),
+        *notes.PROVENANCE,
+        _fields_table(command_types.CloseQuestion, made, NAMES),
         *(_entry(kind, "command", made) for kind in get_args(command_types.AnyCommand)),
         *(_entry(kind, "part of a command", made) for kind in parts),
         Heading("Forms of values"),
@@ -83,11 +88,13 @@ def events() -> tuple[Block, ...]:
         event_types.Bet,
         event_types.Sale,
         event_types.ModelCall,
+        Evidence,
     )
     made = schema("events")["$defs"]
     return (
         *notes.EVENTS,
         _entry(Recorded, "row of the log", made),
+        _entry(Provenance, "part of a row", made),
         *(_entry(kind, "event", made) for kind in get_args(event_types.AnyEvent)),
         *(_entry(kind, "part of an event", made) for kind in parts),
     )
@@ -283,12 +290,22 @@ def nearest_name(name: str) -> str:
 def _entry(kind: type[Struct], sort: str, made: dict[str, Schema]) -> Entry:
     """Return the entry of a command, an event or a part: its docstring and its fields."""
     tag = kind.__struct_config__.tag
+    every = {"id", "at"} if sort in {"command", "event"} else set()
+    every |= {*optional_names(kind)} if sort == "command" else set()
+    own = [field.name for field in msgspec.structs.fields(kind) if field.name not in every]
+    own.sort(key=lambda name: sort == "command" and name in NAMES)  # its own fields first
+    return Entry(str(tag) if tag else name(kind), sort, (*prose(kind), _fields_table(kind, made, own)))
+
+
+def _fields_table(kind: type[Struct], made: dict[str, Schema], names: Collection[str]) -> Table:
+    """Return the table of some fields of a command, an event or a part."""
+    required = {field.name: field.required for field in msgspec.structs.fields(kind)}
     rows = tuple(
-        (f"`{field.name}`" + "?" * (not field.required), _written(made[kind.__name__]["properties"][field.name]), text)
-        for field in msgspec.structs.fields(kind)
-        if (text := meaning(kind, field.name)) and not (sort in {"command", "event"} and field.name in {"id", "at"})
+        (f"`{each}`" + "?" * (not required[each]), _written(made[kind.__name__]["properties"][each]), text)
+        for each in names
+        if (text := meaning(kind, each))
     )
-    return Entry(str(tag) if tag else name(kind), sort, (*prose(kind), Table(("field", "written as", "meaning"), rows)))
+    return Table(("field", "written as", "meaning"), rows)
 
 
 def _written(part: Schema) -> str:

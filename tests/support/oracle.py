@@ -27,6 +27,7 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.writing.pay import prizes_from_log
+from tests.support.origins import FIELDS, with_origins
 
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 PICO = 10**12
@@ -515,7 +516,8 @@ def logs(draw: st.DrawFn) -> list[AnyCommand]:
     turns = [number for number, thread in enumerate(threads) for _ in thread]
     draw(st.randoms(use_true_random=False)).shuffle(turns)
     rests = [iter(thread) for thread in threads]
-    return [*openings, *(next(rests[turn]) for turn in turns)]
+    made = [*openings, *(next(rests[turn]) for turn in turns)]
+    return with_origins(made, draw(st.lists(FIELDS, max_size=2)), draw(st.integers(1, 4)))
 
 
 @st.composite

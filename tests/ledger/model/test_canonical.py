@@ -35,6 +35,7 @@ from forecast_ledger.ledger.model.commands import (
     read,
 )
 from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.ledger.model.provenance import optional_names
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from tests.ledger.model.test_commands import LINES, OWN, line
@@ -422,7 +423,12 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
         for money in (given.deposit(), given.cash_out())
     ],
 ]
-CHANGES = [(command, field, value) for command, fields in OTHERS for field, value in fields.items()]
+SAID: dict[str, Any] = {"by": "ada", "reason": "the gauge", "evidence": commands.Evidence(text="6.2 mm")}
+CHANGES = [
+    (command, field, value)
+    for command, fields in OTHERS
+    for field, value in ({name: SAID[name] for name in optional_names(type(command)) if name in SAID} | fields).items()
+]
 
 
 @pytest.mark.parametrize(
@@ -436,7 +442,7 @@ def test_another_value_of_any_field_is_other_content(command: AnyCommand, field:
 def test_those_are_all_fields_of_all_commands() -> None:
     """The table above has every field of every command."""
     for command, changed in OTHERS:
-        fields = {field.name for field in msgspec.structs.fields(command)} - {"id"}
+        fields = {field.name for field in msgspec.structs.fields(command)} - {"id", *optional_names(type(command))}
         assert set(changed) == fields, f"OTHERS needs another value of each field of {type(command).__name__}"
     assert {type(command) for command, _ in OTHERS} == set(get_args(AnyCommand)), "OTHERS needs a row for each command"
 

@@ -69,7 +69,9 @@ def test_every_column_comes_back(commands: list[AnyCommand], differ: bool) -> No
             assert found.schema == written.schema
             assert found.to_pylist() == written.to_pylist()
             plain = parquet.read_table(next(Path(folder).glob(f"*.{name}.parquet")))
-            assert plain.to_pylist() == found.to_pylist()
+            assert [{"provenance": None} | row for row in plain.to_pylist()] == [
+                row if name != "quotes" else {"provenance": None} | row for row in found.to_pylist()
+            ]
 
 
 DEPTH = [opened(), numeric()]

@@ -76,6 +76,9 @@ def test_every_event_is_listed_in_the_order_of_the_log(log: str) -> None:
         "contest": "",
         "question": "rain",
         "participant": "ada",
+        "by": "",
+        "reason": "",
+        "evidence": "",
         "says": "ada on rain: yes 0.7, no 0.3",
     }
     told = run("log", log).stderr.splitlines()

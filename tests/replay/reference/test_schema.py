@@ -30,6 +30,7 @@ from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import canonical, commands, events
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, recorded_fields, written_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.scores.kernels import KERNELS
@@ -71,6 +72,8 @@ KINDS = (
     events.Sale,
     commands.ModelCall,
     events.ModelCall,
+    commands.Evidence,
+    Provenance,
 )
 # Refusals of how a command is written, whatever the ledger holds.
 WRITTEN = {
@@ -175,6 +178,12 @@ def _texts(value: Any) -> list[str]:
     return [leaf for leaf in _leaves(value) if isinstance(leaf, str)]
 
 
+def _pieces(value: Any) -> list[Any]:
+    """The pieces of evidence of a command."""
+    found: Any = [] if value.get("evidence") is None else value["evidence"]
+    return [found] if isinstance(found, dict) else list(found)
+
+
 def _number_as_text(value: Any) -> bool:
     return any(text[:1] in set("+-0123456789") for text in _texts(value))
 
@@ -197,12 +206,13 @@ UNSAID: dict[str, Callable[[Any], bool]] = {
     "out_of_range": lambda value: (
         _number_as_text(value) or value["type"] == "open_question" or value.get("spots") == []
     ),
-    # a whole number that is written with a point; a call of a model that says nothing; which fields of a command go
-    # together
+    # a whole number that is written with a point; a call of a model, or evidence, that says nothing; which fields of a
+    # command go together
     "malformed": lambda value: (
         value["type"] in _FIELDS_TOGETHER
         or any(isinstance(leaf, Decimal) for leaf in _leaves(value))
         or (isinstance(value.get("call"), dict) and not any(value["call"].values()))
+        or any(not any(piece.values()) for piece in _pieces(value))
     ),
 }
 
@@ -422,6 +432,7 @@ LONG = f"2026-03-01T00:00:00.{'1' * 40}Z"  # as many digits as are read
             ],
         ),
         ("question", ["a", "a b", "ü", "=1"], ["", " a", "a ", "a\tb", "a\u00a0b", "a\u00ad"]),
+        ("by", ["", "a", " a b", "ü", "=1"], ["a\tb", "a\u00a0b", "a\u00ad"]),
         (
             "attestation.newest_source",
             ["2021", "2021-12", "2021-12-31", "2021-12-31T10:00:00", "2021-12-31T10:00:00Z", "2021-12+01:00"],
