@@ -1,7 +1,9 @@
 """Settings of pytest and Hypothesis that take code, and what makes a run of all tests quick."""
 
+import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -32,6 +34,10 @@ MEMORY, ROOM = Path("/dev/shm"), 4 * 2**30  # noqa: S108 - pytest makes folders 
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and disk_usage(MEMORY).free >= ROOM:
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None
+
+# What writers keep of logs is not to be found in the home of whoever runs the tests.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ledger-states-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # A script's background job ignores interrupts, and so would the processes that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -207,7 +207,7 @@ class Batch:
         if requests.slow or not self.commands.are_many(len(requests)):
             self._look_up(requests.known())
         else:
-            self._hashed = HashedIds.of(requests.ids)
+            self._hashed = self.commands.hashed(requests.ids)
             self._older = self.commands.older(self._hashed, self._read)
         outcomes: list[Receipt | Refused] = []
         if self._times is None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.ledger.batching.writer_state import HashedIds, RecordedCommand, WriterState
+from forecast_ledger.ledger.batching.writer_state import RecordedCommand, WriterState
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.deciding.state import to_standing
@@ -123,6 +123,6 @@ def _index(known: WriterState, columns: SegmentColumns, last: Recorded) -> None:
     if texts[0] in recent:  # the segment before ends within this command
         firsts[0] = recent.pop(texts[0]).first
     texts, firsts = [*recent, *texts], [*(command.first for command in recent.values()), *firsts]
-    known.commands.add(HashedIds.of(texts[:-1]), np.array(firsts[:-1], np.uint64))
+    known.commands.add(known.commands.hashed(texts[:-1]), np.array(firsts[:-1], np.uint64))
     recent.clear()
     recent[texts[-1]] = RecordedCommand(last.command, firsts[-1], last.position)

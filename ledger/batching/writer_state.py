@@ -5,7 +5,10 @@ questions is in a temporary file.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self
+from functools import cached_property
+from hashlib import shake_256
+from os import urandom
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -28,6 +31,8 @@ from forecast_ledger.ledger.model.events import DecisionMalformed, DecisionRecor
 
 RECENT = 2**12  # commands that are held by id
 PAGE = 500  # rows that are read at once
+_HASHED = 200  # characters of an id, which has no more
+_AT_ONCE = 2**14  # ids
 # Returns up to so many rows after a log position, as `Store.read` does.
 ReadRows = Callable[[int, int], Sequence[bytes]]
 
@@ -47,15 +52,6 @@ class HashedIds(NamedTuple):
     hashes: "np.ndarray"
     order: "np.ndarray"
 
-    @classmethod
-    def of(cls, ids: Sequence[str]) -> Self:
-        """Hash ids, and sort their hashes: sorted hashes are found much faster."""
-        import numpy as np  # noqa: PLC0415 - short logs do without
-
-        hashes = np.fromiter(map(hash, ids), np.int64, len(ids))
-        order = np.argsort(hashes)
-        return cls(ids, hashes[order], order)
-
     def are_distinct(self) -> bool:
         """Return whether no two of the ids have the same hash, and so no two are equal."""
         return bool((self.hashes[1:] != self.hashes[:-1]).all())
@@ -65,12 +61,37 @@ class CommandIndex:
     """Finds recorded commands by id. An older command takes 12 bytes: a 64-bit hash, and its first log position.
 
     recent: the newest commands, which a batch may add to and take from. Two ids may have the same hash; the rows of the
-    log decide which of them a command has.
+    log decide which of them a command has. seed: of the hashes, so that nobody can choose ids that have the same one.
+    runs: sorted hashes, and positions.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seed: bytes | None = None) -> None:
         self.recent: dict[str, RecordedCommand] = {}
-        self._runs: list[tuple[np.ndarray, np.ndarray]] = []  # sorted hashes, and positions
+        self.runs: list[tuple[np.ndarray, np.ndarray]] = []
+        self.seed = urandom(16) if seed is None else seed
+
+    @cached_property
+    def _factors(self) -> "np.ndarray":
+        """An odd number below 2^64 for each character of an id."""
+        import numpy as np  # noqa: PLC0415 - short logs do without
+
+        return np.frombuffer(shake_256(self.seed).digest(8 * _HASHED), "<u8") | np.uint64(1)
+
+    def hashed(self, ids: Sequence[str]) -> HashedIds:
+        """Hash ids, and sort their hashes: sorted hashes are found much faster.
+
+        A hash is the sum of an id's characters, each multiplied by the number of its place, modulo 2^64: the same in
+        every process, as Python's own is not, and computed for all ids at once.
+        """
+        import numpy as np  # noqa: PLC0415 - short logs do without
+
+        hashes = np.zeros(len(ids), np.uint64)
+        for begin in range(0, len(ids), _AT_ONCE):
+            texts = np.array(ids[begin : begin + _AT_ONCE], np.str_)
+            codes = texts.view(np.uint32).reshape(len(texts), -1)[:, :_HASHED].astype(np.uint64)
+            hashes[begin : begin + len(texts)] = codes @ self._factors[: codes.shape[1]]
+        order = np.argsort(hashes)
+        return HashedIds(ids, hashes[order], order)
 
     def settle(self) -> None:
         """Make older commands of the recent ones if they are many; call it only between two batches.
@@ -83,7 +104,7 @@ class CommandIndex:
 
         newest = self.recent.popitem()
         firsts = np.fromiter((command.first for command in self.recent.values()), np.uint64, len(self.recent))
-        self.add(HashedIds.of([*self.recent]), firsts)
+        self.add(self.hashed([*self.recent]), firsts)
         self.recent.clear()
         self.recent.update([newest])
 
@@ -99,25 +120,25 @@ class CommandIndex:
             order = np.argsort(hashes, kind="stable")  # which merges sorted parts
             hashes, positions = hashes[order], positions[order]
         small = np.uint32 if int(positions.max()) < 2**32 else np.uint64
-        self._runs.append((hashes, positions.astype(small)))
+        self.runs.append((hashes, positions.astype(small)))
 
     def _take_shorter(self, count: int) -> "list[tuple[np.ndarray, np.ndarray]]":
         """Take the runs that a run of so many commands is joined with, so that each run left is twice as long."""
         joined: list[tuple[np.ndarray, np.ndarray]] = []
-        while self._runs and len(self._runs[-1][0]) <= 2 * count:
-            joined.append(self._runs.pop())
+        while self.runs and len(self.runs[-1][0]) <= 2 * count:
+            joined.append(self.runs.pop())
             count += len(joined[-1][0])
         return joined
 
     def older(self, ids: Sequence[str] | HashedIds, read: ReadRows) -> dict[str, RecordedCommand]:
         """Return those of these commands that are recorded, and are not recent. Raises Corrupt, Unavailable."""
-        if not self._runs:
+        if not self.runs:
             return {}
         import numpy as np  # noqa: PLC0415 - short logs do without
 
-        wanted, hashes, order = ids if isinstance(ids, HashedIds) else HashedIds.of(ids)
+        wanted, hashes, order = ids if isinstance(ids, HashedIds) else self.hashed(ids)
         places: list[tuple[int, str]] = []
-        for run, positions in self._runs:
+        for run, positions in self.runs:
             begins = np.searchsorted(run, hashes)
             for index in np.flatnonzero(run[np.minimum(begins, len(run) - 1)] == hashes).tolist():
                 command_id, end = wanted[order[index]], np.searchsorted(run, hashes[index], "right")
@@ -126,7 +147,7 @@ class CommandIndex:
 
     def are_many(self, count: int) -> bool:
         """Return whether there are older commands, or would be after so many more."""
-        return bool(self._runs) or count > RECENT
+        return bool(self.runs) or count > RECENT
 
 
 def _read_commands(places: list[tuple[int, str]], read: ReadRows) -> Iterator[tuple[str, RecordedCommand]]:
@@ -170,7 +191,10 @@ class StandingFile:
 
     def unload(self, standing: StandingOf) -> "StandingInFile":
         """Write what stands on a question. Raises Unavailable: the temporary folder is full, or cannot be written."""
-        data = msgpack.encode(standing)
+        return self.put(msgpack.encode(standing))
+
+    def put(self, data: bytes) -> "StandingInFile":
+        """Write what stands on a question, encoded. Raises Unavailable, as `unload` does."""
         try:
             begin = self._file.seek(0, 2)
             self._file.write(data)
@@ -178,11 +202,11 @@ class StandingFile:
             raise _unavailable(error) from None
         return StandingInFile(self, begin, len(data))
 
-    def read(self, begin: int, size: int) -> StandingOf:
+    def get(self, begin: int, size: int) -> bytes:
         """Return what was written at a place. Raises Unavailable."""
         try:
             self._file.seek(begin)
-            return _decoder.decode(self._file.read(size))
+            return self._file.read(size)
         except OSError as error:
             raise _unavailable(error) from None
 
@@ -200,7 +224,7 @@ class StandingInFile(NamedTuple):
 
     def load(self) -> StandingOf:
         """Return it. Raises Unavailable."""
-        return self.file.read(self.begin, self.size)
+        return _decoder.decode(self.file.get(self.begin, self.size))
 
 
 def _unavailable(error: OSError) -> Unavailable:
@@ -218,15 +242,16 @@ class WriterState:
     µs. is_imported: whether all rows so far were imported with their times, if there are any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seed: bytes | None = None) -> None:
+        """seed: of the hashes of command ids; a new one by default."""
         self.state = State()
-        self.commands = CommandIndex()
+        self.commands = CommandIndex(seed)
         self.attempts: dict[Attempt, str] = {}
         self.head = log.START
         self.recorded_at = -(2**63)
         self.is_imported = True
-        self._standing_file = StandingFile()
-        self.state.unload = self._standing_file.unload
+        self.standing_file = StandingFile()
+        self.state.unload = self.standing_file.unload
 
     def apply(self, page: Sequence[Recorded]) -> None:
         """Apply the rows after the head. Raises Corrupt; the head is then the row before the one that is at fault."""
@@ -254,7 +279,7 @@ class WriterState:
 
     def close(self) -> None:
         """Delete the temporary file."""
-        self._standing_file.close()
+        self.standing_file.close()
 
 
 def attempt_key(source: RecordDecision | DecisionRecorded | DecisionMalformed) -> Attempt:

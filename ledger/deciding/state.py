@@ -199,7 +199,7 @@ NOT_EXCLUDED = (0, False)  # in `State.hidden`
 
 
 class State:
-    """Flat tables, whose values are replaced and never mutated.
+    """Flat tables, whose values are replaced and never mutated; each begins empty.
 
     prizes: a function from a finalized contest to the prizes of its leaderboard, participant -> amount in 1e-6; None if
     there is none. Like the clock, it is an input of a decision. It may read the whole log, so it is called last.
@@ -209,31 +209,34 @@ class State:
     before the resolution is revoked.
     """
 
+    questions: dict[str, QuestionState]
+    standing: dict[str, StandingOf | Unloaded]  # by question; see `standing_on`
+    contests: dict[str, ContestState]
+    entries: dict[tuple[str, str], EntryState]  # by contest and question
+    paid: dict[tuple[str, str], int]  # prizes by contest and winner, 1e-6
+    cohorts: dict[str, dict[int, str]]  # series -> start -> contest
+    quotes: dict[str, LastQuote]
+    # Here and in the next five tables, the participant is the id under which the account was opened.
+    accounts: dict[tuple[str, str], AccountState]  # by contest and participant
+    attempts: dict[tuple[str, str, int], AttemptCounts]  # by contest, participant and period
+    positions: dict[tuple[str, str, int], PositionState]  # by contest, participant and number
+    held: dict[
+        tuple[str, str, str, int], int
+    ]  # contest, participant, question, outcome -> number of the newest position
+    holders: dict[str, dict[tuple[str, str, int], bool]]  # question -> all its positions, as a set
+    # contest, participant, question, outcome, whether asks -> log position of a quote, shares taken from it, 1e-6
+    taken_shares: dict[tuple[str, str, str, int, bool], tuple[int, int]]
+    opened_as: dict[tuple[str, str], str]  # (contest, participant) -> another id that opened its account
+    # (contest, participant) -> log position of its last exclusion, and whether that is as hidden
+    hidden: dict[tuple[str, str], tuple[int, bool]]
+    enrolled: dict[str, bool]  # every participant who was ever enrolled, as a set
+    renamed: dict[str, str]  # former id of a participant -> the present one; "" if it is one again
+    former: dict[str, tuple[str, ...]]  # present id -> the others that the participant has had
+    texts: dict[str, int]  # digest -> log position, of each text in the log
+
     def __init__(self) -> None:
-        self.questions: dict[str, QuestionState] = {}
-        self.standing: dict[str, StandingOf | Unloaded] = {}  # by question; see `standing_on`
-        self.contests: dict[str, ContestState] = {}
-        self.entries: dict[tuple[str, str], EntryState] = {}  # by contest and question
-        self.paid: dict[tuple[str, str], int] = {}  # prizes by contest and winner, 1e-6
-        self.cohorts: dict[str, dict[int, str]] = {}  # series -> start -> contest
-        self.quotes: dict[str, LastQuote] = {}
-        # Here and in the next five tables, the participant is the id under which the account was opened.
-        self.accounts: dict[tuple[str, str], AccountState] = {}  # by contest and participant
-        self.attempts: dict[tuple[str, str, int], AttemptCounts] = {}  # by contest, participant and period
-        self.positions: dict[tuple[str, str, int], PositionState] = {}  # by contest, participant and number
-        self.held: dict[
-            tuple[str, str, str, int], int
-        ] = {}  # contest, participant, question, outcome -> number of the newest position
-        self.holders: dict[str, dict[tuple[str, str, int], bool]] = {}  # question -> all its positions, as a set
-        # contest, participant, question, outcome, whether asks -> log position of a quote, shares taken from it, 1e-6
-        self.taken_shares: dict[tuple[str, str, str, int, bool], tuple[int, int]] = {}
-        self.opened_as: dict[tuple[str, str], str] = {}  # (contest, participant) -> another id that opened its account
-        # (contest, participant) -> log position of its last exclusion, and whether that is as hidden
-        self.hidden: dict[tuple[str, str], tuple[int, bool]] = {}
-        self.enrolled: dict[str, bool] = {}  # every participant who was ever enrolled, as a set
-        self.renamed: dict[str, str] = {}  # former id of a participant -> the present one; "" if it is one again
-        self.former: dict[str, tuple[str, ...]] = {}  # present id -> the others that the participant has had
-        self.texts: dict[str, int] = {}  # digest -> log position, of each text in the log
+        for table in State.__annotations__:
+            setattr(self, table, {})
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
         self.null_lists = True
         self.unload: Callable[[StandingOf], StandingOf | Unloaded] = keep_loaded

@@ -56,6 +56,7 @@ class Postgres(Rows):
     def __init__(self, address: Address, location: str, name: str, *, read_only: bool) -> None:
         """Connect, and create the table unless read_only. Raises Unavailable, and the errors of the library."""
         self.location, self._name, self._owns = location, name, True
+        self.place = f"{address.host}:{address.port}/{address.dbname}"
         self._datastore = _Datastore(
             **address._asdict(),
             connect_timeout=database.CONNECT_TIMEOUT,

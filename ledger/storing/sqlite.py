@@ -76,6 +76,7 @@ class SQLite(Rows):
     def __init__(self, path: str, name: str, *, read_only: bool) -> None:
         """Open a file, and create it unless read_only. Raises Unavailable, and the errors of SQLite."""
         self.location, self._name, self._owns = path, name, True
+        self.place = "" if path == MEMORY else os.path.realpath(path)
         deadline = time.monotonic() + database.LOCK_TIMEOUT
         while True:
             try:

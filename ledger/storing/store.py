@@ -113,6 +113,11 @@ class Store:
         with self._in_use(), _translated(self._rows.location):
             return [*islice(self._rows.names(), most)]
 
+    @property
+    def place(self) -> str:
+        """Where the database is, the same for every process of this machine; empty if it is in memory, or only read."""
+        return self._rows.place
+
     def named(self, name: str) -> Self:
         """Return another ledger of the store, which uses the connections of this one; closing it leaves them open."""
         return type(self)(self._rows.named(name), name)

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.arguments import checked
-from forecast_ledger.ledger.core.errors import Conflict, Refused, Unavailable
+from forecast_ledger.ledger.core.errors import Conflict, LedgerError, Refused, Unavailable
 from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
@@ -70,6 +70,7 @@ class Ledger:
         self._lock = Lock()
         self._subscriptions: set[Subscription] = set()
         self._known = WriterState() if known is None else known
+        self._kept: int | None = None  # up to which log position the state is kept; None if it is not to be
 
     @classmethod
     def open(  # noqa: PLR0913 - what has a default is named
@@ -100,7 +101,7 @@ class Ledger:
         values.check_id(name, "name")
         known = None if segments is None else _known_from(segments, location, name)
         ledger = cls(Store.open(location, name), clock or system_clock, prizes, known)
-        ledger.claims = limits
+        ledger.claims, ledger._kept = limits, 0
         return ledger
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
@@ -163,7 +164,7 @@ class Ledger:
         It reads no more of the log than these rows, and those that this ledger has not seen. Raises Unavailable,
         Corrupt.
         """
-        with self._lock:
+        with self._locked():
             self._catch_up(self._store)
             commands = self._known.commands
             found = commands.recent.get(command_id) or commands.older([command_id], self._store.read).get(command_id)
@@ -192,7 +193,7 @@ class Ledger:
 
     def head(self) -> Checkpoint:
         """Return the last log position and its digest."""
-        with self._lock:
+        with self._locked():
             self._catch_up(self._store)
             return self._known.head
 
@@ -202,6 +203,7 @@ class Ledger:
             subscription.stop()
         self._store.close()
         with self._lock:
+            self._keep()
             self._known.close()
 
     def __enter__(self) -> Self:
@@ -218,7 +220,7 @@ class Ledger:
         from forecast_ledger.ledger.storing.store import TakenError  # noqa: PLC0415
 
         prizes = self._prizes_of(self._due(requests))
-        with self._lock:
+        with self._locked():
             earlier = Batch(self._known, self._store.read, self._known.recorded_at)
             recorded = None if requests.skips else earlier.receipts(requests.known(1))  # mostly, the first one is new
             recorded = recorded and earlier.receipts(requests.known())
@@ -250,7 +252,7 @@ class Ledger:
         ]
         if not paying:
             return [], 0
-        with self._lock:
+        with self._locked():
             self._catch_up(self._store)
             contests, batch = self._known.state.contests, Batch(self._known, self._store.read, 0)
             new = {
@@ -335,8 +337,40 @@ class Ledger:
 
     def _catch_up(self, source: "Store | Turn") -> None:
         """Apply the events that were appended since the last call, by any writer."""
+        if source is self._store and self._kept == 0 and not self._known.head.position:
+            self._begin()
         for page in log.unseal_pages(source.pages(self._known.head.position), self._known.head):
             self._known.apply(page)
+        if source is self._store:
+            self._keep()
+
+    def _begin(self) -> None:
+        """Begin with what an earlier writer has held, if that was kept and is the log's."""
+        from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports eventsourcing
+
+        if (known := kept_states.load(self._store)) is not None:
+            self._known.close()
+            self._known, self._kept = known, known.head.position
+
+    def _keep(self) -> None:
+        """Keep the state if the log is much longer than when it was kept; nobody waits for it in a turn."""
+        from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports eventsourcing
+
+        if self._kept is not None and kept_states.is_due(self._known.head.position, self._kept):
+            self._kept = self._known.head.position
+            kept_states.keep(self._known, self._store)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other threads out. After an interrupt, the state may not be that of its position, and is not kept."""
+        with self._lock:
+            try:
+                yield
+            except LedgerError:
+                raise
+            except BaseException:
+                self._kept = None
+                raise
 
 
 def _known_from(segments: str | PathLike[str], location: str | PathLike[str], name: str) -> WriterState:

@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec import structs
 
@@ -21,18 +22,6 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import DAY, NOW, day, forecast, market, opened, quotes, remembered
 
 MARKETS = [f"market {number}" for number in range(9)]
-
-
-class SameHash(str):
-    """An id that has the hash of every other one."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:
-        return 1
-
-    def __eq__(self, other: object) -> bool:
-        return str.__eq__(self, other)
 
 
 @pytest.fixture(autouse=True)
@@ -155,12 +144,12 @@ def test_ids_of_one_hash_are_told_apart_by_the_log() -> None:
         for number in range(9):
             ledger.handle(forecast(participant=f"p{number}", at=day(1)), f"c{number}")
         index, known = CommandIndex(), in_the_log(ledger)
+        vars(index)["_factors"] = np.zeros(200, np.uint64)  # so that every id has the same hash
         for command_id, command in known.items():
-            index.recent[SameHash(command_id)] = command
+            index.recent[command_id] = command
             index.settle()
-        asked = [SameHash(command_id) for command_id in (*known, "another")]
-        found = index.recent | index.older(asked, ledger._store.read)
-        assert {str(command_id): command for command_id, command in found.items()} == known
+        assert {*index.runs[0][0].tolist()} == {0}
+        assert index.recent | index.older([*known, "another"], ledger._store.read) == known
 
 
 def test_other_content_under_an_older_id_is_refused() -> None:
@@ -198,10 +187,10 @@ def test_an_older_command_takes_twelve_bytes() -> None:
     for number in range(1, 2_000):
         index.recent[f"c{number}"] = RecordedCommand("", number, number)
         index.settle()
-    size = sum(hashes.nbytes + positions.nbytes for hashes, positions in index._runs)
+    size = sum(hashes.nbytes + positions.nbytes for hashes, positions in index.runs)
     assert size == 12 * (1_999 - len(index.recent))
-    assert len(index._runs) <= 10
+    assert len(index.runs) <= 10
     index.recent.update({f"later {number}": RecordedCommand("", 2**32 + number, 2**32 + number) for number in range(5)})
     index.settle()
-    assert [positions.dtype for _, positions in index._runs][-1] == "uint64"
-    assert index._runs[-1][1].max() == 2**32 + 3
+    assert [positions.dtype for _, positions in index.runs][-1] == "uint64"
+    assert index.runs[-1][1].max() == 2**32 + 3

@@ -105,7 +105,7 @@ def test_a_full_temporary_folder_is_reported_and_nothing_is_recorded(
         ledger.handle(opened(), "c1")
         ledger.handle(forecast(participant="ada", at=day(1)), "c2")
         before = remembered(ledger)
-        file = ledger._known._standing_file
+        file = ledger._known.standing_file
         with monkeypatch.context() as patched:
             patched.setattr(file, "_file", Full())
             with pytest.raises(Unavailable, match="No space left on device; set TMPDIR to a folder that has space"):

@@ -1,0 +1,128 @@
+"""Where the states of writers are kept: in a folder that only the user of the process can read or write.
+
+A kept state is no part of the log, and is never believed against it: it counts only if the log has its digest at its
+position, and if the same code wrote it; else the log is read. Whoever could write to the folder could make a
+writer believe anything, so that a folder that others can write to is not used.
+"""
+
+import os
+import time
+from functools import cache
+from hashlib import sha256
+from logging import DEBUG, getLogger
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from forecast_ledger.ledger.batching.kept_state import kept_bytes, kept_state
+from forecast_ledger.ledger.batching.writer_state import WriterState
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.storing import instrumentation
+from forecast_ledger.ledger.storing.store import Store
+
+LEAST = 10_000  # rows that are read faster than it is worth to keep a state
+_PART = 50  # a state is kept again when the log is longer by one part in so many
+_UNUSED = 30 * 24 * 3600  # s after which a state that nobody has used is deleted
+_OTHERS = 0o077  # the permissions of other users
+_CODE = ("batching", "core", "deciding", "model")  # rooms of the ledger whose code says what a state is
+_logger = getLogger(__name__)
+
+
+def load(store: Store) -> WriterState | None:
+    """Return what a writer of the log held; None if nothing is kept, or if it does not fit the log or this code.
+
+    Raises Unavailable (the store cannot be read).
+    """
+    path = _path(store)
+    if path is None:
+        return None
+    try:
+        data = path.read_bytes()
+    except OSError:  # mostly, there is none
+        return None
+    known = kept_state(data, store.name, code_digest())
+    if known is None or not _fits(known, store):
+        return None
+    _touch(path)
+    return known
+
+
+def keep(known: WriterState, store: Store) -> None:
+    """Keep what a writer holds, in place of what was kept before. If that fails, nothing is kept."""
+    path = _path(store)
+    if path is None:
+        return
+    data = kept_bytes(known, store.name, code_digest())
+    try:
+        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(data)
+        Path(file.name).replace(path)
+        _delete_unused(path.parent)
+    except OSError as error:
+        why = str(error)
+        instrumentation.log_event(_logger, DEBUG, "state not kept", lambda: {"ledger": store.name, "reason": why})
+
+
+def is_due(position: int, kept: int) -> bool:
+    """Return whether a state at a log position is worth keeping, after one that was kept before.
+
+    >>> is_due(9_999, 0), is_due(10_000, 0), is_due(1_015_000, 1_000_000), is_due(1_025_000, 1_000_000)
+    (False, True, False, True)
+    """
+    return position - kept >= max(LEAST, position // _PART)
+
+
+def _fits(known: WriterState, store: Store) -> bool:
+    """Return whether the log has the digest of a state at its position, in a row that is as it was sealed."""
+    position = known.head.position
+    try:
+        rows = store.read(position - 1, 1)
+        row = log.unseal_row(rows[0], position) if rows else None
+    except Corrupt:  # who reads the log says where
+        return False
+    return row is not None and (row.digest, row.recorded_at) == (known.head.digest, known.recorded_at)
+
+
+def _path(store: Store) -> Path | None:
+    """Return where the state of a ledger is kept; None if the store is in memory, or there is no private folder."""
+    if not store.place or (folder := _folder()) is None:
+        return None
+    name = sha256("\0".join((store.place, store.name)).encode()).hexdigest()
+    return folder / f"{name[:40]}.state"
+
+
+def _folder() -> Path | None:
+    """Return the folder of this user, made now if it is missing; None if it cannot be, or others can use it."""
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        folder = Path(base) / "forecast-ledger"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except (OSError, RuntimeError):  # there is no home
+        return None
+    if hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & _OTHERS):
+        return None
+    return folder
+
+
+def _touch(path: Path) -> None:
+    try:
+        os.utime(path)
+    except OSError:  # another process has replaced it
+        return
+
+
+def _delete_unused(folder: Path) -> None:
+    oldest = time.time() - _UNUSED
+    for file in folder.iterdir():
+        if file.stat().st_mtime < oldest:
+            file.unlink(missing_ok=True)
+
+
+@cache
+def code_digest() -> str:
+    """Return a digest of the code that decides what a state is: another version of it reads the log."""
+    room, digest = Path(__file__).parent.parent, sha256()
+    for file in sorted(file for name in _CODE for file in (room / name).glob("*.py")):
+        digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()
