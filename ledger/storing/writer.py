@@ -158,6 +158,7 @@ class Ledger:
             before = Checkpoint(after, log.unseal_row(rows[0], after).digest)
         yield from log.unseal_pages(self._store.pages(after), before)
 
+    @checked()  # unlike `handle`, it does not refuse an id itself
     def events_of(self, command_id: str) -> list[Recorded]:
         """Return the recorded events of a command, in their order; none if no command of this id is recorded.
 

@@ -21,7 +21,7 @@ from forecast_ledger.replay.console.signals import FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import Look, View, table_options
 
 
-@click.command("tie-out", epilog="Example: forecast-ledger tie-out season.db cup --format csv > prizes.csv")
+@click.command("tie-out", epilog="Example: forecast-ledger tie-out season.db spring-cup --format csv > prizes.csv")
 @log_argument
 @click.argument("contest", metavar="CONTEST", shell_complete=completion.ids("contest"))
 @as_of_option
@@ -54,7 +54,9 @@ def tie_out(log: Location, contest: str, as_of: str | None, name: str, view: Vie
         sys.exit(FINDINGS)
 
 
-@click.command(epilog="Example: forecast-ledger sample season.db --size 20 --by amount --format csv > sheet.csv")
+@click.command(
+    epilog="Example: forecast-ledger sample season.db --contest spring-cup --by amount --format csv > sheet.csv"
+)
 @log_argument
 @click.option("--size", type=click.IntRange(1, 2_000), default=20, show_default=True, help="Draw so many.")
 @click.option(

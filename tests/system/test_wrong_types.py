@@ -161,6 +161,7 @@ def calls(folder: Path) -> dict[str, Call]:
             lambda: {"commands": iter([POISON]), "atomic": False, "recorded_at": None},
         ),
         "Ledger.read": (lambda **given: [*ledger.read(**given)], lambda: {"after": 0}),
+        "Ledger.events_of": (ledger.events_of, lambda: {"command_id": "x"}),
         "Ledger.subscribe": (ledger.subscribe, lambda: {"after": 0}),
         "append": (
             f.append,
