@@ -50,6 +50,8 @@ OTHERS: tuple[tuple[str, str, str], ...] = (
     ("options", "`--after`", "a log position"),
     ("options", "`--as-of`", "a log position, unless it is an instant"),
     ("options", "`--memory`", "bytes, in the unit written behind it: MB, GB, MiB or GiB"),
+    ("options", "`--size`", "scores, or units of money"),
+    ("options", "`--confidence`", "percent"),
     ("options", "`position`", "a log position"),
 )
 

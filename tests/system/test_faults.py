@@ -605,6 +605,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["checkpoint", log],
         ["audit", log, str(folder / "paper.md")],
         ["balance", log],
+        ["ledgers", log],
         ["tie-out", log, "plain"],
         ["sample", log],
         ["pack", log, str(folder / "pack.zip")],
