@@ -46,7 +46,10 @@ LINES: list[tuple[int, tuple[str, ...]]] = [  # the exit code of each, and its a
     *((FINE, ("import", f"season-{form}", f"from-{form}.db")) for form in ("sqlite", "csv", "segments")),
     (FINE, ("import-from", "metaculus", "metaculus.db", f"{DATA}/metaculus-import")),
     (FINE, ("leaderboard", "season.db", "plain")),
+    (FINE, ("ledgers", "season.db")),
     (FINE, ("log", "season.db")),
+    (FINE, ("pack", "season.db", "season.zip")),
+    (FINE, ("pack", "season.zip", "--check")),
     (USAGE, ("pay", "arena.db", "week-1")),  # nobody wins there
     (FINE, ("plot", "season.db", "board", "board.svg", "--contest", "plain")),
     (FINE, ("replay", "season.db", "--engine", "processes")),

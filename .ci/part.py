@@ -1,0 +1,29 @@
+"""Run the demo and a part of the tests with this Python, on any system: stores, command line, scores, frames.
+
+The environment needs the extras columnar, report and sheets, and hypothesis, pytest and pytest-xdist. Arguments are
+more files of tests.
+"""
+
+import subprocess
+import sys
+
+ANYWHERE = ("tests/ledger/deciding/test_contests.py", "tests/projections/scores/test_kernels.py")
+POSIX = ("tests/ledger/storing/test_store.py", "tests/replay/cli/test_main.py")
+
+
+def main() -> None:
+    """End with the exit code of what fails first."""
+    python = sys.executable
+    tests = ANYWHERE + (() if sys.platform == "win32" else POSIX) + tuple(sys.argv[1:])
+    print(f"Python {sys.version.split()[0]} on {sys.platform}", flush=True)
+    for command in (
+        [python, "-W", "error", "-m", "forecast_ledger", "demo"],
+        [python, "-m", "pytest", *tests],
+    ):
+        done = subprocess.run(command, check=False)
+        if done.returncode:
+            sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()
