@@ -899,9 +899,10 @@ class LedgerMachine(RuleBasedStateMachine):
         return [told(outcome) for outcome in outcomes]
 
     def numbered(self, command: AnyCommand) -> AnyCommand:
-        """The command under the next unused id."""
+        """The command under the next unused id; each third says who asked for it, which decides nothing."""
         self.sent += 1
-        return msgspec.structs.replace(command, id=f"c{self.sent}")
+        about = {"by": "desk", "correlation": f"r{self.sent}"} if self.sent % 3 == 0 else {}
+        return msgspec.structs.replace(command, id=f"c{self.sent}", **about)
 
     def one(self, command: AnyCommand, *, fresh: bool) -> None:
         """One new command, and the same outcome in ledger and model."""
