@@ -267,6 +267,22 @@ def _elsewhere() -> Iterator[Batch]:
     yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
 
 
+def _against() -> Iterator[Batch]:
+    """Shares against one of several outcomes: bets, a sale, a trade of elsewhere, payouts and refunded stakes."""
+    trading = TradingRules(cap_divisor=1, period_days=0, recorded_trades=True, shares_against=True)
+    said: list[AnyCommand] = given.trading_floor("ada", "bob", rules=RuleSet(name="against", trading=trading))
+    said += [given.palette("shade", at=given.SUNDAY), given.entry("week", "shade", at=given.SUNDAY)]
+    said += [given.quote("shade", prices={"red": "0.7", "green": "0.2"})]
+    bets = (given.bet(100, "not red", "colour"), given.bet(90, "not green", "shade"), given.bet(60, "red", "colour"))
+    said += [given.decision(*bets), given.quote("colour", at=given.day(3), prices={"red": "0.2", "green": "0.6"})]
+    said += [given.decision(given.sale(50), period=2, at=given.day(3)), given.decision(bets[0], participant="bob")]
+    said += [given.traded(10, "5.5", None, all_but="blue", question="colour", participant="bob", at=given.day(4))]
+    said += [given.resolution("colour", payouts={"red": "1/3", "green": "1/6", "blue": "1/2"}, at=given.day(30))]
+    said += [given.cancellation("shade", policy="refund_stake", at=given.day(30))]
+    said += [given.resolution(at=given.day(31)), given.finalization("week", at=given.day(31))]
+    yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
+
+
 def tournament(seed: int, preset: str) -> Iterator[Batch]:
     """A season under a preset and two rule sets drawn field by field."""
     random = Random(seed)
@@ -360,6 +376,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "arena": _arena,
     "depth": _deep,
     "elsewhere": _elsewhere,
+    "against": _against,
     "changing": _changing,
     "samples": _samples,
     "told": _told,

@@ -281,7 +281,7 @@ def _malformed_decision(event: events.DecisionMalformed, state: State, texts: Te
 def _record_trade(
     event: events.TradeRecorded, rest: Sequence[events.AnyEvent], state: State
 ) -> Iterator[CommandReading]:
-    """Yield the readings: shares of one outcome, of all but one, or of all.
+    """Yield the readings: shares of one outcome, of all but one or against it, or of all.
 
     rest: the events after the first, of which those of the other outcomes come first.
     """
@@ -290,13 +290,13 @@ def _record_trade(
     current = current_outcomes_of(event.question, state)
     names = [name for index, name in enumerate(every) if index in traded]
     others = [name for name in current if name not in names]
-    which: list[dict[str, Any]] = []
-    if event.parts == len(current):
+    name, which = names[0] if names else str(event.outcome), list[dict[str, Any]]()
+    if event.parts == len(current) and not event.against:
         which.append({})
-    if event.parts == len(current) - 1:
-        which += [{"all_but": name} for name in others[:1]]
+    if event.parts == len(current) - 1 and not event.against:
+        which += [{"all_but": other} for other in others[:1]]
     if event.parts == 1:
-        which.append({"outcome": names[0] if names else str(event.outcome)})
+        which.append({"all_but" if event.against else "outcome": name})
     for chosen in which:
         yield from lossy_reading(
             commands.RecordTrade(

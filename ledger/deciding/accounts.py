@@ -23,6 +23,7 @@ from forecast_ledger.ledger.deciding.state import (
 from forecast_ledger.ledger.model import commands, events, given_prices
 from forecast_ledger.ledger.model.book import EndingEvent, change_of
 from forecast_ledger.ledger.model.mismatch import probability_text
+from forecast_ledger.ledger.model.shares import outcome_of
 
 PositionKey = tuple[str, str, int]  # contest, participant, number
 
@@ -249,10 +250,13 @@ def settlements(event: events.QuestionResolved, state: State) -> Iterator[events
 def _settlement(
     event: events.QuestionResolved, key: tuple[str, str, int], position: PositionState
 ) -> events.PositionSettled:
-    payout = event.payouts[position.outcome] if event.payouts else 0
-    if position.outcome == event.outcome:
+    outcome, unit = outcome_of(position.share), event.payout_unit or values.PROBABILITY
+    payout = event.payouts[outcome] if event.payouts else 0
+    if outcome == event.outcome:
         payout = values.PROBABILITY
-    proceeds = position.shares * payout // (event.payout_unit or values.PROBABILITY)
+    if position.share < 0:
+        payout = unit - payout
+    proceeds = position.shares * payout // unit
     return events.PositionSettled(
         **_position_fields(event, key, position), payout_unit=event.payout_unit, payout=payout, proceeds=proceeds
     )
@@ -316,7 +320,8 @@ def _position_fields(event: events.Event, key: PositionKey, position: PositionSt
         "contest": contest,
         "participant": participant,
         "question": position.question,
-        "outcome": position.outcome,
+        "outcome": outcome_of(position.share),
+        "against": position.share < 0,
         "position": number,
         "shares": position.shares,
         "cost": position.cost,

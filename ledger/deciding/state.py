@@ -44,9 +44,11 @@ class QuestionState(NamedTuple):
             return self.outcomes
         return tuple(outcome for outcome in self.outcomes if outcome not in self.removed)
 
-    def side(self, outcome: int, *, bought: bool) -> tuple[int, bool]:
-        """Return an outcome, and whether trades meet its asks; who buys no of a binary question sells yes."""
-        return (0, not bought) if self.kind == "binary" and outcome else (outcome, bought)
+    def side(self, share: int, *, bought: bool) -> tuple[int, bool]:
+        """Return an outcome, and whether trades meet its asks; who buys no, or against an outcome, meets the bids."""
+        if share < 0:
+            return ~share, not bought
+        return (0, not bought) if self.kind == "binary" and share else (share, bought)
 
     @property
     def has_changed(self) -> bool:
@@ -137,14 +139,15 @@ class AttemptCounts(NamedTuple):
 
 
 class PositionState(NamedTuple):
-    """A position: the shares of one outcome that are held, 1e-6, and their cost, 1e-6; below 0 if they are owed.
+    """A position: the shares that are held, 1e-6, and their cost, 1e-6; below 0 if they are owed.
 
-    paid, received, fees: the sums of all its trades, 1e-6. ended: the log position of the event that settled,
-    refunded or voided it; 0 until then. brought: the cash of that event, 1e-6.
+    share: the outcome, or ~outcome if they are against it. paid, received, fees: the sums of all its trades, 1e-6.
+    ended: the log position of the event that settled, refunded or voided it; 0 until then. brought: the cash of that
+    event, 1e-6.
     """
 
     question: str
-    outcome: int
+    share: int
     shares: int = 0
     cost: int = 0
     paid: int = 0
@@ -220,9 +223,7 @@ class State:
     accounts: dict[tuple[str, str], AccountState]  # by contest and participant
     attempts: dict[tuple[str, str, int], AttemptCounts]  # by contest, participant and period
     positions: dict[tuple[str, str, int], PositionState]  # by contest, participant and number
-    held: dict[
-        tuple[str, str, str, int], int
-    ]  # contest, participant, question, outcome -> number of the newest position
+    held: dict[tuple[str, str, str, int], int]  # contest, participant, question, share -> number of the newest position
     holders: dict[str, dict[tuple[str, str, int], bool]]  # question -> all its positions, as a set
     # contest, participant, question, outcome, whether asks -> log position of a quote, shares taken from it, 1e-6
     taken_shares: dict[tuple[str, str, str, int, bool], tuple[int, int]]

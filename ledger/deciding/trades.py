@@ -23,6 +23,7 @@ from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.book import TradeEvent, change_of, counted
 from forecast_ledger.ledger.model.mismatch import money_text
 from forecast_ledger.ledger.model.replies import Reply
+from forecast_ledger.ledger.model.shares import AGAINST, outcome_of, share_of, share_price
 from forecast_ledger.ledger.model.trading_rules import WHOLE, FeeRounding, Trading, bet_cap, is_stale
 
 _MILLION = 10**6  # a rate is in parts per million
@@ -119,7 +120,7 @@ class _LegRun:
         self.account: AccountState = state.accounts[self.key]
         self.positions: dict[int, PositionState] = {}  # those that a leg has changed
         self.taken: dict[tuple[str, int, bool], int] = {}  # shares that legs have taken from quotes, by their side
-        self.held: dict[tuple[str, int], int] = {}  # question, outcome -> number of the newest position opened here
+        self.held: dict[tuple[str, int], int] = {}  # question, share -> number of the newest position opened here
 
     def try_leg(self, leg: int, carry_out: Callable[[Any, dict[str, Any]], Leg], order: Any) -> Leg:
         """Carry out a leg, or refuse it."""
@@ -138,8 +139,8 @@ class _LegRun:
 
         Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Position Mechanics".
         """
-        outcome = self.outcome(bet)
-        price, quote = self.quoted_price(bet.question, outcome, "no_ask")
+        share = self.share(bet)
+        price, quote = self.quoted_price(bet.question, share, "no_ask")
         most = bet_cap(self.trading, self.account.cash)
         shares = bet.amount * values.PROBABILITY // max(price, 1)
         if not price:
@@ -147,8 +148,8 @@ class _LegRun:
         if bet.amount > most:
             raise _RefusedLegError("above_cap")
         wanted, amount = shares, bet.amount
-        side = (bet.question, *self.state.questions[bet.question].side(outcome, bought=True))
-        shares = self.within_depth(outcome, shares, side, bought=True)
+        side = (bet.question, *self.state.questions[bet.question].side(share, bought=True))
+        shares = self.within_depth(shares, side)
         if shares < wanted:
             amount = -(-shares * price // values.PROBABILITY)
         fee = trade_fee(self.trading, shares, price, -amount)
@@ -156,12 +157,13 @@ class _LegRun:
             raise _RefusedLegError("not_enough_cash")
         if self.account.bought + shares > values.LARGEST_HOLDING:
             raise _RefusedLegError("too_many_shares")
-        number = self.open_position(bet.question, outcome)
-        held = self.position(number) or PositionState(bet.question, outcome)
+        number = self.open_position(bet.question, share)
+        held = self.position(number) or PositionState(bet.question, share)
         event = events.SharesBought(
             **fields,
             question=bet.question,
-            outcome=outcome,
+            outcome=outcome_of(share),
+            against=share < 0,
             position=number,
             price=price,
             quote=quote,
@@ -174,7 +176,7 @@ class _LegRun:
         )
         self.account, self.positions[number] = after_trade(event, self.account, held)
         self.taken[side] = self.taken.get(side, 0) + shares
-        self.held[bet.question, outcome] = number
+        self.held[bet.question, share] = number
         return event
 
     def sell(self, sale: events.Sale, fields: dict[str, Any]) -> events.SharesSold:
@@ -188,13 +190,13 @@ class _LegRun:
         held = self.position(number)
         if held is None or not held.is_open():
             raise _RefusedLegError("no_position")
-        price, quote = self.quoted_price(held.question, held.outcome, "no_bid")
+        price, quote = self.quoted_price(held.question, held.share, "no_bid")
         shares = held.shares if sale.percentage == WHOLE else held.shares * sale.percentage // WHOLE
         if not shares:
             raise _RefusedLegError("no_shares")
         wanted = shares
-        side = (held.question, *self.state.questions[held.question].side(held.outcome, bought=False))
-        shares = self.within_depth(held.outcome, shares, side, bought=False)
+        side = (held.question, *self.state.questions[held.question].side(held.share, bought=False))
+        shares = self.within_depth(shares, side)
         cost = held.cost * shares // held.shares
         proceeds = shares * price // values.PROBABILITY
         fee = trade_fee(self.trading, shares, price, proceeds)
@@ -203,7 +205,8 @@ class _LegRun:
         event = events.SharesSold(
             **fields,
             question=held.question,
-            outcome=held.outcome,
+            outcome=outcome_of(held.share),
+            against=held.share < 0,
             position=number,
             price=price,
             quote=quote,
@@ -217,22 +220,31 @@ class _LegRun:
         self.taken[side] = self.taken.get(side, 0) + shares
         return event
 
-    def outcome(self, bet: events.Bet) -> int:
-        """Return the index of the outcome that a bet is on; the side of a binary question may be in any case."""
+    def share(self, bet: events.Bet) -> int:
+        """Return the share that a bet buys; the side of a binary question may be in any case.
+
+        With the rule `shares_against`, the side of a question with several outcomes may be `not` and an outcome; the
+        name of an outcome comes first.
+        """
         question = self.state.questions.get(bet.question)
         if question is None or (self.command.contest, bet.question) not in self.state.entries:
             raise _RefusedLegError("unknown_market")
-        side = bet.side.lower() if question.kind == "binary" else bet.side
-        if side not in question.current:
+        binary = question.kind == "binary"
+        side = bet.side.lower() if binary else bet.side
+        if side in question.current:
+            return question.outcomes.index(side)
+        other = side.removeprefix(AGAINST)
+        if binary or not self.trading.shares_against or other == side or other not in question.current:
             raise _RefusedLegError("unknown_side")
-        return question.outcomes.index(side)
+        return ~question.outcomes.index(other)
 
-    def quoted_price(self, name: str, outcome: int, missing: Literal["no_bid", "no_ask"]) -> tuple[int, int]:
-        """Return the price at which an outcome is bought or sold, 1e-9, and the log position of the quote.
+    def quoted_price(self, name: str, share: int, missing: Literal["no_bid", "no_ask"]) -> tuple[int, int]:
+        """Return the price at which a share is bought or sold, 1e-9, and the log position of the quote.
 
-        missing: the code if the rules fill at bid and ask, and the quote has none.
+        missing: the code if the rules fill at bid and ask, and the quote has none. Who buys a share against an outcome
+        sells one of it.
         """
-        question, quoted = self.state.questions[name], self.state.quotes.get(name)
+        question, quoted, outcome = self.state.questions[name], self.state.quotes.get(name), outcome_of(share)
         if question.settled or not question.opens_at <= self.at < question.closed_at:
             raise _RefusedLegError("market_closed")
         at_side = self.trading.fills == "bid_ask"
@@ -242,20 +254,21 @@ class _LegRun:
             raise _RefusedLegError("quote_too_new")
         if is_stale(self.trading, quoted.quoted_at, self.at):
             raise _RefusedLegError("stale_quote")
-        side = quoted.asks if missing == "no_ask" else quoted.bids
+        side = quoted.asks if (missing == "no_ask") == (share >= 0) else quoted.bids
         price = (side[outcome] if side else None) if at_side else quoted.prices[outcome]
         if price is None:
             raise _RefusedLegError(missing)
-        return price, quoted.position
+        return share_price(share, price), quoted.position
 
-    def within_depth(self, outcome: int, shares: int, side: tuple[str, int, bool], *, bought: bool) -> int:
+    def within_depth(self, shares: int, side: tuple[str, int, bool]) -> int:
         """Return how many of some shares the last quote still has for the account.
 
-        side: the question, and the outcome and side of the quote that are traded with. A quote that does not say how
+        side: the question, the outcome that is traded with, and whether with its asks. A quote that does not say how
         many shares it has is not limited. Other accounts take nothing from it.
         """
-        quoted = self.state.quotes[side[0]]
-        sizes = quoted.ask_sizes if bought else quoted.bid_sizes
+        question, outcome, asks = side
+        quoted = self.state.quotes[question]
+        sizes = quoted.ask_sizes if asks else quoted.bid_sizes
         size = sizes[outcome] if sizes else None
         if self.trading.depth == "unlimited" or size is None:
             return shares
@@ -265,10 +278,10 @@ class _LegRun:
             raise _RefusedLegError("not_enough_depth")
         return min(shares, left)
 
-    def open_position(self, question: str, outcome: int) -> int:
-        """Return the number of the open position on an outcome, or the next free number."""
-        newest = self.state.held.get((*self.key, question, outcome), 0)
-        number = self.held.get((question, outcome), newest)
+    def open_position(self, question: str, share: int) -> int:
+        """Return the number of the open position in a share, or the next free number."""
+        newest = self.state.held.get((*self.key, question, share), 0)
+        number = self.held.get((question, share), newest)
         held = self.position(number)
         return number if held is not None and held.is_open() else self.account.positions + 1
 
@@ -316,7 +329,7 @@ def traded(event: TradeEvent, state: State, _: int) -> tuple[Write, ...]:
     key, contest = state.account_key(event.contest, event.participant), state.contests[event.contest]
     place = (*key, event.position)
     is_new = place not in state.positions and not isinstance(event, events.SharesSold)
-    held = PositionState(event.question, event.outcome) if is_new else state.positions[place]
+    held = PositionState(event.question, share_of(event)) if is_new else state.positions[place]
     account, after = after_trade(event, state.accounts[key], held)
     opened = (after.is_open() - held.is_open()) * state.completes(event.contest, event.participant)
     writes: tuple[Write, ...] = (
@@ -338,7 +351,7 @@ def _new_position(event: TradeEvent, state: State) -> tuple[Write, ...]:
     return (
         (state.holders, event.question, holders),
         (holders, (*key, event.position), True),
-        (state.held, (*key, event.question, event.outcome), event.position),
+        (state.held, (*key, event.question, share_of(event)), event.position),
     )
 
 
@@ -355,14 +368,14 @@ def _update_depth(event: events.SharesBought | events.SharesSold, state: State) 
     trading = state.contests[event.contest].rules.trading
     if trading is None or trading.depth == "unlimited":
         return ()
-    side = state.questions[event.question].side(event.outcome, bought=isinstance(event, events.SharesBought))
+    side = state.questions[event.question].side(share_of(event), bought=isinstance(event, events.SharesBought))
     key = (*state.account_key(event.contest, event.participant), event.question, *side)
     quote, taken = state.taken_shares.get(key, (0, 0))
     return ((state.taken_shares, key, (event.quote, taken * (quote == event.quote) + event.shares)),)
 
 
 def record_trade(command: commands.RecordTrade, state: State) -> tuple[events.TradeRecorded, ...]:
-    """Return an event for each outcome that is traded.
+    """Return an event for each share that is traded.
 
     Refuses, first that applies: malformed (outcome and all_but), out_of_range, unknown_contest, unknown_question,
     wrong_fields_for_kind (a question with a range), unknown_outcome, question_resolved, before_opening,
@@ -377,7 +390,7 @@ def record_trade(command: commands.RecordTrade, state: State) -> tuple[events.Tr
     fee = values.read_fixed(command.fee, values.MONEY, "fee", 0, values.LARGEST_POOL)
     state.contest(command.contest)
     question = state.question(command.question)
-    outcomes = _outcomes(command, question)
+    which = _outcomes(command, question)
     if question.settled:
         raise Refused("question_resolved", "question", command.question)
     if at < question.opens_at:
@@ -390,7 +403,9 @@ def record_trade(command: commands.RecordTrade, state: State) -> tuple[events.Tr
     if not trading.recorded_trades:
         raise Refused("no_recorded_trades", "contest", command.contest)
     signed = shares if command.action == "buy" else -shares
-    trades = tuple(_parts(command, state, outcomes, (at, signed, amount, fee)))
+    if command.all_but is not None and trading.shares_against and question.kind != "binary":
+        which = (~question.outcomes.index(command.all_but),)
+    trades = tuple(_parts(command, state, which, (at, signed, amount, fee)))
     _check_limits(command, trades, state, trading, account)
     return trades
 
@@ -407,35 +422,36 @@ def _outcomes(command: commands.RecordTrade, question: QuestionState) -> tuple[i
 
 
 def _parts(
-    command: commands.RecordTrade, state: State, outcomes: tuple[int, ...], numbers: tuple[int, int, int, int]
+    command: commands.RecordTrade, state: State, which: tuple[int, ...], numbers: tuple[int, int, int, int]
 ) -> Iterator[events.TradeRecorded]:
-    """Yield the part of each outcome: equal parts of the amount, of which the first ones take what is left over.
+    """Yield the part of each share: equal parts of the amount, of which the first ones take what is left over.
 
-    numbers: the instant, µs, the shares of each outcome, below 0 if they are sold, the amount and the fee, 1e-6. The
-    fee is that of the first part.
+    which: the shares. numbers: the instant, µs, how many of each, below 0 if they are sold, the amount and the fee,
+    1e-6. The fee is that of the first part.
     """
-    at, shares, amount, fee = numbers
-    key, count = state.account_key(command.contest, command.participant), len(outcomes)
+    at, count, amount, fee = numbers
+    key, parts = state.account_key(command.contest, command.participant), len(which)
     free = state.accounts[key].positions
-    for place, outcome in enumerate(outcomes):
-        number = state.held.get((*key, command.question, outcome), 0)
+    for place, share in enumerate(which):
+        number = state.held.get((*key, command.question, share), 0)
         held = state.positions.get((*key, number))
         if held is None or not held.is_open():
             free += 1
-            number, held = free, PositionState(command.question, outcome)
-        part = amount // count + (place < amount % count)
+            number, held = free, PositionState(command.question, share)
+        part = amount // parts + (place < amount % parts)
         yield events.TradeRecorded(
             at=at,
             contest=command.contest,
             participant=command.participant,
             question=command.question,
-            outcome=outcome,
+            outcome=outcome_of(share),
+            against=share < 0,
             position=number,
-            shares=shares,
+            shares=count,
             amount=part,
-            cost=cost_change(held, shares, part),
+            cost=cost_change(held, count, part),
             fee=0 if place else fee,
-            parts=count,
+            parts=parts,
         )
 
 
@@ -470,7 +486,8 @@ def _check_limits(
     for trade in trades:
         held = state.positions.get((*key, trade.position), PositionState("", 0))
         if trade.shares < -held.shares and trade.shares < 0 and not trading.short_sales:
-            detail = f"{money_text(max(held.shares, 0))} are held of outcome {trade.outcome}"
+            side = "against" if trade.against else "of"
+            detail = f"{money_text(max(held.shares, 0))} are held {side} outcome {trade.outcome}"
             raise Refused("not_enough_shares", "shares", str(command.shares), detail)
     if account.bought + sum(map(counted, trades)) > values.LARGEST_HOLDING:
         raise Refused("too_much_traded", "shares", str(command.shares))

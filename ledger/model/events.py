@@ -275,10 +275,11 @@ class LegEvent(AccountEvent, frozen=True, kw_only=True):
 
 
 class PositionEvent(AccountEvent, frozen=True, kw_only=True):
-    """The base of events about one position."""
+    """The base of events about one position. against: its shares pay if the outcome does not come true."""
 
     question: str
     outcome: int
+    against: bool = False
     position: int
 
 
@@ -381,6 +382,7 @@ class SharesBought(LegEvent, frozen=True, kw_only=True, tag="shares_bought.v1"):
 
     question: str
     outcome: int
+    against: bool = False
     position: int
     price: int
     quote: int
@@ -397,6 +399,7 @@ class SharesSold(LegEvent, frozen=True, kw_only=True, tag="shares_sold.v1"):
 
     question: str
     outcome: int
+    against: bool = False
     position: int
     price: int
     quote: int

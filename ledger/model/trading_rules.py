@@ -30,7 +30,8 @@ REPLY_FAULTS = {
 # Why a leg is refused, in order of precedence.
 LEG_CODES = {
     "unknown_market": "the contest has no such question",
-    "unknown_side": "the question has no such outcome",
+    "unknown_side": "the question has no such outcome; against one of several, bet on each of the others or, "
+    "with the rule `shares_against`, on the side `not NAME`",
     "no_position": "no such position is open",
     "market_closed": "the question is not open, or it is resolved or annulled",
     "no_quote": "the outcome has no price",
@@ -102,6 +103,7 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
     recorded_trades: bool = False
     short_sales: bool = False
     overdrafts: bool = False
+    shares_against: bool = False
 
 
 # Fields that were added later. They are left out of the log at their defaults, as LATER_FIELDS of a rule set are.
@@ -118,6 +120,7 @@ LATER_TRADING_FIELDS = (
     "recorded_trades",
     "short_sales",
     "overdrafts",
+    "shares_against",
 )
 _DEFAULTS = encoded_fields(Trading())
 

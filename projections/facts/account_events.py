@@ -12,6 +12,7 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_share, exact_shares
 from forecast_ledger.ledger.model.book import CashEvent, EndingEvent, TradeEvent, change_of
+from forecast_ledger.ledger.model.shares import share_of
 from forecast_ledger.ledger.model.trading_rules import bet_cap
 from forecast_ledger.projections.facts.accounts import (
     BEFORE_ALL,
@@ -128,7 +129,7 @@ def _traded(facts: Facts, position: int, event: TradeEvent) -> None:
     books.trades.append(Trade(position, event, code, quote, cap))
     is_sale = isinstance(event, events.SharesSold)
     if not is_sale and number not in account.holdings:
-        account.holdings[number] = Holding(code, event.outcome, event.at, status="closed")
+        account.holdings[number] = Holding(code, share_of(event), event.at, status="closed")
         books.holders.setdefault(code, set()).add((event.contest, event.participant, number))
     holding = account.holdings[number]
     was_open = holding.is_open()
@@ -139,7 +140,7 @@ def _traded(facts: Facts, position: int, event: TradeEvent) -> None:
     books.progress(event.contest).count_positions(opened, event.at)
     price = event.price if isinstance(event, events.SharesSold) else None
     known_from = BEFORE_ALL if quote is None else quote.known_from
-    books.enter(position, event, change, Place(code, holding.outcome, number, price), known_from)
+    books.enter(position, event, change, Place(code, holding.share, number, price), known_from)
 
 
 def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
@@ -179,7 +180,7 @@ def _ended(facts: Facts, position: int, event: EndingEvent) -> None:
         price = PROBABILITY * exact_share(event.payout, event.payout_unit)
     facts.books.progress(event.contest).count_positions(-holding.is_open() * _completes(facts, event), event.at)
     holding.status = change.kind
-    facts.books.enter(position, event, change, Place(holding.question, holding.outcome, event.position, price))
+    facts.books.enter(position, event, change, Place(holding.question, holding.share, event.position, price))
 
 
 def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> None:
@@ -187,7 +188,7 @@ def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> 
     holding.status = "open" if holding.shares else "closed"
     facts.books.progress(event.contest).count_positions(holding.is_open() * _completes(facts, event), event.at)
     change = change_of(event)._replace(shares=-end.shares, cost=-end.cost, fee=-end.fee)
-    facts.books.enter(position, event, change, Place(holding.question, holding.outcome, event.position, end.price))
+    facts.books.enter(position, event, change, Place(holding.question, holding.share, event.position, end.price))
 
 
 def _holding(facts: Facts, event: events.PositionEvent) -> Holding:

@@ -27,10 +27,10 @@ class Movement(NamedTuple):
 
     at: the instant from which it counts, µs: the latest of the event's, of that of the account's movement before it,
     and of that from which the quote of a trade is known.
-    number: of the position, 0 if none. question: code, -1 if none. cash, shares, cost: the change of each; cost is the
-    amount paid for the shares held, without fees. price: of a share, 1e-9, exact, if shares were sold or settled, else
-    None.
-    fee: the part of the cash that is a fee, above 0 if it was paid and below 0 if it was given back.
+    number: of the position, 0 if none. question: code, -1 if none. share: the outcome, or ~outcome if against it. cash,
+    shares, cost: the change of each; cost is the amount paid for the shares held, without fees. price: of a share,
+    1e-9, exact, if shares were sold or settled, else None. fee: the part of the cash that is a fee,
+    above 0 if it was paid and below 0 if it was given back.
     """
 
     position: int
@@ -38,7 +38,7 @@ class Movement(NamedTuple):
     key: AccountKey
     kind: str
     question: int
-    outcome: int
+    share: int
     number: int
     cash: int
     shares: int
@@ -53,13 +53,13 @@ class Movement(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a movement changes shares: question, outcome and number of the position, and the price of a share.
+    """Where a movement changes shares: question, share and number of the position, and the price of a share.
 
     They are as in a Movement.
     """
 
     question: int = -1
-    outcome: int = -1
+    share: int = -1
     number: int = 0
     price: Fraction | int | None = None
 
@@ -85,7 +85,7 @@ class Holding:
     """The current state of a position; a settled or refunded one keeps its last shares and cost."""
 
     question: int
-    outcome: int
+    share: int
     opened: int
     shares: int = 0
     cost: int = 0

@@ -9,6 +9,7 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.shares import share_name, share_of, share_payout
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.core.arrays import Codes, int64_array
 from forecast_ledger.projections.core.columns import (
@@ -110,11 +111,11 @@ def _position(analysis: Analysis, trading: Trading, holding: Holding) -> list[An
     pending = holding.is_open() and closed_at <= clock and holding.question not in facts.settled
     counts = holding.status != "voided"
     shares, cost = holding.shares * counts, holding.cost * counts
-    price = analysis.marks.last(trading, holding.question, holding.outcome, clock)[0] if holding.is_open() else NO_PRICE
+    price = analysis.marks.last(trading, holding.question, holding.share, clock)[0] if holding.is_open() else NO_PRICE
     value = half_even(shares * max(price, 0), PROBABILITY)
     return [
         question.question,
-        question.outcomes[holding.outcome],
+        share_name(holding.share, question.outcomes),
         "pending" if pending else holding.status,
         shares,
         round_to_points(Fraction(cost, shares)) if shares else None,
@@ -282,7 +283,8 @@ def trades_values(analysis: Analysis) -> list[Values]:
 def _trade(facts: Facts, trade: Trade) -> list[Any]:
     event, question = trade.event, facts.questions[trade.question]
     payouts, binary = facts.books.payouts_of(event.contest, trade.question), question.kind == "binary"
-    share = (question.question, question.outcomes[event.outcome], event.position)
+    kind = share_of(event)
+    share = (question.question, share_name(kind, question.outcomes), event.position)
     return [
         event.contest,
         event.participant,
@@ -290,7 +292,7 @@ def _trade(facts: Facts, trade: Trade) -> list[Any]:
         event.at,
         *(_elsewhere(event, share) if isinstance(event, events.TradeRecorded) else _leg(trade, event, share, binary)),
         round_to_points(payouts[0]) if payouts and binary else None,
-        round_to_points(payouts[event.outcome]) if payouts else None,
+        round_to_points(share_payout(kind, payouts)) if payouts else None,
     ]
 
 

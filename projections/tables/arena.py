@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.model.shares import share_name, share_of
 from forecast_ledger.projections.core.columns import Values, columns_of_rows, round_to_points
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
 from forecast_ledger.projections.tables.analysis import Analysis
@@ -104,7 +105,7 @@ def bet_brier_values(analysis: Analysis) -> list[Values]:
         event, question = stake.trade.event, analysis.facts.questions[stake.trade.question]
         yes = [round_to_points(arena.yes_probability(share, event.outcome)) for share in (stake.confidence, stake.paid)]
         row = [event.contest, event.participant, stake.trade.position, question.question]
-        row += [question.outcomes[event.outcome], round_to_points(stake.confidence)]
+        row += [share_name(share_of(event), question.outcomes), round_to_points(stake.confidence)]
         row += yes if question.kind == "binary" else [None, None]
         rows.append([*row, *map(round_to_points, (stake.paid, stake.brier, stake.market))])
     return columns_of_rows(rows, _BET_BRIER.columns)

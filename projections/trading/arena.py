@@ -20,6 +20,7 @@ from forecast_ledger.ledger.core.values import NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import Clock
+from forecast_ledger.ledger.model.shares import share_of, share_payout
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.boards.brier import EVEN_ODDS_BRIER, at_one_instant
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
@@ -101,7 +102,7 @@ def resolved_stakes(facts: Facts, trades: Iterable[Trade]) -> list[Stake]:
     Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Handling YES vs NO Bets".
     """
     return [
-        _stake(trade, payouts[trade.event.outcome])
+        _stake(trade, share_payout(share_of(trade.event), payouts))
         for trade in trades
         if isinstance(trade.event, events.SharesBought)
         and (payouts := facts.books.payouts_of(trade.event.contest, trade.question))
@@ -137,7 +138,7 @@ def open_value(facts: Facts, marks: Marks, key: AccountKey) -> int:
     """Return the value of an account's open positions at the latest instant in the log, 1e-15."""
     trading, clock = facts.trading(key[0]), facts.books.clock
     return sum(
-        holding.shares * max(marks.last(trading, holding.question, holding.outcome, clock)[0], 0)
+        holding.shares * max(marks.last(trading, holding.question, holding.share, clock)[0], 0)
         for holding in facts.books.accounts[key].holdings.values()
         if holding.is_open()
     )

@@ -1,10 +1,14 @@
-"""The mark of a share at an instant: the last quote of its outcome that is known by then."""
+"""The mark of a share at an instant: the last quote of its outcome that is known by then.
+
+A share against an outcome has 1 - the price of the outcome, and its bid is 1 - the ask.
+"""
 
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.trading_rules import MarkRule, Trading
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
@@ -12,7 +16,7 @@ from forecast_ledger.projections.facts.quotes import NO_PRICE, Prices, QuoteColu
 
 
 class Series(NamedTuple):
-    """The quotes of one outcome that have a price for it, in log order; shape (n,).
+    """The quotes that have a price for one share, in log order; shape (n,).
 
     price: 1e-9; under the rule marks `bid` the bid, or the price of a quote that has no bid. known_from: µs, the
     instant from which each quote is known. quoted_at: µs, the instant of its price.
@@ -26,35 +30,41 @@ class Series(NamedTuple):
 
 
 class Marks:
-    """The quotes of a log by outcome. The quotes of a question are read on first use, and again when new ones exist."""
+    """The quotes of a log by share. The quotes of a question are read on first use, and again when new ones exist."""
 
     def __init__(self, facts: Facts) -> None:
         self._found = facts
         self._series: dict[tuple[int, int, MarkRule], Series] = {}
-        self._read: dict[int, int] = {}  # question -> number of quotes read
+        self._read: dict[tuple[int, bool], int] = {}  # question, shares against its outcomes -> number of quotes read
         self._closings: dict[int, list[tuple[int, int]]] = {}  # question -> log position, instant
         self._closed = 0  # number of closings read
         self._last: dict[tuple[int, int, str, str], tuple[tuple[int, int, int], tuple[int, int]]] = {}
 
-    def series(self, question: int, outcome: int, marks: MarkRule = "price") -> Series:
-        """Return the quotes of an outcome."""
-        count = self._found.books.quotes.count(question)
-        if self._read.get(question, 0) < count:
-            self._read[question] = count
-            self._add(question, self._found.books.quotes.of(question))
-        found = self._series.get((question, outcome, marks)) or self._series.get((question, outcome, "price"))
+    def series(self, question: int, share: int, marks: MarkRule = "price") -> Series:
+        """Return the quotes of a share."""
+        count, read = self._found.books.quotes.count(question), (question, share < 0)
+        if self._read.get(read, 0) < count:
+            self._read[read] = count
+            self._add(question, self._found.books.quotes.of(question), against=share < 0)
+        found = self._series.get((question, share, marks)) or self._series.get((question, share, "price"))
         return found or Series(np.zeros(0, np.int32), *[int64_array([])] * 3)
 
-    def _add(self, question: int, quotes: QuoteColumns) -> None:
-        """Add the series of a question's outcomes; those without gaps share all columns but the price."""
+    def _add(self, question: int, quotes: QuoteColumns, *, against: bool) -> None:
+        """Add the series of each outcome, or against each; those without gaps share all columns but the price."""
         sides: dict[MarkRule, Prices] = {"price": quotes.prices}
-        if quotes.bids is not None:
-            sides["bid"] = np.where(quotes.bids == NO_PRICE, quotes.prices, quotes.bids)
+        sold_at = quotes.asks if against else quotes.bids
+        if sold_at is not None:
+            sides["bid"] = np.where(sold_at == NO_PRICE, quotes.prices, sold_at)
+        if against:
+            sides = {
+                side: np.where(prices == NO_PRICE, NO_PRICE, PROBABILITY - prices).astype(np.int32)
+                for side, prices in sides.items()
+            }
         shared = quotes.known_from, quotes.quoted_at, quotes.position
         for side, prices in sides.items():
             for outcome, price in enumerate(np.ascontiguousarray(prices.T)):
                 priced = price != NO_PRICE
-                self._series[question, outcome, side] = (
+                self._series[question, ~outcome if against else outcome, side] = (
                     Series(price, *shared)
                     if priced.all()
                     else Series(price[priced], *(column[priced] for column in shared))
@@ -65,7 +75,7 @@ class Marks:
         return self._found.books.closed.get(question, self._found.questions[question].closes_at)
 
     def at(
-        self, trading: Trading, question: int, outcome: int, instants: Int64Array, upto: Int64Array | None = None
+        self, trading: Trading, question: int, share: int, instants: Int64Array, upto: Int64Array | None = None
     ) -> tuple[Int64Array, Int64Array]:
         """Return the mark of a share at each instant, 1e-9, and when it was quoted, µs; NO_PRICE if there is no mark.
 
@@ -73,7 +83,7 @@ class Marks:
         upto: log positions; quotes and closings recorded after them are left out.
         Under the rule "prior", quotes at or after the close do not count.
         """
-        price, known_from, quoted_at, position = self.series(question, outcome, trading.marks)
+        price, known_from, quoted_at, position = self.series(question, share, trading.marks)
         if not len(price):
             return np.full(len(instants), NO_PRICE), np.full(len(instants), NO_PRICE)
         until = np.searchsorted(known_from, instants, "right")
@@ -86,14 +96,14 @@ class Marks:
             none, NO_PRICE, quoted_at[until - 1]
         )
 
-    def last(self, trading: Trading, question: int, outcome: int, instant: int) -> tuple[int, int]:
+    def last(self, trading: Trading, question: int, share: int, instant: int) -> tuple[int, int]:
         """Return the mark of a share at one instant, 1e-9, and when it was quoted, µs; NO_PRICE if there is no mark."""
-        key = question, outcome, trading.closed_marks, trading.marks
+        key = question, share, trading.closed_marks, trading.marks
         count = self._found.books.quotes.count(question)
         state = (instant, count, self.closed_at(question))  # all holders of a share ask for the same mark
         cached = self._last.get(key)
         if cached is None or cached[0] != state:
-            price, quoted_at = self.at(trading, question, outcome, int64_array([instant]))
+            price, quoted_at = self.at(trading, question, share, int64_array([instant]))
             cached = self._last[key] = (state, (int(price[0]), int(quoted_at[0])))
         return cached[1]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.shares import share_payout
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, round_half_even
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
@@ -32,7 +33,7 @@ from forecast_ledger.projections.trading.mark_prices import Marks
 
 # --- Scores of an account's stakes over time: each counts from the resolution of its question until that is revoked.
 #
-# A purchase scores (c - w)²: c is amount / largest bet at that time, w the payout of a share of its outcome. Source:
+# A purchase scores (c - w)²: c is amount / largest bet at that time, w the payout of a share. Source:
 # Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Brier Score".
 
 
@@ -83,14 +84,14 @@ def _verdicts(
     moves: list[Movement], rulings: list[Ruling], own: list[Movement], positions: list[int], caps: dict[int, int]
 ) -> Iterator[Verdict]:
     """Yield the changes of one position; if it is open or settled, a movement of its own follows each ruling."""
-    outcome, shares, ended = moves[0].outcome, 0, False
+    share, shares, ended = moves[0].share, 0, False
     bought: list[tuple[int, int, int]] = []
     entries: list[Movement | Ruling] = [*moves, *rulings]
     for entry in sorted(entries, key=lambda entry: entry.position):
         if isinstance(entry, Ruling):
             if bought and not shares and not ended:
                 before = own[bisect_left(positions, entry.position) - 1].at
-                payout = entry.payouts[outcome] if entry.payouts else None
+                payout = share_payout(share, entry.payouts) if entry.payouts else None
                 yield Verdict(entry.position, max(entry.at, before), _scores(bought, payout))
             continue
         shares += entry.shares
@@ -229,7 +230,7 @@ class Snapshots(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Shares of one outcome held from one movement of an account until another, or until the end."""
+    """Shares of one kind held from one movement of an account until another, or until the end."""
 
     begin: int
     end: int
@@ -405,8 +406,8 @@ def _worths(
     tick_worth, move_worth = _Worth(int(axis.number[-1])), _Worth(len(histories.at))
     as_of = np.full(len(axis.ticks), facts.contests[contest].as_of(facts))
     numbers, ticks = axis.number.tolist(), axis.tick.tolist()
-    for count, ((question, outcome), pieces) in enumerate(_pieces(histories).items(), 1):
-        price, quoted_at, stale = _marked(marks, trading, (question, outcome), axis.ticks, as_of)
+    for count, ((question, share), pieces) in enumerate(_pieces(histories).items(), 1):
+        price, quoted_at, stale = _marked(marks, trading, (question, share), axis.ticks, as_of)
         for begin, end, shares in pieces:
             first, last, tick = numbers[begin], numbers[end], ticks[begin]
             at_ticks = slice(tick, tick + last - first)
@@ -414,7 +415,7 @@ def _worths(
         begins, ends, held = map(int64_array, zip(*pieces, strict=True))
         lengths = ends - begins
         rows = np.arange(int(lengths.sum())) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
-        marked = _marked(marks, trading, (question, outcome), histories.at[rows], histories.position[rows])
+        marked = _marked(marks, trading, (question, share), histories.at[rows], histories.position[rows])
         move_worth.add(rows, np.repeat(held, lengths), marked)
         if count % _CARRY_AFTER == 0:
             tick_worth.carry()
@@ -425,7 +426,7 @@ def _worths(
 
 
 def _pieces(histories: AccountHistories) -> dict[tuple[int, int], list[_Piece]]:
-    """Return the pieces held by question and outcome; the pieces of one account do not overlap."""
+    """Return the pieces held by question and share; the pieces of one account do not overlap."""
     pieces: dict[tuple[int, int], list[_Piece]] = {}
     for moves, first, end in zip(histories.own, histories.first.tolist(), histories.first[1:].tolist(), strict=False):
         held: dict[int, tuple[int, int]] = {}  # position -> row of the movement that changed it last, shares
@@ -433,12 +434,12 @@ def _pieces(histories: AccountHistories) -> dict[tuple[int, int], list[_Piece]]:
             if move.shares:
                 since, shares = held.get(move.number, (row, 0))
                 if shares:
-                    pieces.setdefault((move.question, move.outcome), []).append(_Piece(since, row, shares))
+                    pieces.setdefault((move.question, move.share), []).append(_Piece(since, row, shares))
                 held[move.number] = row, shares + move.shares
         for since, shares in held.values():
             if shares:
                 move = moves[since - first]
-                pieces.setdefault((move.question, move.outcome), []).append(_Piece(since, end, shares))
+                pieces.setdefault((move.question, move.share), []).append(_Piece(since, end, shares))
     return pieces
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.shares import share_name, share_payout
 from forecast_ledger.projections.facts.accounts import Holding, Movement
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
@@ -146,12 +147,12 @@ def _worth(known: Facts, marks: Marks, published: Published) -> _Worth:
     trading, clock = known.trading(published.contest), known.books.clock
     found = []
     for holding in account.holdings.values():
-        outcome = known.questions[holding.question].outcomes[holding.outcome]
-        if holding.question in codes and published.outcome in {"", outcome}:
+        name = share_name(holding.share, known.questions[holding.question].outcomes)
+        if holding.question in codes and published.outcome in {"", name}:
             paid = known.books.payouts_of(published.contest, holding.question)
-            price = paid[holding.outcome] * PROBABILITY if paid else published.mark
+            price = share_payout(holding.share, paid) * PROBABILITY if paid else published.mark
             if price is None:
-                price = max(marks.last(trading, holding.question, holding.outcome, clock)[0], 0)
+                price = max(marks.last(trading, holding.question, holding.share, clock)[0], 0)
             refunded = holding.status == "refunded"
             worth = holding.cost if refunded else round(holding.shares * Fraction(price) / PROBABILITY)
             found.append((holding, worth))

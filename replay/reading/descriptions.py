@@ -316,6 +316,7 @@ TRADING_FIELDS: dict[str, Callable[[Trading], str]] = {
     "recorded_trades": lambda trading: "trades that happened elsewhere may be recorded" * trading.recorded_trades,
     "short_sales": lambda trading: "they may sell shares that are not held" * trading.short_sales,
     "overdrafts": lambda trading: "they may make the cash negative" * trading.overdrafts,
+    "shares_against": lambda trading: "shares against one of several outcomes can be held" * trading.shares_against,
 }
 # Fields whose sentence is that of `fee_rate_ppm`.
 TOLD_WITH_FEE = ("fee_exponent", "fee_unit_micros", "fee_rounding")

@@ -21,6 +21,7 @@ from forecast_ledger.ledger.model.mismatch import (
     shorten,
 )
 from forecast_ledger.ledger.model.provenance import NOTHING, Evidence, Provenance
+from forecast_ledger.ledger.model.shares import AGAINST
 from forecast_ledger.ledger.storing.store import Store
 
 Outcomes = Callable[[str], Sequence[str]]  # a question -> the names of its outcomes, in their order; () if not known
@@ -223,7 +224,7 @@ def _participant(event: Any) -> str:
 
 
 def _position(event: Any, outcomes: Outcomes) -> str:
-    outcome = shorten(_outcome(event.outcome, outcomes(event.question)), _LONGEST)
+    outcome = AGAINST * event.against + shorten(_outcome(event.outcome, outcomes(event.question)), _LONGEST)
     return f"{_participant(event)}, position {event.position} on {event.question}, {outcome}"
 
 

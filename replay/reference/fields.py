@@ -214,7 +214,7 @@ FIELDS: dict[str, str] = {
         "and in the event; if none is good, the command is refused"
     ),
     "Bet.market_id": "the id of the question",
-    "Bet.side": "the outcome; in an event as it was written in the command",
+    "Bet.side": "the outcome, or `not` and an outcome; in an event as it was written in the command",
     "Bet.amount": "the amount of money, in the contest's currency; in an event 1e-6 of it",
     "Sale.position_id": "the number of the position",
     "Sale.percentage": (
@@ -235,7 +235,10 @@ FIELDS: dict[str, str] = {
     ),
     "deposit_cash.amount": "the amount of money, in the contest's currency",
     "record_trade.outcome": "the outcome whose shares are traded",
-    "record_trade.all_but": "instead: a share of every outcome but this one, which is what `no` of it pays",
+    "record_trade.all_but": (
+        "instead: a share of every outcome but this one, which is what `no` of it pays; or, with `shares_against`, "
+        "a share against it"
+    ),
     "record_trade.action": "`buy` or `sell`",
     "record_trade.shares": "the number of shares, of each outcome that is traded",
     "record_trade.amount": (
@@ -362,6 +365,7 @@ FIELDS: dict[str, str] = {
         "the amount paid or received, without the fee, 1e-6 of the currency; of several outcomes each has an equal part"
     ),
     "trade_recorded.cost": "what the cost of the position changes by, at average cost, 1e-6 of the currency",
+    "against": "whether the shares are against the outcome, and pay if it does not come true",
     "trade_recorded.parts": "of how many outcomes the trade is; their events follow that of the first",
     "leg_refused.code": "why the leg was not carried out: one of the codes that `help trading` lists",
     "position_settled.payout": "the payout of one share, in units of which `payout_unit` make 1",

@@ -198,6 +198,11 @@ TRADING_MECHANICS = _paragraphs("""
   `all_or_nothing`, one refused bet refuses all of them.
 - A bet buys amount / price shares, rounded down to 1e-6, and adds to the open position on that outcome at average
   cost. Its confidence is amount / largest bet.
+- Against one of several outcomes: with `shares_against`, a bet with the side `not NAME` buys shares that pay 1 if that
+  outcome does not come true, and 1 - its part of `payouts`. Their price is 1 - the price of the outcome; at bid and ask
+  they are bought at 1 - its bid, of which they take the depth, and sold at 1 - its ask. They are a position of their
+  own, which tables call `not NAME`. Without the rule, as in logs from before it, such a bet is refused
+  (`unknown_side`), and a bet on each of the other outcomes says the same.
 - A sale is a percentage of the shares held at that time, with the same percentage of their cost. A sale of 100 closes
   the position at exactly 0; a later bet opens a position with a new number.
 - Depth: with `depth` `refuse` or `partial`, an account can buy and sell as many shares at a quote as its sizes say, in
@@ -207,20 +212,22 @@ TRADING_MECHANICS = _paragraphs("""
 - Fees: with `fee_rate_ppm`, every purchase and sale has a fee. Limits of bets do not include it; a bet is refused if
   the cash does not cover its amount and its fee. The cost of a position has no fees in it: a fee lowers the realised
   profit when it is paid. It is booked as `fees` in `journal` and listed in the table `fees`. Settlements and refunds
-  are free. `void_trades` gives fees back, `refund_cost` does not. `arena-v1-kalshi` and `arena-v1-polymarket` have the
-  fees of these exchanges for orders that are filled at once. A contest has one rate.
+  are free. `void_trades` gives fees back, the other policies do not. `arena-v1-kalshi` and `arena-v1-polymarket` have
+  the fees of these exchanges for orders that are filled at once. A contest has one rate.
 - Trades of elsewhere: with `recorded_trades`, `record_trade` records a trade as it happened on another market, with its
   shares and its money: no quote, no period and no limit of bets. It is in the table `trades` without a price of a
   quote, has no confidence, and is not scored. `all_but` is a share of every other outcome, which together pay what no
-  of it pays; neither outcome nor all_but is a complete set. The amount of such a trade is divided equally between its
-  outcomes. More shares than are held can be sold with `short_sales`: they are owed, at the price that came in, and paid
-  for at the resolution. With `overdrafts` the cash may become negative. Such a trade may be of an instant after the
-  close, until the question is resolved. A contest with `recorded_trades` needs no decisions to be finalized.
+  of it pays; with `shares_against` it is a share against it, which also pays if an outcome that is added later comes
+  true. Neither outcome nor all_but is a complete set. The amount of a trade in several outcomes is divided equally
+  between them. More shares than are held can be sold with `short_sales`: they are owed, at the price that came in, and
+  paid for at the resolution. With `overdrafts` the cash may become negative. Such a trade may be of an instant after
+  the close, until the question is resolved. A contest with `recorded_trades` needs no decisions to be finalized.
 - A resolution settles every open position in its own transaction: 1 a share of the outcome, or its part of `payouts`.
   If there are payouts, no outcome is known, and forecasts are scored only if the rule set says so. `cancel_market`
   annuls the question and gives back what open positions cost (`refund_cost`, as `annul_question` does), or undoes all
   trades (`void_trades`), or gives back what was paid for a position less what was received for its shares, and takes
-  nothing from who received more (`refund_stake`).
+  nothing from who received more (`refund_stake`). Of 700 paid for a position, of which a part was sold for 450,
+  `refund_stake` gives 250 back; of one that brought 810 it gives nothing, and the 110 stay.
 - If a resolution is revoked, its settlement of each position is reversed. Cash may become negative; such a debt is
   shown and never forgiven. If an annulment that came after a resolution is revoked, every open position is settled by
   that resolution again.

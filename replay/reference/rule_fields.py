@@ -121,6 +121,10 @@ RULES: dict[str, str] = {
     "recorded_trades": "whether trades that happened elsewhere may be recorded, with `record_trade`",
     "short_sales": "whether such a trade may sell shares that are not held, so that the account owes them",
     "overdrafts": "whether such a trade may make the cash negative",
+    "shares_against": (
+        "whether shares against one of several outcomes can be held: a bet with the side `not NAME` buys them, and "
+        "`record_trade` with `all_but` records them"
+    ),
     "closed_marks": "the price at which positions in a closed question are valued until it is resolved",
     "replies": "how the text of a reply is read",
     "fee_rate_ppm": (

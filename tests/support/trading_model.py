@@ -434,7 +434,7 @@ class Book:
         question, cap = leg["question"], account.cash // self._rules(keys["contest"])["cap_divisor"]
         if question not in self.contests[keys["contest"]].questions:
             return "unknown_market"
-        outcome = self.questions[question].side(leg["side"])
+        outcome = self.questions[question].side(leg["side"], against=self._rules(keys["contest"])["shares_against"])
         if outcome is None:
             return "unknown_side"
         priced = self._price(at, keys["contest"], question, outcome, "ask")
@@ -496,37 +496,40 @@ class Book:
     def _price(self, at: int, contest: str, question: str, outcome: str, side: str) -> tuple[int, int] | str:
         """The price of the last quote and that quote's log position, or why there is none to trade at.
 
-        side: of the quote at which the rules may have it traded: bid or ask.
+        side: of the quote at which the rules may have it traded: bid or ask. A share against an outcome is worth the
+        rest of 1: who buys one gives 1 less what is bid for the outcome, who sells one gets 1 less what is asked.
         """
         asked, quote, rules = self.questions[question], self.quote(question), self._rules(contest)
         if not asked.trades(at):
             return "market_closed"
-        place = asked.outcomes.index(outcome)
+        place, against = asked.place(outcome)
         if quote is None or (rules["fills"] == "price" and quote[2]["prices"][place] is None):
             return "no_quote"
         if quote[1]["quoted_at"] > at:
             return "quote_too_new"
         if at - quote[1]["quoted_at"] > rules["stale_after_seconds"] * SECOND:
             return "stale_quote"
-        of_side = quote[2].get(f"{side}s", [None] * len(asked.outcomes))
+        met = {"bid": "asks", "ask": "bids"}[side] if against else f"{side}s"
+        of_side = quote[2].get(met, [None] * len(asked.outcomes))
         price = quote[2]["prices"][place] if rules["fills"] == "price" else of_side[place]
-        return f"no_{side}" if price is None else (price, quote[0])
+        return f"no_{side}" if price is None else (ONE - price if against else price, quote[0])
 
     def _deep(self, question: str, outcome: str, shares: int, account: Account, rule: str) -> tuple[int, bool]:
         """How many shares the account can still buy, or sell if below 0, at the last quote, and whether that is enough.
 
-        Shares of no are bought from those who bid for yes, and sold to those who ask for yes.
+        Shares of no are bought from those who bid for yes, and sold to those who ask for yes; likewise those against an
+        outcome.
         """
         asked, quote = self.questions[question], self.quote(question)
         assert quote is not None
-        sides = ["ask_sizes", "bid_sizes"] if shares > 0 else ["bid_sizes", "ask_sizes"]
-        limit = quote[2].get(sides[0], [None] * len(asked.outcomes))[asked.outcomes.index(outcome)]
+        place, against = asked.place(outcome)
+        sides = ["ask_sizes", "bid_sizes"] if (shares > 0) != against else ["bid_sizes", "ask_sizes"]
+        limit = quote[2].get(sides[0], [None] * len(asked.outcomes))[place]
         if rule == "unlimited" or limit is None:
             return abs(shares), True
         kinds = {"ask_sizes": "shares_bought.v1", "bid_sizes": "shares_sold.v1"}
-        same = {(kinds[sides[0]], outcome)}
-        if asked.kind == "binary":
-            same.add((kinds[sides[1]], {"yes": "no", "no": "yes"}[outcome]))
+        other = f"not {asked.outcomes[place]}" if asked.kind != "binary" else asked.outcomes[1 - place]
+        same = {(kinds[sides[0]], asked.outcomes[place]), (kinds[sides[1]], other)}
         at_it = [event for event in account.trades if (event["question"], event["quote"]) == (question, quote[0])]
         left = limit - sum(event["shares"] for event in at_it if (event["type"], event["outcome"]) in same)
         return min(abs(shares), max(left, 0)), left >= abs(shares) if rule == "refuse" else left > 0
@@ -557,7 +560,8 @@ class Book:
         self._recorded(_event("question_resolved", at, question=question, **_answer(asked, vector)))
         for keys, position in self._positions(question):
             if position.status == "open":
-                payout = vector[asked.outcomes.index(position.outcome)]
+                place, against = asked.place(position.outcome)
+                payout = ONE - vector[place] if against else vector[place]
                 got = {"payout_unit": 0, "payout": payout, "proceeds": position.shares * payout // ONE}
                 held = {"shares": position.shares, "cost": position.cost}
                 self._recorded(_event("position_settled", at, **keys, **held, **got))
@@ -584,7 +588,7 @@ class Book:
             yield "before_opening"
 
     def cancel(self, at: int, question: str, policy: str, reason: str) -> Outcome:
-        """The question counts nowhere: remaining costs go back, or every trade is undone."""
+        """The question counts nowhere: costs of what is left go back, or stakes, or every trade is undone."""
         if question not in self.questions:
             return Refusal("unknown_question")
         asked = self.questions[question]
@@ -599,6 +603,9 @@ class Book:
             if policy == "void_trades":
                 amount = position.paid - position.received + position.fees
                 self._recorded(_event("trades_voided", at, **keys, **held, amount=amount, fee=position.fees))
+            elif policy == "refund_stake":
+                amount = max(position.paid - position.received, 0)
+                self._recorded(_event("trades_voided", at, **keys, **held, amount=amount, fee=0))
             elif position.status == "open":
                 self._recorded(_event("position_refunded", at, **keys, **held))
         return self.log[first - 1 :]

@@ -45,6 +45,7 @@ DEFAULTS: dict[str, Any] = {
     "fills": "price",
     "marks": "price",
     "depth": "unlimited",
+    "shares_against": False,
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "arena-v1": DEFAULTS,
@@ -265,7 +266,8 @@ class Account:
             self.cash += event["cost"]
         else:
             self.cash += event["amount"]
-            position.shares = position.cost = position.realised = 0
+            position.shares = position.cost = 0
+            position.realised = position.received + event["amount"] - position.paid - position.fees
 
 
 # --- what was said of questions and contests
@@ -283,10 +285,18 @@ class Question:
     annulled: str = ""  # the policy
     stood: tuple[int, ...] = ()  # the payouts of before the annulment
 
-    def side(self, text: str) -> str | None:
-        """The outcome that a bet's side names: of a binary question in any case, else exactly."""
+    def side(self, text: str, *, against: bool) -> str | None:
+        """What a bet's side names: an outcome, of a binary question in any case, else exactly; or, where the rules
+        allow it, `not` and one of several outcomes.
+        """
         said = text.lower() if self.kind == "binary" else text
-        return said if said in self.outcomes else None
+        others = [f"not {each}" for each in self.outcomes if against and self.kind == "multiple_choice"]
+        return said if said in self.outcomes or said in others else None
+
+    def place(self, side: str) -> tuple[int, bool]:
+        """The place of an outcome, and whether the side is against it."""
+        against = side not in self.outcomes
+        return self.outcomes.index(side.removeprefix("not ") if against else side), against
 
     def trades(self, at: int) -> bool:
         """Return whether the question can be traded at an instant."""

@@ -111,7 +111,7 @@ class Mark(NamedTuple):
 def mark(book: Book, contest: str, position: Position, at: int, after: int | None = None) -> Mark | None:
     """The mark price of a share: the last price known by then, if it and all the question's prices before it had been
     recorded by then; under the rule "prior" no price that is quoted from the close on. Under the rule "bid" the bid of
-    a quote is its price, if it has one.
+    a quote is its price, if it has one. Of a share against an outcome, 1 less the price, or less what is asked.
     """
     rules = book.contests[contest].trading
     assert rules is not None
@@ -123,13 +123,13 @@ def mark(book: Book, contest: str, position: Position, at: int, after: int | Non
             if quote["question"] != position.question:
                 continue
             in_order = in_order and event["at"] <= at
-            place, on = asked.outcomes.index(position.outcome), event["quoted_at"]
-            price = quote["prices"][place]
-            if rules["marks"] == "bid" and quote.get("bids") and quote["bids"][place] is not None:
-                price = quote["bids"][place]
+            (place, against), on = asked.place(position.outcome), event["quoted_at"]
+            price, bids = quote["prices"][place], quote.get("asks" if against else "bids")
+            if rules["marks"] == "bid" and bids and bids[place] is not None:
+                price = bids[place]
             if price is not None and in_order and not (until_close and on >= asked.closes):
                 old = at - on > rules["stale_after_seconds"] * SECOND or at >= asked.closes
-                newest = Mark(Fraction(price, ONE), on, old)
+                newest = Mark(Fraction(ONE - price if against else price, ONE), on, old)
     return newest
 
 
@@ -167,7 +167,8 @@ def _row(book: Book, number: int, event: Event, divisor: int, paid: tuple[int, .
     """The Brier row of a forecast: by the probability of yes, or by that of the named outcome."""
     asked = book.questions[event["question"]]
     confidence = Fraction(event["requested"] or event["amount"], event["cash"] // divisor)
-    won = Fraction(paid[asked.outcomes.index(event["outcome"])], ONE)
+    place, against = asked.place(event["outcome"])
+    won = Fraction(ONE - paid[place] if against else paid[place], ONE)
     market = (Fraction(event["price"], ONE) - won) ** 2
     if asked.kind != "binary":
         return Row(number, confidence, None, None, won, (confidence - won) ** 2, market)

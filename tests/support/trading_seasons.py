@@ -214,11 +214,15 @@ def _with_sides(quote: Told) -> Told:
 class Season:
     """Commands drawn from seeded random numbers, each with what the model answered.
 
-    fees: some rules have them. sides: some quotes have bids and asks, and sizes, and some rules use them.
+    fees: some rules have them. sides: some quotes have bids and asks, and sizes, and some rules use them. later: some
+    rules allow shares against an outcome, some bets buy them, and some cancelled markets refund stakes. The other draws
+    are as without these.
     """
 
-    def __init__(self, seed: int, steps: int = 120, *, fees: bool = False, sides: bool = False) -> None:
-        self.random, self.fees, self.sides = Random(seed), fees, sides
+    def __init__(
+        self, seed: int, steps: int = 120, *, fees: bool = False, sides: bool = False, later: bool = False
+    ) -> None:
+        self.random, self.fees, self.sides, self.later = Random(seed), fees, sides, later
         self.book = Book()
         self.now = SUNDAY + self.random.choice([0, 5 * 60 * SECOND, 3 * DAY + HOUR])
         self.attempts: list[tuple[Told, Outcome]] = []
@@ -311,6 +315,8 @@ class Season:
         if self.sides:
             drawn |= Random(f"sides {drawn}").choice(FILLS)
             drawn["depth"] = Random(f"depth {drawn}").choice(["unlimited", "refuse", "partial", "partial"])
+        if self.later:
+            drawn["shares_against"] = Random(f"against {drawn}").random() < 0.8
         return {"name": "drawn", **SCORED, "trading": written_trading(drawn)}
 
     def _contest(self, name: str, rules: str | Told) -> None:
@@ -451,6 +457,8 @@ class Season:
                 asked = book.questions[question]
             if asked and asked.kind == "binary":
                 side = random.choice([side, side.upper(), side.title()])
+            elif asked and self.later and side in asked.outcomes and Random(f"{self.now} {side}").random() < 0.8:
+                side = f"not {side}"
             side = "maybe" if self.chance(0.03) else side
             most = left if self.chance(0.85) else cap
             most = max(cap - taken, 0) if trading["sum_capped"] and self.chance(0.9) else most
@@ -581,6 +589,8 @@ class Season:
         random = self.random
         name = random.choice(self._settled() if self.chance(0.3) else sorted(self.book.questions))
         policy = random.choice([None, "refund_cost", "void_trades", "void_trades"])
+        if self.later and policy == "refund_cost":
+            policy = "refund_stake"
         if self.chance(0.2):
             self.say("annul_question", question=name, reason="no source")
         else:

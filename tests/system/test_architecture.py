@@ -51,6 +51,7 @@ PURE = (
             "publication_stamps",
             "rules",
             "scorability",
+            "shares",
             "trading_rules",
         )
     }

@@ -812,7 +812,7 @@ RENAMINGS = st.builds(
     said.RenameParticipant, at=AT, participant=PARTICIPANTS, to=PARTICIPANTS | st.just("new"), reason=st.just("one")
 )
 WITHDRAWALS = merged(said.WithdrawForecast, question=QUESTIONS, participant=PARTICIPANTS)
-POLICIES = ["refund_cost", "void_trades"]
+POLICIES = ["refund_cost", "refund_stake", "void_trades"]
 FATES = st.one_of(
     merged(said.CloseQuestion, question=QUESTIONS),
     merged(said.ResolveQuestion, ANSWERS, question=QUESTIONS, known_at=st.none() | AT),

@@ -35,8 +35,9 @@ from tests.support.trading_parts import (
 )
 from tests.support.trading_seasons import SUNDAY, Season, Told
 
-# Together these meet every code and event of each command that 24 seasons meet; a long run has all of those.
-SEEDS = (1, 2, 6, 7, 8, 18, 20) if LONG == 1 else range(24)
+# Together these meet every code and event of each command that 24 seasons meet; a long run has all of those. From 24 on
+# seasons have shares against outcomes and refunds of stakes.
+SEEDS = (1, 2, 6, 7, 8, 18, 20, 36, 47, 51) if LONG == 1 else range(52)
 NEW = {  # of these events the model knows every field
     "prices_quoted.v1",
     "cash_granted.v1",
@@ -59,7 +60,7 @@ NEW = {  # of these events the model knows every field
 @cache
 def season(seed: int) -> Season:
     """A history; tests do not change it."""
-    return Season(seed, fees=seed % 2 == 1, sides=seed % 4 > 1)
+    return Season(seed, fees=seed % 2 == 1, sides=seed % 4 > 1, later=seed >= 24)
 
 
 # --- engine and model
@@ -104,7 +105,9 @@ def recorded(event: AnyEvent, book: Book) -> Event:
         del said["refused"]  # it is left out of the row
     if isinstance(said.get("outcome"), int):
         outcomes = book.questions[said["question"]].outcomes
-        said["outcome"] = None if said["outcome"] < 0 else outcomes[said["outcome"]]
+        said["outcome"] = (
+            None if said["outcome"] < 0 else "not " * said.pop("against", False) + outcomes[said["outcome"]]
+        )
     return said
 
 
@@ -252,7 +255,7 @@ def test_a_revocation_leaves_everything_as_it_was(seed: int) -> None:
             book.revoke(at, question, "misread")
             book.resolve(at, question, outcome=asked.outcomes[0])
             answered = list(accounts(book))
-            for policy in ("void_trades", "refund_cost"):
+            for policy in ("void_trades", "refund_cost", "refund_stake"):
                 book.cancel(at, question, policy, "no source")
                 book.revoke(at, question, "there is one")
                 assert list(accounts(book)) == answered
@@ -264,7 +267,7 @@ def test_a_revocation_leaves_everything_as_it_was(seed: int) -> None:
 def test_voided_trades_leave_nothing_made_or_lost(seed: int) -> None:
     """All that was paid for a position and got from it is undone; only what refunded questions brought stays."""
     book = deepcopy(season(seed).book)
-    refunded = {name for name, asked in book.questions.items() if asked.annulled == "refund_cost"}
+    refunded = {name for name, asked in book.questions.items() if asked.annulled.startswith("refund_")}
     for question in sorted(book.questions.keys() - refunded):
         book.cancel(book.questions[question].closes + DAY, question, "void_trades", "no source")
     for contest, _, account in accounts(book):

@@ -22,7 +22,7 @@ from tests.support.logs import recorded
 from tests.support.trading_model import Book
 from tests.support.trading_seasons import Season
 
-SEEDS = range(8)
+SEEDS = (*range(8), 36, 47, 51)
 MONEY, POINTS = 10**6, 10**9
 NAMES: tuple[str, ...] = (
     "total",
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 @cache
 def played(seed: int) -> tuple[Book, Projections]:
     """A history: the model of it, and the projections of what the engine recorded."""
-    season = Season(seed, fees=seed % 2 == 1, sides=seed % 4 == 3)
+    season = Season(seed, fees=seed % 2 == 1, sides=seed % 4 == 3, later=seed >= 24)
     return season.book, Projections(facts([recorded(season.commands(), refused=True)]))
 
 

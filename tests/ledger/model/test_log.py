@@ -99,6 +99,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "normalized": st.none() | SHARES,
     "call": st.none() | CALLS,
     "error": IDS,
+    "against": st.booleans(),
     "bot": st.booleans(),
     "hidden_coverage_weight": st.none() | UNITS,
     **dict.fromkeys(["outcomes", "added", "removed", "tags"], st.lists(IDS, max_size=4).map(tuple)),

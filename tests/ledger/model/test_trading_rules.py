@@ -54,6 +54,7 @@ PUBLISHED: dict[str, Any] = {
     "recorded_trades": False,
     "short_sales": False,
     "overdrafts": False,
+    "shares_against": False,
 }
 LIMITS: dict[str, tuple[int, int]] = {
     "starting_cash_micros": (0, 10**15),

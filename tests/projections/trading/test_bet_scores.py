@@ -23,8 +23,8 @@ HALF = (1, 2 * PROBABILITY)  # half of the unit in which a mean is published
 
 
 def movement(position: int, at: int, kind: str, number: int, shares: int, **fields: int | None) -> Movement:
-    """A movement on outcome 0 of question 0."""
-    given = {"question": 0, "outcome": 0, "cash": 0, "cost": 0, "price": None} | fields
+    """A movement of shares of outcome 0 of question 0."""
+    given = {"question": 0, "share": 0, "cash": 0, "cost": 0, "price": None} | fields
     return Movement(position=position, at=at, key=KEY, kind=kind, number=number, shares=shares, **given)  # type: ignore[arg-type]
 
 

@@ -202,3 +202,17 @@ def test_marks_at_bids_follow_a_log_whose_first_quotes_have_none() -> None:
             file_page(log_facts, next(iter(ledger.read(log_facts.as_of))))
             last.append([marks.last(rules, 0, 0, micros(9))[0] for rules in (Trading(marks="bid"), PRIOR)])
     assert last[1:] == [[NO_PRICE, NO_PRICE], [400_000_000, 400_000_000], [300_000_000, 400_000_000]]
+
+
+def test_marks_of_shares_against_an_outcome_follow_a_log_that_grows() -> None:
+    """They are what the price of red leaves of 1: none before a price, then 0.60, then 0.75."""
+    commands: list[AnyCommand] = [market(), palette()]
+    commands += [quote("colour", prices={"red": price}, at=at) for price, at in (("0.4", day(2)), ("0.25", day(3)))]
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        log_facts, last = Facts(), []
+        marks = Marks(log_facts)
+        for number, command in enumerate(commands):
+            ledger.handle(command, f"c{number}")
+            file_page(log_facts, next(iter(ledger.read(log_facts.as_of))))
+            last.append([marks.last(PRIOR, 1, share, micros(9))[0] for share in (0, ~0)] if number else [])
+    assert last[1:] == [[NO_PRICE, NO_PRICE], [400_000_000, 600_000_000], [250_000_000, 750_000_000]]
