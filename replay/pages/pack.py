@@ -90,7 +90,7 @@ def pack(
                 f"log position {end.position} is in the middle of a command; pack an earlier or later one"
             )
         saved = take_checkpoint(Log(log, name, end.position, on_progress))
-        (folder / CHECKPOINT).write_text(checkpoint_text(saved), "utf-8")
+        (folder / CHECKPOINT).write_bytes(checkpoint_text(saved).encode())
         projections = replay(log, name, end.position, on_progress).projections
         _write(folder / "tables.json", _tables(projections, manifest))
         if key := _score_key(projections):
