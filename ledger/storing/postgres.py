@@ -1,19 +1,22 @@
 """Rows in a PostgreSQL database, in the table that the recorder of eventsourcing creates."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import psycopg
+from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 from psycopg import Connection
-from psycopg.rows import tuple_row
+from psycopg.rows import DictRow, dict_row, tuple_row
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
 from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing.connections import Connections
 from forecast_ledger.ledger.storing.database import Rows, StoredRows, TakenError
 
 _TABLE = "public.stored_events"
@@ -57,13 +60,7 @@ class Postgres(Rows):
         """Connect, and create the table unless read_only. Raises Unavailable, and the errors of the library."""
         self.location, self._name, self._owns = location, name, True
         self.place = f"{address.host}:{address.port}/{address.dbname}"
-        self._datastore = _Datastore(
-            **address._asdict(),
-            connect_timeout=database.CONNECT_TIMEOUT,
-            max_overflow=_CONNECTIONS - 1,
-            pre_ping=True,  # a restarted server has closed the pooled connections
-            originator_id_type="text",
-        )
+        self._datastore = _Datastore(address)
         try:
             self._open(read_only=read_only)
         except BaseException:
@@ -155,17 +152,41 @@ class _Turn:
 
 
 class _Datastore(PostgresDatastore):
-    """Connections that wait for a lock for at most LOCK_TIMEOUT."""
+    """Connections of our own, which wait for a lock for at most LOCK_TIMEOUT; the library's pool is never opened.
 
-    def after_connect_func(self) -> Callable[[Connection[Any]], None]:
-        """Return the function that prepares each new connection."""
-        prepare = super().after_connect_func()
+    That pool has threads of its own, and waits ever longer to try again while a server is down.
+    """
 
-        def prepared(connection: Connection[Any]) -> None:
-            prepare(connection)
-            connection.execute(f"SET lock_timeout = '{database.LOCK_TIMEOUT}s'")
+    def __init__(self, address: Address) -> None:
+        super().__init__(**address._asdict(), originator_id_type="text")
+        self._connections = Connections(partial(_connect, address), _CONNECTIONS)
 
-        return prepared
+    @contextmanager
+    def get_connection(self) -> Iterator[Connection[DictRow]]:
+        """Use a connection. Raises Unavailable, and the errors of the library in place of psycopg's."""
+        if self._connections.is_closed:
+            raise ConnectionPoolClosedError
+        try:
+            with self._connections.one() as connection:
+                yield connection
+        except psycopg.IntegrityError as error:
+            raise IntegrityError(str(error)) from error
+        except psycopg.Error as error:
+            raise PersistenceError(str(error)) from error
+
+    def close(self) -> None:
+        """Close the connections; the library calls this for an object that is half made, too."""
+        if hasattr(self, "_connections"):
+            self._connections.close()
+
+
+def _connect(address: Address) -> Connection[Any]:
+    """Open a connection in autocommit mode."""
+    connection = Connection.connect(
+        **address._asdict(), connect_timeout=database.CONNECT_TIMEOUT, autocommit=True, row_factory=dict_row
+    )
+    connection.execute(f"SET lock_timeout = '{database.LOCK_TIMEOUT}s'")
+    return connection
 
 
 def _fetch(connection: Connection[Any], query: str, values: tuple[object, ...]) -> list[Any]:

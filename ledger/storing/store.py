@@ -434,6 +434,4 @@ def _reason(text: str) -> str:
         return "not a ledger: the file is not an SQLite database"
     if "locked" in text or "lock timeout" in text:
         return f"{text}: another process has held the lock for {database.LOCK_TIMEOUT} s; try again"
-    if "get a connection" in text:
-        return f"{text}: the server does not answer, or has no such user or database"
     return text

@@ -1,9 +1,12 @@
 """Tests of a ledger on a PostgreSQL server: it has the same events, digests and guarantees as in a file."""
 
 import json
+import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import psycopg
@@ -30,7 +33,7 @@ from tests.support.crowds import forecast as line
 from tests.support.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
 from tests.support.paths import ROOT
 from tests.support.processes import forking
-from tests.support.servers import PG_CTL, postgres
+from tests.support.servers import PG_CTL, postgres, stopped
 from tests.system.test_crowds import LINES, MOST, TRIES, beside
 
 STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
@@ -264,6 +267,55 @@ def test_a_server_that_was_restarted_is_gone_on_with(server: str) -> None:
         with psycopg.connect(server, autocommit=True) as owner:
             owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
         assert ledger.handle(line("one", 0)).first == 2
+
+
+def test_after_an_outage_the_next_command_is_recorded_at_once(server: str) -> None:
+    """While the server is down, commands fail at once in PostgreSQL's own words; when it is back, they are recorded."""
+    threads = threading.active_count()
+    with Ledger.open(server, "outage") as ledger:
+        ledger.handle(QUESTION)
+        with stopped(server):
+            for _ in range(3):
+                begun = time.monotonic()
+                with pytest.raises(Unavailable, match="Connection refused"):
+                    ledger.handle(line("one", 0))
+                assert time.monotonic() - begun < 1
+        begun = time.monotonic()
+        assert ledger.handle(line("one", 0)).first == 2
+        assert time.monotonic() - begun < 1
+        assert threading.active_count() == threads
+
+
+def test_a_server_says_itself_what_is_missing(server: str) -> None:
+    """The database or the user."""
+    with pytest.raises(Unavailable, match='database "nowhere" does not exist'):
+        Store.open(server.removesuffix("postgres") + "nowhere", "main")
+    with pytest.raises(Unavailable, match='role "nobody" does not exist'):
+        Store.open(server.replace("ledger@", "nobody@"), "main")
+
+
+def test_forty_ledgers_that_are_written_by_one_thread_have_a_connection_each(server: str) -> None:
+    """One of a process's five is used again and again; no thread looks after it."""
+    count = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'postgres' AND pid <> pg_backend_pid()"
+    with ExitStack() as stack, psycopg.connect(server, autocommit=True) as owner:
+        [(before,)], threads = owner.execute(count).fetchall(), threading.active_count()
+        for number in range(40):
+            stack.enter_context(Ledger.open(server, f"many {number}")).handle(QUESTION)
+        assert owner.execute(count).fetchall() == [(before + 40,)]
+        assert threading.active_count() == threads
+
+
+def test_a_forked_process_opens_connections_of_its_own(server: str) -> None:
+    """It records, and leaves those of its parent alone, also when it closes the ledger."""
+    with Ledger.open(server, "forked") as ledger:
+        ledger.handle(QUESTION)
+        child = os.fork()
+        if not child:
+            ledger.handle(line("one", 0))
+            ledger.close()
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert (ledger.handle(line("one", 1)).first, ledger.head().position) == (3, 3)
 
 
 def test_a_view_in_place_of_the_table_is_refused(server: str) -> None:
