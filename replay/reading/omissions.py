@@ -9,7 +9,7 @@ from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import read_duration
 from forecast_ledger.projections.core.arrays import BoolArray, int64_array
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.columns import Contest, Facts, present
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.log import find_contest
@@ -35,7 +35,7 @@ def _left_out(facts: Facts, names: Collection[str]) -> tuple[set[str], set[int]]
     for name in names:
         detail, equals, value = name.partition("=")
         if name in _people(facts):
-            people.add(name)
+            people.add(_name_now(facts, name))
         elif name == BOTS:
             people |= _bots(facts)
         elif equals and detail in DETAILS:
@@ -52,6 +52,15 @@ def _left_out(facts: Facts, names: Collection[str]) -> tuple[set[str], set[int]]
 def _people(facts: Facts) -> set[str]:
     enrolled = {who for contest in facts.contests.values() for who in contest.enrolments}
     return {*facts.participant_codes.codes, *enrolled}
+
+
+def _name_now(facts: Facts, name: str) -> str:
+    """Return the id of now of a participant who may have had another."""
+    if name not in facts.participant_codes.codes:
+        return name
+    codes = facts.participant_codes
+    [code] = present(facts.renames, int64_array([codes.codes[name]]), facts.as_of)
+    return codes.labels[int(code)]
 
 
 def _bots(facts: Facts) -> set[str]:

@@ -77,6 +77,7 @@ def before(at: str) -> Kept:
 CASES: list[tuple[tuple[str, ...], str | None, Kept]] = [
     (("ada",), None, by("ada")),
     (("bo",), None, by("al")),
+    (("al",), None, by("al")),  # a former id
     (("bots",), None, by("hal", "sal")),
     (("ada", "hal"), None, by("ada", "hal")),
     (("group=west",), None, lambda each: not isinstance(each, AddQuestion) or each.question != "rain"),
