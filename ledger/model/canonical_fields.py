@@ -551,8 +551,9 @@ def _parts(value: Any, convert: Convert) -> list[tuple[Convert, Any]]:
 def _parts_of_item(item: Any) -> list[tuple[Convert, Any]]:
     """Return the parts of an item of an array, if it has any."""
     if type(item) is Evidence:
-        said: list[dict[str, Any]] = [{name: text} for name in PARTS if (text := getattr(item, name)) != ""]
-        return [(evidence_content, Evidence(**each)) for each in said]
+        texts = [(name, getattr(item, name)) for name in PARTS]
+        said = [Evidence(**{name: text}) for name, text in texts if type(text) is not str or text]
+        return [(evidence_content, piece) for piece in said]
     if type(item) is Prices:
         rows = (item.prices, item.bids, item.asks, item.bid_sizes, item.ask_sizes)
         return [(_id, item.question), *(part for row in rows if type(row) is dict for part in _parts(row, _by_id))]

@@ -23,6 +23,7 @@ from forecast_ledger.ledger.model.commands import (
     malformed_refusal,
     with_recorded_rules,
 )
+from forecast_ledger.ledger.model.provenance import NAMES as PROVENANCE_NAMES
 from forecast_ledger.replay.mapping.csv_cells import (
     ROW_NUMBER,
     CellFormat,
@@ -550,7 +551,8 @@ def _check_fields(description: CommandMap, path: str, kind: type[AnyCommand]) ->
     fields = {field.name: field.required for field in structs.fields(kind) if field.name != "id"}
     for name in description.fields:
         if name not in fields:
-            raise Refused("bad_map", f"{path}.{name}", None, f"no such field; the fields are: {', '.join(fields)}")
+            names = sorted(fields, key=PROVENANCE_NAMES.__contains__)  # those of every command last
+            raise Refused("bad_map", f"{path}.{name}", None, f"no such field; the fields are: {', '.join(names)}")
     for name, required in fields.items():
         if required and name not in description.fields:
             raise Refused("bad_map", f"{path}.{name}", None, f"{description.type} needs this field")

@@ -185,4 +185,5 @@ def test_what_no_decider_can_have_written_is_found(name: str) -> None:
             assert tag in LOSSY or what == "question_rescheduled.v1 dropped", what
         if outcome == "passes":
             assert {tag, rest} & HONEST or (rounded and tag in LOSSY), what
-    assert {"decided", "schemas"} <= {outcome for outcome, _ in outcomes}
+    expected = {"decided", "schemas"} if TRIED > 100 else {"decided"}  # a tenth is for the schemas: a few may have none
+    assert expected <= {outcome for outcome, _ in outcomes}
