@@ -241,7 +241,8 @@ def _by_amount(season: Replay, size: int, contest: str | None) -> Sample:
     if not entries:
         raise ValueError("there is no prize and no movement of cash to draw from; --by chance draws scores")
     if len(used := sorted({contests[row["contest"]].opened.currency for _, row, _ in entries})) > 1:
-        raise ValueError(f"amounts in {' and '.join(used)} have no sum: name a contest with --contest")
+        names = " and ".join(each or "no currency" for each in used)
+        raise ValueError(f"amounts in {names} have no sum: name a contest with --contest")
     amounts = [int(abs(amount) * FINE_MONEY) for amount, _, _ in entries]
     total = sum(amounts)
     start = int(sha256(f"{season.checkpoint.digest} start".encode()).hexdigest(), 16) % total

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.audit.verify import SavedCheckpoint
 from forecast_ledger.replay.files.manifest import clear_leftovers, move_into_place, scratch_folder
-from forecast_ledger.replay.pages.evidence import HOUR
+from forecast_ledger.replay.pages.findings import HOUR
 from forecast_ledger.replay.pages.page_parts import Contest
 from forecast_ledger.replay.pages.pictures import VEGA_LITE, KnownTables, Picture, count, to_png, to_svg, visible
 from forecast_ledger.replay.pages.sections import contest_section

@@ -28,11 +28,11 @@ from forecast_ledger.replay.audit.verify import (
     run_checks,
 )
 from forecast_ledger.replay.pages.decided import DECIDED, decided_by
-from forecast_ledger.replay.pages.evidence import (
+from forecast_ledger.replay.pages.findings import (
     HOUR,
     WORST,
     Correction,
-    Evidence,
+    Findings,
     Move,
     Revocation,
     answer_text,
@@ -139,13 +139,13 @@ def working_paper(
     command += [] if contest is None else ["--contest", contest]
     sections, says = [_checks(verification)], verdict(verification)
     if not verification.damage:
-        facts, evidence = collect(log, position, late, contest)
+        facts, findings = collect(log, position, late, contest)
         season = Replay(verification.head, Projections(facts))
         names = sorted(facts.contests) if contest is None else [contest]
         changed = {name: what for name in names if (what := what_changed(facts, facts.contests[name]))}
         answers = (answer for name in changed for answer in changed_answers(facts, facts.contests[name]))
         sealed = {answer.first.position for answer in answers}
-        corrected = _followed(evidence.corrections, sealed)
+        corrected = _followed(findings.corrections, sealed)
         effects = [
             (correction, [each for each in found if each.contest in names])
             for correction, found in zip(corrected, moves(log, corrected), strict=True)
@@ -162,9 +162,9 @@ def working_paper(
             *_contests(season.projections, names),
             _trial_balance(season, names),
         ]
-        sections += [_late(evidence, facts), _revocations(evidence, effects, sealed)]
-        sections += [Section(DECIDED, *decided_by(evidence, _listed)), _annulments(evidence), _moved_times(evidence)]
-        sections += [_exclusions(evidence, facts), _alike(season, names)]
+        sections += [_late(findings, facts), _revocations(findings, effects, sealed)]
+        sections += [Section(DECIDED, *decided_by(findings, _listed)), _annulments(findings), _moved_times(findings)]
+        sections += [_exclusions(findings, facts), _alike(season, names)]
     sections += [_unchecked(verification), _signature()]
     title = f"Working paper: {shown}" + f", ledger {log.name}" * (log.name != "main")
     title += "" if contest is None else f", contest {contest}"
@@ -306,51 +306,51 @@ def _trial_balance(season: Replay, names: Sequence[str]) -> Section:
     return Section("Trial balance", words, [], [_sheet("Trial balance", columns, rows, frozenset(columns[2:]))])
 
 
-def _late(evidence: Evidence, facts: Facts) -> Section:
+def _late(findings: Findings, facts: Facts) -> Section:
     """Return how many entries were recorded late, ahead of the instant that they claim, or imported; and the worst."""
-    late, ahead, imported = evidence.late, evidence.ahead, evidence.imported
-    after = f"recorded more than {duration(evidence.allowed)} after the instant {_claimed(late)}"
-    words = [f"{_entries(late)} of {evidence.events:,}, {after}."]
+    late, ahead, imported = findings.late, findings.ahead, findings.imported
+    after = f"recorded more than {duration(findings.allowed)} after the instant {_claimed(late)}"
+    words = [f"{_entries(late)} of {findings.events:,}, {after}."]
     if ahead:
         words.append(f"{_entries(ahead)}, recorded before the instant {_claimed(ahead)}.")
     if imported:
         words.append(f"{_entries(imported)}, imported with a time of receipt that the ledger's clock did not see.")
-    if evidence.after_close:
-        told = f"{count(evidence.after_close, 'forecast')}, recorded at or after the close of the question"
-        words.append(f"{told}, and {'claims' if evidence.after_close == 1 else 'claim'} to be made before it.")
-    sheets = [_after_close(evidence)] * bool(evidence.after_close)
+    if findings.after_close:
+        told = f"{count(findings.after_close, 'forecast')}, recorded at or after the close of the question"
+        words.append(f"{told}, and {'claims' if findings.after_close == 1 else 'claim'} to be made before it.")
+    sheets = [_after_close(findings)] * bool(findings.after_close)
     columns = ["log position", "type", "claims", "recorded", "late by", "says"]
     rows = [
-        [str(each.position), event_type(each.event), *_times(each, lateness(each)), _says(each, evidence)]
-        for each in evidence.worst
+        [str(each.position), event_type(each.event), *_times(each, lateness(each)), _says(each, findings)]
+        for each in findings.worst
     ]
-    told = f"The worst {len(rows)}" + " besides" * bool(evidence.after_close)
+    told = f"The worst {len(rows)}" + " besides" * bool(findings.after_close)
     told += "; `log LOG` lists every entry with both instants" * (len(rows) == WORST)
     sheets += [_sheet(told, columns, rows, frozenset({"late by"}))] * bool(rows)
     counts = [
         [name, f"{each.late:,}", f"{each.ahead:,}", duration(each.furthest)]
-        for name, each in sorted(evidence.by_type.items())
+        for name, each in sorted(findings.by_type.items())
     ]
     numbers = ["late", "ahead", "farthest by"]
     sheets += [_sheet("By type of entry", ["type", *numbers], counts, frozenset(numbers))] * bool(counts)
     columns = ["contest", "late", "ahead", "after the close", "farthest by"]
     own = [
         [name, f"{each.late:,}", f"{each.ahead:,}", f"{each.after_close:,}", duration(each.furthest)]
-        for name, each in evidence.by_contest(facts).items()
+        for name, each in findings.by_contest(facts).items()
     ]
     sheets += [_sheet("By contest", columns, own, frozenset(columns[1:]))] * bool(own)
     return Section("Late and back-dated entries", words, [], sheets)
 
 
-def _after_close(evidence: Evidence) -> Table:
+def _after_close(findings: Findings) -> Table:
     """Return the forecasts that were recorded at or after the close of their question, the latest first."""
     columns = ["log position", "claims", "recorded", "after the close by", "says"]
     rows = [
-        [str(each.position), *_times(each, late), _says(each, evidence)] for late, each in evidence.last_after_close
+        [str(each.position), *_times(each, late), _says(each, findings)] for late, each in findings.last_after_close
     ]
     caption = "Forecasts recorded at or after the close"
-    if len(rows) < evidence.after_close:
-        caption += f": the latest {len(rows)} of {evidence.after_close:,}; `log LOG --type forecast_made` lists all"
+    if len(rows) < findings.after_close:
+        caption += f": the latest {len(rows)} of {findings.after_close:,}; `log LOG --type forecast_made` lists all"
     return _sheet(caption, columns, rows, frozenset(columns[3:4]))
 
 
@@ -358,8 +358,8 @@ def _times(recorded: Recorded, late: int) -> list[str]:
     return [format_instant(recorded.event.at), format_instant(recorded.recorded_at), duration(late)]
 
 
-def _says(recorded: Recorded, evidence: Evidence) -> str:
-    return sentence(recorded.event, evidence.names.of)
+def _says(recorded: Recorded, findings: Findings) -> str:
+    return sentence(recorded.event, findings.names.of)
 
 
 def _claimed(number: int) -> str:
@@ -380,17 +380,17 @@ def _followed(corrections: Sequence[Correction], sealed: set[int]) -> list[Corre
     return sorted(chosen)
 
 
-def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Move]]], sealed: set[int]) -> Section:
+def _revocations(findings: Findings, effects: Sequence[tuple[Correction, list[Move]]], sealed: set[int]) -> Section:
     """Return the answers that were revoked. effects: corrections, and what each moved on boards.
 
     sealed: as in `_followed`.
     """
-    revoked, corrections = evidence.revocations, evidence.corrections
+    revoked, corrections = findings.revocations, findings.corrections
     if not revoked:
         return Section("Answers that were revoked", ["None."], [], [])
     columns = ["log position", "question", "answer", "reason", "next answer"]
     ordered = sorted(revoked, key=lambda each: (each.recorded.position not in sealed, -each.recorded.position))
-    rows = [_revoked(each, evidence) for each in ordered[:MOST_REVOCATIONS]]
+    rows = [_revoked(each, findings) for each in ordered[:MOST_REVOCATIONS]]
     sheets = [_sheet("Answers that were revoked", columns, rows)]
     for correction, found in effects:
         sheets += _changes(correction, found)
@@ -413,13 +413,13 @@ def _revocations(evidence: Evidence, effects: Sequence[tuple[Correction, list[Mo
     return Section("Answers that were revoked, and what they moved", words, [], sheets)
 
 
-def _revoked(revocation: Revocation, evidence: Evidence) -> list[str]:
+def _revoked(revocation: Revocation, findings: Findings) -> list[str]:
     event: Any = revocation.recorded.event
-    again = "" if revocation.again is None else answer_text(revocation.again, evidence)
+    again = "" if revocation.again is None else answer_text(revocation.again, findings)
     return [
         str(revocation.recorded.position),
         event.question,
-        answer_text(revocation.undone, evidence),
+        answer_text(revocation.undone, findings),
         event.reason,
         again,
     ]
@@ -455,19 +455,19 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _annulments(evidence: Evidence) -> Section:
+def _annulments(findings: Findings) -> Section:
     """Return the questions that were annulled, with their reasons."""
     columns = ["log position", "question", "trades", "reason", "in force"]
     rows = []
-    for each in evidence.annulments:
+    for each in findings.annulments:
         event: Any = each.event
-        in_force = evidence.answer(event.question) is each
+        in_force = findings.answer(event.question) is each
         rows.append([str(each.position), event.question, event.policy, event.reason, "yes" if in_force else "no"])
     words = [] if rows else ["No question was annulled."]
     return Section("Questions that were annulled", words, [], _listed("Annulments", columns, rows, "question_annulled"))
 
 
-def _moved_times(evidence: Evidence) -> Section:
+def _moved_times(findings: Findings) -> Section:
     """Return the times of questions that were moved, and the questions that were closed early."""
     columns = ["log position", "at", "recorded", "end before", "says"]
     rows = [
@@ -476,9 +476,9 @@ def _moved_times(evidence: Evidence) -> Section:
             format_instant(each.event.at),
             format_instant(each.recorded_at),
             format_instant(ended),
-            _says(each, evidence) + ", closed early" * isinstance(each.event, events.QuestionClosed),
+            _says(each, findings) + ", closed early" * isinstance(each.event, events.QuestionClosed),
         ]
-        for each, ended in evidence.moves
+        for each, ended in findings.moves
     ]
     words = [] if rows else ["No times were moved, and no question was closed early."]
     sheets = _listed("Moved times", columns, rows, "question_rescheduled", "question_closed")
@@ -493,9 +493,9 @@ def _listed(caption: str, columns: list[str], rows: list[list[str]], *types: str
     return [_sheet(caption, columns, rows[-MOST_LISTED:])] * bool(rows)
 
 
-def _exclusions(evidence: Evidence, facts: Facts) -> Section:
+def _exclusions(findings: Findings, facts: Facts) -> Section:
     columns = ["log position", "contest", "participant", "level", "reason", "in force"]
-    told = [(each.position, event) for each in evidence.exclusions for event in [_exclusion(each)]]
+    told = [(each.position, event) for each in findings.exclusions for event in [_exclusion(each)]]
     if len(told) <= MOST_LISTED:
         told.sort(key=lambda each: (each[1].contest, LEVELS.index(each[1].level), each[0]))
     who = {position: present_id(facts, event.participant, facts.contests[event.contest].as_of(facts))[0]

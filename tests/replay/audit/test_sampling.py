@@ -243,18 +243,19 @@ def test_columns_that_an_examiner_adds_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
-    """A log without scores or money, and one with two currencies."""
+    """A log without scores or money, and one with two currencies and a contest that names none."""
     empty = written(tmp_path / "empty.db", [opened()])
     assert "there is no score to draw from; --by amount draws" in run("sample", empty).stderr
     assert "no prize and no movement of cash" in run("sample", empty, "--by", "amount").stderr
     pools = [
-        contest(name, pool=10, currency=each, rules="relative-2022-04") for name, each in (("a", "EUR"), ("b", "USD"))
+        contest(name, pool=10, currency=each, rules="relative-2022-04")
+        for name, each in (("a", "EUR"), ("b", "USD"), ("c", ""))
     ]
-    told: list[AnyCommand] = [opened(), *pools, entry("a"), entry("b"), forecast()]
+    told: list[AnyCommand] = [opened(), *pools, entry("a"), entry("b"), entry("c"), forecast()]
     two = written(tmp_path / "two.db", [*told, resolution()])
     result = run("sample", two, "--by", "amount")
     assert (result.exit_code, result.stdout) == (USAGE, "")
-    assert "amounts in EUR and USD have no sum: name a contest" in result.stderr
+    assert "amounts in no currency and EUR and USD have no sum: name a contest" in result.stderr
     assert draw(replay(two), "amount", 3, "a").total == 10 * 10**15
 
 

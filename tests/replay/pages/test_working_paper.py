@@ -15,7 +15,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, USAGE
 from forecast_ledger.replay.pages import working_paper
-from forecast_ledger.replay.pages.evidence import HOUR, collect
+from forecast_ledger.replay.pages.findings import HOUR, collect
 from forecast_ledger.replay.pages.working_paper import Paper, Section
 from forecast_ledger.replay.reading.blocks import Table
 from forecast_ledger.replay.reading.log import Log

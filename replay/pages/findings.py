@@ -100,7 +100,7 @@ def about_contest(facts: Facts, name: str) -> About:
 
 
 @dataclass(slots=True)
-class Evidence:
+class Findings:
     """The events that a working paper lists, of the whole log or, with `about`, of a contest.
 
     allowed: how late an entry may be, µs. events: how many there are; imported: how many have a time of receipt from
@@ -250,7 +250,7 @@ class Evidence:
         self._running = correction
 
 
-def collect(source: Log, until: int, allowed: int, contest: str | None = None) -> tuple[Facts, Evidence]:
+def collect(source: Log, until: int, allowed: int, contest: str | None = None) -> tuple[Facts, Findings]:
     """Read a log up to a log position, and no row after it: it may be damaged. allowed: how late an entry may be, µs.
 
     contest: only events about it are listed; the log is then read twice. Raises, first that applies: Refused
@@ -260,26 +260,26 @@ def collect(source: Log, until: int, allowed: int, contest: str | None = None) -
     if contest is not None:
         whole = source._replace(as_of=until)
         about = about_contest(whole.facts(whole.cut()), contest)
-    evidence = Evidence(allowed, about)
+    findings = Findings(allowed, about)
 
     def read(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
-            evidence.add(page)
+            findings.add(page)
             source.on_progress(page[-1].position)
             yield page
 
     with source.opened() as store:
         facts = from_log.facts(read(log.unseal_pages(log.pages_up_to(store.pages(), until))))
-    evidence.select()
-    return facts, evidence
+    findings.select()
+    return facts, findings
 
 
-def answer_text(recorded: Recorded, evidence: Evidence) -> str:
+def answer_text(recorded: Recorded, findings: Findings) -> str:
     """Return an answer in words, with its log position."""
     event: Any = recorded.event
     words = "annulled"
     if isinstance(event, events.QuestionResolved):
-        words = sentence(event, evidence.names.of).removeprefix(f"{event.question}: ").rpartition(", known at ")[0]
+        words = sentence(event, findings.names.of).removeprefix(f"{event.question}: ").rpartition(", known at ")[0]
     return f"{words} (#{recorded.position})"
 
 
