@@ -6,6 +6,7 @@ import shutil
 import stat
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from hashlib import file_digest
 from importlib.metadata import PackageNotFoundError, requires, version
 from os import PathLike
@@ -184,7 +185,8 @@ def _packages() -> Iterator[tuple[str, str]]:
     for requirement in sorted(needed):
         if "extra ==" not in requirement:
             package = re.split(r"[^A-Za-z0-9._-]", requirement)[0]
-            yield package, version(package)
+            with suppress(PackageNotFoundError):  # what only another system needs is not installed
+                yield package, version(package)
 
 
 def _write_texts(folder: Path, manifest: Manifest) -> None:
