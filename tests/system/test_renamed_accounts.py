@@ -30,7 +30,7 @@ from tests.support.other_ids import Disguise, Outcome, Told, opened, sent
 from tests.support.trading_seasons import PEOPLE, Season
 from tests.system.test_readmodel_histories import Followed, compared
 
-SEEDS = range(times(48))
+SEEDS = range(times(24))
 TABLES = [name for name, row in CATALOGUE.items() if "digest" not in row.reads]  # others draw lots from the log's
 OVERALL = {"brier_overall", "arena_series"}  # of several contests, of which some keep the ids of their seals
 CUP = {  # forecasts and accounts in one contest, with prizes
@@ -165,7 +165,7 @@ def test_tables_that_are_refreshed_step_by_step_equal_a_rebuild(seed: int) -> No
         assert_equal_a_rebuild(tables, recorded[:end])
 
 
-@pytest.mark.parametrize("seed", range(times(16)))
+@pytest.mark.parametrize("seed", range(times(8)))
 def test_a_log_in_segments_and_all_engines_give_the_same_tables(seed: int, tmp_path: Path) -> None:
     """The writer goes on from segments, which end anywhere; the engine `processes` has tasks of any size."""
     lines, recorded = disguised(seed)
