@@ -1,7 +1,7 @@
-"""Run the demo and a part of the tests with this Python, on any system: stores, command line, scores, frames.
+"""Run the demo and a part of the tests with this Python, on any system: stores, command line, scores.
 
 The environment needs the extras columnar, report and sheets, and hypothesis, pytest and pytest-xdist. Arguments are
-more files of tests.
+files of tests to run in place of these.
 """
 
 import subprocess
@@ -14,7 +14,7 @@ POSIX = ("tests/ledger/storing/test_store.py", "tests/replay/cli/test_main.py")
 def main() -> None:
     """End with the exit code of what fails first."""
     python = sys.executable
-    tests = ANYWHERE + (() if sys.platform == "win32" else POSIX) + tuple(sys.argv[1:])
+    tests = tuple(sys.argv[1:]) or ANYWHERE + (() if sys.platform == "win32" else POSIX)
     print(f"Python {sys.version.split()[0]} on {sys.platform}", flush=True)
     for command in (
         [python, "-W", "error", "-m", "forecast_ledger", "demo"],
