@@ -55,8 +55,13 @@ def keep(known: WriterState, store: Store) -> None:
     data = kept_bytes(known, store.name, code_digest())
     try:
         with NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(data)
-        Path(file.name).replace(path)
+            part = Path(file.name)
+            try:
+                file.write(data)
+                file.close()
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)  # there is one if the disk is full
         _delete_unused(path.parent)
     except OSError as error:
         why = str(error)

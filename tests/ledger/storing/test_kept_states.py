@@ -250,6 +250,19 @@ def test_without_a_folder_the_log_is_read(tmp_path: Path, monkeypatch: pytest.Mo
     assert rows_read(path, "main", monkeypatch) == 10
 
 
+def test_a_state_that_cannot_be_put_in_its_place_leaves_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here, a folder has its name; the log is read, as without a state."""
+    path = str(tmp_path / "log.db")
+    begin(path)
+    [state] = folder.iterdir()
+    state.unlink()
+    state.mkdir()
+    assert rows_read(path, "main", monkeypatch) == 10
+    assert [*folder.iterdir()] == [state]
+
+
 def test_states_that_nobody_uses_are_deleted(folder: Path, tmp_path: Path) -> None:
     """After thirty days; others stay."""
     begin(str(tmp_path / "one.db"))
