@@ -5,7 +5,9 @@ import sys
 try:
     from forecast_ledger.replay.cli.main import main
     from forecast_ledger.replay.console.signals import end_in_time
-except KeyboardInterrupt:
+except (KeyboardInterrupt, RuntimeError) as stopped:  # before 3.12, Python makes the other one of it in `__set_name__`
+    if not isinstance(stopped.__cause__ or stopped, KeyboardInterrupt):
+        raise
     sys.exit(130)
 
 __all__ = ["main", "run"]

@@ -24,6 +24,7 @@ from forecast_ledger.replay.console.signals import (
     USAGE,
     prepare_streams,
     signal_of,
+    unwrapped_interrupts,
 )
 
 # --- The first page of help: commands in groups, each with a summary, of the same width on every terminal.
@@ -89,7 +90,8 @@ class Menu(click.Group):
 @contextmanager
 def _plain_ends() -> Iterator[None]:
     try:
-        yield
+        with unwrapped_interrupts():
+            yield
     except click.ClickException as error:
         from forecast_ledger.ledger.core.redaction import redacted_text
         from forecast_ledger.projections.core.text_table import escape

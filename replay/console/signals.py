@@ -107,13 +107,28 @@ def _received(told: socket.socket, seconds: float | None) -> int:
 
 
 @contextmanager
+def unwrapped_interrupts() -> Iterator[None]:
+    """Raise an interrupt as itself: before 3.12, Python makes a RuntimeError of one that comes in `__set_name__`.
+
+    Classes of enumerations, for one, are made there, while modules are imported.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
+
+
+@contextmanager
 def terminable() -> Iterator[None]:
     """Let SIGTERM end the work as SIGINT does, so that nothing half done is left, unless SIGTERM has a handler.
 
     Python drops a KeyboardInterrupt that a destructor raises. Such a signal is sent again.
     """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
+        with unwrapped_interrupts():
+            yield
         return
 
     def end(number: int, _: object) -> None:
@@ -122,7 +137,8 @@ def terminable() -> Iterator[None]:
     before, sys.unraisablehook = sys.unraisablehook, _send_again
     signal.signal(signal.SIGTERM, end)
     try:
-        yield
+        with unwrapped_interrupts():
+            yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         sys.unraisablehook = before

@@ -76,3 +76,37 @@ def test_other_errors_of_destructors_are_reported_as_python_reports_them(capsys:
         Failing()
     assert "a destructor's own error" in capsys.readouterr().err
     assert sys.unraisablehook is before
+
+
+class Naming:
+    """A descriptor at whose naming a signal arrives, or another error is raised."""
+
+    def __init__(self, raised: signal.Signals | Exception) -> None:
+        self.raised = raised
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if isinstance(self.raised, Exception):
+            raise self.raised
+        signal.raise_signal(self.raised)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_arrives_while_a_class_is_made_ends_the_command(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python 3.11 makes a RuntimeError of it; modules that a command imports make many classes."""
+
+    def work() -> None:
+        type("Made", (), {"name": Naming(number)})
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    with pytest.raises(SystemExit) as ended:
+        report_errors(work)()
+    assert ended.value.code == 128 + number
+    assert capsys.readouterr().err == f"forecast-ledger: stopped by {number.name}\n"
+
+
+def test_other_errors_while_a_class_is_made_are_no_interrupts() -> None:
+    """A fault of a program must not look like the end that its user asked for."""
+    with pytest.raises((RuntimeError, ValueError), match=r"__set_name__|a fault"), terminable():
+        type("Made", (), {"name": Naming(ValueError("a fault"))})
