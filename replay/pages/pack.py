@@ -1,5 +1,6 @@
 """Packs: a log, what follows from it, and how to check both without this program, in one zip; the check of a pack."""
 
+import os
 import platform
 import re
 import shutil
@@ -43,7 +44,7 @@ SUMS, PAPER, CHECKPOINT, EXPORT = "SHA256SUMS", "paper.md", "checkpoint.toml", "
 _FIRST = ("README.txt", "check.py", SUMS, "versions.json", CHECKPOINT, PAPER, "tables.json", "score.json")
 _NAME = re.compile(r"(?:log/)?[A-Za-z][A-Za-z0-9_]{0,99}(?:\.[a-z]{1,5})?", re.ASCII)
 MOST_MEMBERS = 500  # files of a pack
-LARGEST, RATIO = 2**28, 200  # bytes of a file that may be more than so many times as long as it is in the zip
+LARGEST, RATIO = 2**28, 200  # bytes of all files together that may be more than so many times those of the zip
 _WHEN = (1980, 1, 1, 0, 0, 0)  # of every file in a zip: the first instant that it can have
 _SCRIPT = Path(check_pack.__file__)
 
@@ -250,7 +251,7 @@ def unpack(path: Path, folder: Path) -> None:
     """Unpack a pack into a new folder. Raises Unavailable: not a pack, or not safe to unpack."""
     try:
         with open_regular(path.absolute()) as file, zipfile.ZipFile(file) as archive:
-            for member in _members(archive):
+            for member in _members(archive, os.fstat(file.fileno()).st_size):
                 target = folder / member.filename
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(member) as read, target.open("xb") as written:
@@ -259,8 +260,8 @@ def unpack(path: Path, folder: Path) -> None:
         raise Unavailable(f"{path}: not a pack: {error}") from None
 
 
-def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """Return the files of a zip. Raises ValueError: a name, a kind, a size or a number that no pack has."""
+def _members(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
+    """Return the files of a zip of this size. Raises ValueError: a name, a kind, sizes or a number that no pack has."""
     members, names = archive.infolist(), archive.namelist()
     if len(members) > MOST_MEMBERS:
         raise ValueError(f"it has {len(members):,} files, and a pack at most {MOST_MEMBERS}")
@@ -272,8 +273,8 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
         kind = stat.S_IFMT(member.external_attr >> 16)
         if not _NAME.fullmatch(member.filename) or kind not in {0, stat.S_IFREG}:
             raise ValueError(f"{member.filename[:100]!r} is no name of a file of a pack, or no regular file")
-        if member.file_size > max(LARGEST, RATIO * member.compress_size):
-            raise ValueError(f"{member.filename} would take {member.file_size:,} bytes")
+    if (whole := sum(member.file_size for member in members)) > max(LARGEST, RATIO * size):
+        raise ValueError(f"its files would take {whole:,} bytes")
     return members
 
 
