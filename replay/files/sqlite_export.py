@@ -20,7 +20,7 @@ from forecast_ledger.replay.files.formats import (
     floats_of,
 )
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
-from forecast_ledger.replay.readmodel.part_store import insert_rows
+from forecast_ledger.replay.readmodel.part_store import insert_rows, sql_type
 
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
 
@@ -158,14 +158,14 @@ def _references(sheet: ExportTable) -> Iterator[tuple[str, tuple[str, str]]]:
         yield from ((name, FOREIGN_KEYS[name]) for name in _joined(sheet))
 
 
-def _types(column: Column, floats: bool) -> list[tuple[str, type]]:
+def _types(column: Column, floats: bool) -> list[tuple[str, str | type[float]]]:
     """Return the name and type of the column, and of the float column that is beside each decimal.
 
     floats: whether the column itself has floats, too; views and queries find the other one all the same.
     """
     if column.kind not in FLOATS:
-        return [(column.name, int if column.kind == "count" else str)]
-    return [(column.name, float if floats else str), (f"{column.name}_real", float)]
+        return [(column.name, sql_type(column))]
+    return [(column.name, float if floats else sql_type(column)), (f"{column.name}_real", float)]
 
 
 def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import msgpack
 
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.projections.core.columns import Column
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, PartKey, TableUpdate
 
@@ -50,6 +51,15 @@ OPTIONAL = ("consensus", "portfolio_snapshots", "quotes", "scores", "standing")
 StoredRow = tuple[Any, ...]
 Group = tuple[PartKey, list[StoredRow]]  # a part's key and its rows, in order
 _encode = msgpack.Encoder().encode
+
+
+def sql_type(column: Column) -> str:
+    """Return the SQL type of a column of a table: counts are integers, and all other values text, as published.
+
+    >>> sql_type(Column("rank", "count", "the rank")), sql_type(Column("take", "take", "the take"))
+    ('INTEGER', 'TEXT')
+    """
+    return "INTEGER" if column.kind == "count" else "TEXT"
 
 
 class Layout(NamedTuple):
@@ -124,7 +134,7 @@ def layout(name: str) -> Layout:
     if name in _SYSTEM:
         return _SYSTEM[name]
     projection = CATALOGUE[name]
-    columns = [(column.name, "INTEGER" if column.kind == "count" else "TEXT") for column in projection.columns]
+    columns = [(column.name, sql_type(column)) for column in projection.columns]
     key = len(projection.key)
     if projection.as_built:
         key = _numbered_within(name) + 1
