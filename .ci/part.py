@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 ANYWHERE = ("tests/ledger/deciding/test_contests.py", "tests/projections/scores/test_kernels.py")
-POSIX = ("tests/ledger/storing/test_store.py", "tests/replay/cli/test_main.py")
+POSIX = ("tests/ledger/storing/test_stored_log.py", "tests/replay/cli/test_main.py")
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import OpenQuestion, Range, RevokeResolution, SubmitForecast, read
 from forecast_ledger.ledger.model.events import ForecastMade
 from forecast_ledger.ledger.model.log import unseal_pages
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
@@ -48,7 +48,7 @@ from forecast_ledger.replay.readmodel.runner import Runner, check_model
 
 def rows_of(log: Path) -> list[StoredEvent]:
     """The rows of a log as the library's recorder takes them."""
-    store = Store.open(str(log), "main", read_only=True)
+    store = StoredLog.open(str(log), "main", read_only=True)
     rows = (row for page in store.pages() for row in page)
     stored = [StoredEvent("main", position, "forecast_made.v1", row) for position, row in enumerate(rows, 1)]
     store.close()

@@ -33,7 +33,7 @@ RECENT = 2**12  # commands that are held by id
 PAGE = 500  # rows that are read at once
 _HASHED = 200  # characters of an id, which has no more
 _AT_ONCE = 2**14  # ids
-# Returns up to so many rows after a log position, as `Store.read` does.
+# Returns up to so many rows after a log position, as `StoredLog.read` does.
 ReadRows = Callable[[int, int], Sequence[bytes]]
 
 

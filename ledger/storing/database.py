@@ -74,7 +74,7 @@ class Rows(Protocol):
     """
 
     location: str
-    place: str = ""  # see `Store`
+    place: str = ""  # see `StoredLog`
 
     def select(self, after: int, limit: int) -> StoredRows:
         """Return up to `limit` rows after a log position, in order; none only at the end.

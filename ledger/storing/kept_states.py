@@ -18,7 +18,7 @@ from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing import instrumentation
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 LEAST = 10_000  # rows that are read faster than it is worth to keep a state
 _PART = 50  # a state is kept again when the log is longer by one part in so many
@@ -28,7 +28,7 @@ _CODE = ("batching", "core", "deciding", "model")  # rooms of the ledger whose c
 _logger = getLogger(__name__)
 
 
-def load(store: Store) -> WriterState | None:
+def load(store: StoredLog) -> WriterState | None:
     """Return what a writer of the log held; None if nothing is kept, or if it does not fit the log or this code.
 
     Raises Unavailable (the store cannot be read).
@@ -47,7 +47,7 @@ def load(store: Store) -> WriterState | None:
     return known
 
 
-def keep(known: WriterState, store: Store) -> None:
+def keep(known: WriterState, store: StoredLog) -> None:
     """Keep what a writer holds, in place of what was kept before. If that fails, nothing is kept."""
     path = _path(store)
     if path is None:
@@ -77,7 +77,7 @@ def is_due(position: int, kept: int) -> bool:
     return position - kept >= max(LEAST, position // _PART)
 
 
-def _fits(known: WriterState, store: Store) -> bool:
+def _fits(known: WriterState, store: StoredLog) -> bool:
     """Return whether the log has the digest of a state at its position, in a row that is as it was sealed."""
     position = known.head.position
     try:
@@ -88,7 +88,7 @@ def _fits(known: WriterState, store: Store) -> bool:
     return row is not None and (row.digest, row.recorded_at) == (known.head.digest, known.recorded_at)
 
 
-def _path(store: Store) -> Path | None:
+def _path(store: StoredLog) -> Path | None:
     """Return where the state of a ledger is kept; None if the store is in memory, or there is no private folder."""
     if not store.place or (folder := _folder()) is None:
         return None

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.storing.store import any_ledger
+from forecast_ledger.ledger.storing.stored_log import any_ledger
 
 
 class LedgerSize(NamedTuple):

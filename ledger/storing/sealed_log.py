@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, pyarrow
 from forecast_ledger.ledger.segments.segment_files import Segment, check_file, check_same_log, read_columns
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 # Columns of a segment that no table needs.
 UNREAD = frozenset({"command_id", "command", "imported", "normal", "provenance"})
@@ -39,7 +39,7 @@ class SealedLog:
         self._checked: set[str] = set()  # the files that were compared with the manifest
         self.manifest = self._rows.manifest
 
-    def check_same(self, store: Store) -> None:
+    def check_same(self, store: StoredLog) -> None:
         """Raise Unavailable if the segments are of another log, or end after it."""
         check_same_log(store.pages, self.manifest, self._folder)
 
@@ -48,14 +48,14 @@ class SealedLog:
         for segment in self.manifest.segments:
             self._check(segment)
 
-    def rows_after(self, store: Store) -> Iterator[Sequence[Recorded]]:
+    def rows_after(self, store: StoredLog) -> Iterator[Sequence[Recorded]]:
         """Return the events of the whole log that come after the segments. Raises Unavailable: see `check_same`."""
         self.check_same(store)
         return log.unseal_pages(store.pages(self.manifest.end.position), self.manifest.end)
 
     def rows(self) -> Iterator[Sequence[Recorded]]:
         """Return the events of the segments, each rebuilt and its digest checked. Raises Corrupt."""
-        return log.unseal_pages(Store(self._rows, self._name).pages())
+        return log.unseal_pages(StoredLog(self._rows, self._name).pages())
 
     def segments(self, includes: Includes, without: Collection[str] = UNREAD) -> Iterator[SealedPart]:
         """Yield the columns of each segment up to a cut, but for some. Raises Corrupt: a file is not as it was sealed.

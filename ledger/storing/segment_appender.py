@@ -16,7 +16,7 @@ from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, appen
 from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, known_at_end, system_clock
 
 
@@ -51,17 +51,17 @@ def appended(
     with appending(folder, name, size) as target:
         known = WriterState()
         if target.manifest.segments:
-            listed = Store(SegmentRows(folder, name), name)
+            listed = StoredLog(SegmentRows(folder, name), name)
             known = _known_before_last(folder, name, listed)
             for page in listed.pages(target.end.position):
                 target.add(page)  # those of the last segment, if it is not full
         rows = _AppendedRows(folder, name, target)
-        with Ledger(Store(rows, name), clock, prizes, known) as ledger:
+        with Ledger(StoredLog(rows, name), clock, prizes, known) as ledger:
             yield ledger
             rows.finish()
 
 
-def _known_before_last(folder: Path, name: str, store: Store) -> WriterState:
+def _known_before_last(folder: Path, name: str, store: StoredLog) -> WriterState:
     """Return what a writer holds before the last command, which it reads in its first turn.
 
     Raises Unavailable: the folder ends in the middle of a command.
@@ -75,7 +75,7 @@ def _known_before_last(folder: Path, name: str, store: Store) -> WriterState:
     return known
 
 
-def _last_command(store: Store) -> list[Recorded]:
+def _last_command(store: StoredLog) -> list[Recorded]:
     """Return the rows of the last command of a log, which has one."""
     newest, count = store.newest(), 1
     while True:
@@ -88,7 +88,7 @@ def _last_command(store: Store) -> list[Recorded]:
         count *= 8
 
 
-def _event_at(position: int, store: Store) -> Any:
+def _event_at(position: int, store: StoredLog) -> Any:
     [row] = store.read(position - 1, 1)
     return log.unseal_row(row, position).event
 

@@ -8,7 +8,7 @@ from typing import Self
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 POLL = 0.2  # s, how often to look for events that other processes append
 
@@ -33,7 +33,7 @@ class Subscription:
 
     def __init__(
         self,
-        store: Store,
+        store: StoredLog,
         after: int | Checkpoint = log.START,
         poll: float = POLL,
         ended: Callable[["Subscription"], object] = lambda _: None,
@@ -111,7 +111,7 @@ class Subscription:
         self.stop()
 
 
-def _checkpoint(store: Store, after: int | Checkpoint) -> Checkpoint:
+def _checkpoint(store: StoredLog, after: int | Checkpoint) -> Checkpoint:
     """Return the checkpoint at a position; check its digest if one is given."""
     position, digest = after if isinstance(after, Checkpoint) else (after, None)
     if position <= 0:
@@ -129,6 +129,6 @@ def _checkpoint(store: Store, after: int | Checkpoint) -> Checkpoint:
     return checkpoint
 
 
-def _remedy(store: Store) -> str:
+def _remedy(store: StoredLog) -> str:
     """Return what to do about a log position that the log does not have."""
     return f"give a log position from 0 to {store.newest()}"

@@ -26,7 +26,7 @@ from forecast_ledger.ledger.storing import instrumentation
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.sealed_log import SealedLog
-    from forecast_ledger.ledger.storing.store import Store, Turn
+    from forecast_ledger.ledger.storing.stored_log import StoredLog, Turn
     from forecast_ledger.ledger.storing.subscription import Subscription
 
 # Computes prizes: the pages of a log from its first row on, and a finalized contest -> participant -> amount in 1e-6.
@@ -58,7 +58,7 @@ class Ledger:
 
     def __init__(
         self,
-        store: "Store",
+        store: "StoredLog",
         clock: Callable[[], int],
         prizes: Prizes | None = None,
         known: WriterState | None = None,
@@ -95,12 +95,12 @@ class Ledger:
         opened, or is an SQLite file that has tables, but not a ledger's; or the segments are not of the log), Corrupt
         (a segment is damaged).
         """
-        from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
+        from forecast_ledger.ledger.storing.stored_log import StoredLog  # noqa: PLC0415 - late: it imports eventsourcing
 
         limits = FREE if claims is None else Claims.read(claims)
         values.check_id(name, "name")
         known = None if segments is None else _known_from(segments, location, name)
-        ledger = cls(Store.open(location, name), clock or system_clock, prizes, known)
+        ledger = cls(StoredLog.open(location, name), clock or system_clock, prizes, known)
         ledger.claims, ledger._kept = limits, 0
         return ledger
 
@@ -218,7 +218,7 @@ class Ledger:
     def _handle(
         self, requests: Requests, *, atomic: bool, times: Sequence[int] | None = None
     ) -> list[Receipt | Refused]:
-        from forecast_ledger.ledger.storing.store import TakenError  # noqa: PLC0415
+        from forecast_ledger.ledger.storing.stored_log import TakenError  # noqa: PLC0415
 
         prizes = self._prizes_of(self._due(requests))
         with self._locked():
@@ -336,7 +336,7 @@ class Ledger:
     def _race_fields(self) -> dict[str, Any]:
         return {"ledger": self._store.name, "position": self._known.head.position + 1}
 
-    def _catch_up(self, source: "Store | Turn") -> None:
+    def _catch_up(self, source: "StoredLog | Turn") -> None:
         """Apply the events that were appended since the last call, by any writer."""
         if source is self._store and self._kept == 0 and not self._known.head.position:
             self._begin()
@@ -377,15 +377,15 @@ class Ledger:
 def _known_from(segments: str | PathLike[str], location: str | PathLike[str], name: str) -> WriterState:
     """Return what a writer holds at the end of the segments of a log. Raises Unavailable, Corrupt."""
     from forecast_ledger.ledger.storing.sealed_log import SealedLog  # noqa: PLC0415 - late: it is rare
-    from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415
+    from forecast_ledger.ledger.storing.stored_log import StoredLog  # noqa: PLC0415
 
-    with closing(Store.open(location, name, read_only=True)) as store:
+    with closing(StoredLog.open(location, name, read_only=True)) as store:
         sealed = SealedLog(folder_at(segments), name)
         sealed.check_same(store)
         return known_at_end(sealed, store)
 
 
-def known_at_end(sealed: "SealedLog", store: "Store", last: int = NO_END) -> WriterState:
+def known_at_end(sealed: "SealedLog", store: "StoredLog", last: int = NO_END) -> WriterState:
     """Return what a writer holds at the end of segments, or at a log position. Raises Corrupt.
 
     store: of the log that the segments are of.

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, compute_digest
 from forecast_ledger.ledger.model.mismatch import instant_text
 from forecast_ledger.ledger.model.provenance import NAMES
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.text_table import PrintedRow, escape
 from forecast_ledger.replay.reading.event_text import (
     EventIds,
@@ -114,7 +114,7 @@ def event_types(names: Sequence[str]) -> frozenset[type]:
     return frozenset().union(*(types[name] for name in names))
 
 
-def unchecked_checkpoint(store: Store, position: int) -> Checkpoint:
+def unchecked_checkpoint(store: StoredLog, position: int) -> Checkpoint:
     """Return a log position and the digest of its row's bytes; the row itself is not checked.
 
     Raises Refused (the log ends before it), Corrupt (the row is missing).
@@ -122,7 +122,7 @@ def unchecked_checkpoint(store: Store, position: int) -> Checkpoint:
     return START if position == 0 else Checkpoint(position, compute_digest(row_bytes(store, position)))
 
 
-def row_bytes(store: Store, position: int) -> bytes:
+def row_bytes(store: StoredLog, position: int) -> bytes:
     """Return the bytes of a row. Raises Refused (the log ends before it), Corrupt (it is missing)."""
     rows = store.read(position - 1, 1)
     if not rows:

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
-from forecast_ledger.ledger.storing.store import PAGE
+from forecast_ledger.ledger.storing.stored_log import PAGE
 from forecast_ledger.projections.core.columns import DECIMALS, Column
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts import from_log

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS, TextKept
 from forecast_ledger.ledger.model.log import UNREADABLE, Checkpoint, Envelope, Recorded, unseal_row
 from forecast_ledger.ledger.model.mismatch import mismatch, money_text, short_repr
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.table import PART_ROWS
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
@@ -368,7 +368,7 @@ def run_checks(log: Log, only: Collection[str] = ()) -> Verification:
     return Verification(rows.last, results, sorted(reported, key=_log_order), differences)
 
 
-def _text(store: Store, position: int) -> TextKept:
+def _text(store: StoredLog, position: int) -> TextKept:
     """Return the text at a log position."""
     event = unseal_row(store.at([position])[0], position).event
     assert isinstance(event, TextKept)  # noqa: S101 - as when it was first read

@@ -237,7 +237,7 @@ def opened(
 
     segments: a folder that has the beginning of the log; not for a dry run.
     """
-    from forecast_ledger.ledger.storing.store import has_segments_beside
+    from forecast_ledger.ledger.storing.stored_log import has_segments_beside
     from forecast_ledger.replay.writing.provisional_stores import check_not_sealed, open_lazily, open_overlay
 
     check_not_sealed(log if "://" in log else log.rstrip("/"), segments)

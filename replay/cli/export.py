@@ -219,7 +219,7 @@ def seal(log: str, folder: str | None, rows: int, name: str, view: View) -> None
     back and compared with the log before FOLDER lists it, so that sealing can be interrupted and run again. Commands
     that read a LOG read FOLDER too; it takes about a tenth of the log's space.
     """
-    from forecast_ledger.ledger.storing.store import segments_beside
+    from forecast_ledger.ledger.storing.stored_log import segments_beside
     from forecast_ledger.replay.files.export import seal as sealed
 
     require_columns(view, SEALED)
@@ -303,10 +303,10 @@ def follow(
 
 def _is_there(log: str, name: str, wait: bool) -> bool:
     """Report whether a store has a ledger of this name. If not, and without --wait, that is wrong usage."""
-    from forecast_ledger.ledger.storing.store import Store
+    from forecast_ledger.ledger.storing.stored_log import StoredLog
 
     try:
-        store = Store.open(log, values.check_id(name, "name"), read_only=True)
+        store = StoredLog.open(log, values.check_id(name, "name"), read_only=True)
     except Absent as absent:
         if wait:
             return False

@@ -127,7 +127,7 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
 
 def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bool) -> Location:
     """Return the location of a log, with its segments if they are to be read."""
-    from forecast_ledger.ledger.storing.store import has_segments_beside, is_folder
+    from forecast_ledger.ledger.storing.stored_log import has_segments_beside, is_folder
     from forecast_ledger.replay.reading.log import WithSegments
 
     if segments is None and (trust == "rows" or (trust is None and (not found or is_folder(log)))):

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments import sealing, segment_files
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
 from forecast_ledger.ledger.segments.segment_files import MOST_ROWS
-from forecast_ledger.ledger.storing.store import Store, segments_beside
+from forecast_ledger.ledger.storing.stored_log import StoredLog, segments_beside
 from forecast_ledger.projections.tables.catalogue import EXPORTED
 from forecast_ledger.replay.files.formats import FILE_FORMATS, ExportTable, describe_columns, export_tables
 from forecast_ledger.replay.files.manifest import (
@@ -122,7 +122,7 @@ def _check_segments(tables: list[str], *, floats: bool) -> None:
         raise ValueError("segments have no tables, and so no decimals: leave floats out")
 
 
-def _write_segments(folder: Path, store: Store, as_of: AsOf, on_progress: OnProgress) -> Manifest:
+def _write_segments(folder: Path, store: StoredLog, as_of: AsOf, on_progress: OnProgress) -> Manifest:
     """Write the log up to a cut as segments. Raises Absent: it has no events."""
     cut, position = Cut(as_of, on_progress), store.newest()
     if as_of is not None:
@@ -177,7 +177,7 @@ def _is_metadata(path: Path) -> bool:
         return False
 
 
-def _is_whole(store: Store, position: int) -> bool:
+def _is_whole(store: StoredLog, position: int) -> bool:
     """Return whether the event at a log position is the last one of its command."""
     commands = [log.command_id_of(row) for row in store.read(max(position - 1, 0), limit=2)]
     return position == 0 or len(set(commands)) == len(commands)

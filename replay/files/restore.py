@@ -19,7 +19,7 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError
+from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenError
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
@@ -75,7 +75,7 @@ def restore(
     if not manifest.whole and (audit.is_cut or manifest.format != SEGMENTS):
         remedy = "seal the log again" if manifest.format == SEGMENTS else "export the log as of an earlier position"
         raise Unavailable(f"{redacted(export)}: the export ends in the middle of a command; {remedy}")
-    with closing(Store.open(location, name)) as store:
+    with closing(StoredLog.open(location, name)) as store:
         with closing(exported_pages(export, manifest)) as read:
             there = last = _check_beginning(read, store)
         for rows in _batches(export, manifest, there.position):
@@ -124,7 +124,7 @@ def _check_files(export: Path, manifest: Manifest, facts: Facts) -> None:
         _check_database(export, manifest, facts)
         return
     if manifest.format == SEGMENTS:
-        with closing(Store.open(str(export), manifest.ledger, read_only=True)) as segments:
+        with closing(StoredLog.open(str(export), manifest.ledger, read_only=True)) as segments:
             for fault in segments.faults():
                 raise Corrupt(fault.position or 1, fault.message, "store")
     for part in manifest.tables.values():
@@ -174,7 +174,7 @@ class _Exported(NamedTuple):
         return exported_pages(self.path, self.manifest)
 
 
-def _check_beginning(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
+def _check_beginning(pages: Iterator[list[bytes]], store: StoredLog) -> Checkpoint:
     """Return the end of a ledger. Raises FileExistsError unless its log is the beginning of the exported one."""
     position, row = 0, b""
     exported = chain.from_iterable(pages)
@@ -209,7 +209,7 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
 def exported_pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
     """Return the rows of the log in an export, page by page. Raises Unavailable: they cannot be read."""
     if manifest.format == SEGMENTS:
-        with closing(Store.open(str(export), manifest.ledger, read_only=True)) as segments:
+        with closing(StoredLog.open(str(export), manifest.ledger, read_only=True)) as segments:
             yield from segments.pages()
         return
     if manifest.format != SQLITE and manifest.format not in FILE_FORMATS:

@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.mismatch import (
 )
 from forecast_ledger.ledger.model.provenance import NOTHING, Evidence, Provenance
 from forecast_ledger.ledger.model.shares import AGAINST
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 Outcomes = Callable[[str], Sequence[str]]  # a question -> the names of its outcomes, in their order; () if not known
 _NAMING = (b'"question_opened.', b'"outcomes_changed.')
@@ -73,7 +73,7 @@ class OutcomeNames:
         return self._names.get(question, ())
 
 
-def openings(store: Store, last: int) -> Iterator[Event]:
+def openings(store: StoredLog, last: int) -> Iterator[Event]:
     """Yield the events that name outcomes in the rows up to a log position, without a check of their digests.
 
     A damaged row gives no names: it is `verify` that reports damage, and a row after it can be looked at all the same.

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, give_back_memory, pyarrow
 from forecast_ledger.ledger.segments.segment_files import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedLog, SealedPart
-from forecast_ledger.ledger.storing.store import Store, has_segments_beside, is_folder, segments_beside
+from forecast_ledger.ledger.storing.stored_log import StoredLog, has_segments_beside, is_folder, segments_beside
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD, facts_of_segments, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
@@ -55,9 +55,9 @@ class Log(NamedTuple):
         return Cut(self.as_of, self.on_progress)
 
     @contextmanager
-    def opened(self) -> Iterator[Store]:
+    def opened(self) -> Iterator[StoredLog]:
         """Open the store read-only, to read a whole log from it."""
-        store = Store.open(self.location, values.check_id(self.name, "name"), read_only=True)
+        store = StoredLog.open(self.location, values.check_id(self.name, "name"), read_only=True)
         try:
             with gc_pause.paused():
                 yield store
@@ -316,13 +316,13 @@ class WithSegments(PathLike[str]):
         self.folder = found
         self._opened: dict[str, SealedLog | None] = {}  # by the name of the ledger
 
-    def sealed(self, store: Store) -> SealedLog | None:
+    def sealed(self, store: StoredLog) -> SealedLog | None:
         """Return the segments of a ledger; None if they are left out. Raises Absent, Unavailable, Corrupt."""
         if store.name not in self._opened:
             self._opened[store.name] = self._segments(store)
         return self._opened[store.name]
 
-    def _segments(self, store: Store) -> SealedLog | None:
+    def _segments(self, store: StoredLog) -> SealedLog | None:
         try:
             sealed = SealedLog(self.folder, store.name)
             if self._on_message is not None:

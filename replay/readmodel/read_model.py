@@ -22,7 +22,7 @@ from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing.store import PAGE, Store
+from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
 from forecast_ledger.projections.core.arrays import run_starts
 from forecast_ledger.projections.facts.columns import ForecastPage
 from forecast_ledger.projections.tables.catalogue import TableUpdate
@@ -366,7 +366,7 @@ class NewPlaces:
         return places
 
 
-def indexed_pages(store: Store, query: IndexQuery, cut: Cut) -> Iterator[Sequence[Recorded]]:
+def indexed_pages(store: StoredLog, query: IndexQuery, cut: Cut) -> Iterator[Sequence[Recorded]]:
     """Yield the rows about a question or a contest up to a cut, as the index lists them, then the rows after the index.
 
     The digest of the last row that the read model has followed is compared, and that of each row that is read. The
@@ -393,11 +393,11 @@ def indexed_pages(store: Store, query: IndexQuery, cut: Cut) -> Iterator[Sequenc
         yield from cut.pages(log.unseal_pages(store.pages(last), reached))
 
 
-def _after(store: Store, cut: Cut, position: int) -> bool:
+def _after(store: StoredLog, cut: Cut, position: int) -> bool:
     """Return whether a row lies after a cut."""
     [row] = _rows(store, [position])
     return not cut.includes(position, row.recorded_at)
 
 
-def _rows(store: Store, positions: Sequence[int]) -> list[Recorded]:
+def _rows(store: StoredLog, positions: Sequence[int]) -> list[Recorded]:
     return [log.unseal_row(row, position) for row, position in zip(store.at(positions), positions, strict=True)]

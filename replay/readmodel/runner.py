@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import other_events
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
@@ -117,7 +117,7 @@ class Runner:
         follows another ledger).
         """
         self._name, self._on_progress = values.check_id(name, "name"), on_progress
-        self._store = Store.open(location, self._name, read_only=True)
+        self._store = StoredLog.open(location, self._name, read_only=True)
         try:
             self._model = ReadModel(fspath(path), optional=optional)
         except BaseException:

@@ -8,8 +8,8 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows
 from forecast_ledger.ledger.storing.database import Fault, Memory, Rows, StoredRows, Transaction
-from forecast_ledger.ledger.storing.store import (
-    Store,
+from forecast_ledger.ledger.storing.stored_log import (
+    StoredLog,
     has_segments_beside,
     is_started,
     redacted,
@@ -100,7 +100,7 @@ def open_lazily(location: str, name: str, prizes: Prizes, segments: str | None =
     values.check_id(name, "name")
     if segments is not None or is_started(location):
         return Ledger.open(location, name, prizes=prizes, segments=segments)
-    return Ledger(Store(LazyRows(location, name), name), system_clock, prizes)
+    return Ledger(StoredLog(LazyRows(location, name), name), system_clock, prizes)
 
 
 class OverlayRows(Rows):
@@ -176,7 +176,7 @@ def open_overlay(
     except Absent:
         base = Memory()
     branch = OverlayRows(base)
-    store = Store(branch, name)
+    store = StoredLog(branch, name)
     try:
         if upto is not None:
             branch.fork(upto.position)

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, PrizePaid, TextKept
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 NOTHING = "0" * 32  # the digest of a command that says nothing
 
@@ -107,7 +107,7 @@ def audited(rows: Sequence[Recorded], *, cut: bool = False, page: int = 500) -> 
 
 def written(path: Path | str, rows: Iterable[Recorded]) -> str:
     """A store of these rows, chained."""
-    store = Store.open(str(path), "main")
+    store = StoredLog.open(str(path), "main")
     try:
         store.append([(row.position, TAGS[type(row.event)], log.seal(row)[0]) for row in chained(rows)])
     finally:

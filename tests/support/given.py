@@ -44,7 +44,7 @@ from forecast_ledger.ledger.model.commands import (
     WithdrawForecast,
 )
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support.forging import enveloped
@@ -380,7 +380,7 @@ class Given:
 
 def forge(path: Path | str, *happened: AnyEvent) -> None:
     """Write events at the end of a log, every digest right, whatever a decider would say of them."""
-    with closing_store(Store.open(str(path), "main")) as store:
+    with closing_store(StoredLog.open(str(path), "main")) as store:
         before = [recorded for page in log.unseal_pages(store.pages()) for recorded in page]
         forged = enveloped(happened, after=before)[len(before) :]
         store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in forged])

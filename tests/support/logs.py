@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import oracle
@@ -69,7 +69,7 @@ def _tell(ledger: Ledger, commands: Iterable[AnyCommand], *, refused: bool) -> N
 
 def rows(location: str, name: str = "main") -> list[bytes]:
     """Every row of a log, byte for byte."""
-    store = Store.open(location, name, read_only=True)
+    store = StoredLog.open(location, name, read_only=True)
     try:
         return [row for page in store.pages() for row in page]
     finally:

@@ -14,7 +14,7 @@ from tests.support.paths import ROOT, SOURCES
 
 PACKAGE = "forecast_ledger."
 STORES = {
-    "ledger.storing.store",
+    "ledger.storing.stored_log",
     "ledger.storing.sqlite",
     "ledger.storing.postgres",
 }  # know the library that keeps rows

@@ -25,7 +25,7 @@ from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.store import Store, Turn
+from forecast_ledger.ledger.storing.stored_log import StoredLog, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE, UNCERTAIN, main
@@ -199,11 +199,11 @@ def test_what_interrupts_the_end_of_a_turn_after_the_commit_is_counted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows are there, so that the ledger reads them: 1,000 more than 10,000 can be withdrawn, and no more."""
-    path, turn = tmp_path / "a.db", Store.turn
+    path, turn = tmp_path / "a.db", StoredLog.turn
     rules = RuleSet(name="open", trading=Trading(recapitalisation=True))
 
     @contextmanager
-    def interrupted(self: Store) -> Iterator[Turn]:
+    def interrupted(self: StoredLog) -> Iterator[Turn]:
         with turn(self) as mine:
             yield mine
         raise KeyboardInterrupt
@@ -211,10 +211,10 @@ def test_what_interrupts_the_end_of_a_turn_after_the_commit_is_counted_once(
     with Ledger.open(path) as ledger:
         for number, command in enumerate(trading_floor(rules=rules)):
             ledger.handle(command, f"c{number}")
-        monkeypatch.setattr(Store, "turn", interrupted)
+        monkeypatch.setattr(StoredLog, "turn", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ledger.handle(deposit(1_000), "in")
-        monkeypatch.setattr(Store, "turn", turn)
+        monkeypatch.setattr(StoredLog, "turn", turn)
         last = ledger.head().position
         assert ledger.handle(deposit(1_000), "in") == Receipt("in", last, last, duplicate=True)
         with pytest.raises(Refused, match="not_enough_cash"):

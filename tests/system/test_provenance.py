@@ -23,7 +23,7 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.cli.main import main
@@ -197,7 +197,7 @@ def test_rows_of_one_command_say_the_same() -> None:
 def test_a_changed_reason_is_found_by_verify(season: str, tmp_path: Path) -> None:
     """Without new digests, by those of the rows."""
     forged = [row.replace(b"at noon", b"at nine") for row in rows(season)]
-    with closing(Store.open(str(tmp_path / "copy.db"), "main")) as store:
+    with closing(StoredLog.open(str(tmp_path / "copy.db"), "main")) as store:
         store.append(
             [(place, TAGS[type(log.decode_row(row, place).event)], row) for place, row in enumerate(forged, 1)]
         )
@@ -215,7 +215,7 @@ def test_an_export_has_it_and_gives_it_back(season: str, form: str, tmp_path: Pa
 
 def test_segments_have_a_column_of_it_and_give_it_back(season: str, tmp_path: Path) -> None:
     """The rows are rebuilt byte for byte; a program of an earlier version is told that it is too old."""
-    with closing(Store.open(season, "main")) as store:
+    with closing(StoredLog.open(season, "main")) as store:
         manifest = seal(store.pages, "main", tmp_path / "sealed")
     assert [segment.version for segment in manifest.segments] == [4]
     assert rows(str(tmp_path / "sealed")) == rows(season)
@@ -230,7 +230,7 @@ def test_segments_have_a_column_of_it_and_give_it_back(season: str, tmp_path: Pa
 def test_segments_of_a_log_without_it_are_as_before(tmp_path: Path) -> None:
     """They have no such column, and the version that earlier programs read."""
     plain = recorded_in(tmp_path / "plain.db", [given.opened(), given.forecast(), given.resolution()])
-    with closing(Store.open(plain, "main")) as store:
+    with closing(StoredLog.open(plain, "main")) as store:
         [segment] = seal(store.pages, "main", tmp_path / "sealed").segments
     assert segment.version == 3
     for file in segment.files:
@@ -245,7 +245,7 @@ def test_any_log_is_decided_again_and_sealed(commands: list[AnyCommand], size: i
     audited(own, page=size)
     with TemporaryDirectory() as folder:
         path = written(Path(folder) / "log.db", own)
-        with closing(Store.open(path, "main")) as store:
+        with closing(StoredLog.open(path, "main")) as store:
             seal(store.pages, "main", Path(folder) / "sealed", size=len(own) // 2 + 1)
         assert rows(f"{folder}/sealed") == rows(path)
 
@@ -297,7 +297,7 @@ def test_blame_and_explain_say_it_also_of_segments(season: str, sealed: bool, tm
     folder = None
     if sealed:
         folder = tmp_path / "sealed"
-        with closing(Store.open(season, "main")) as store:
+        with closing(StoredLog.open(season, "main")) as store:
             seal(store.pages, "main", folder)
     where = ["--segments", folder] if sealed else []
     blamed = run("blame", season, "questions", "rain", "--column", "outcome", "--format", "json", *where)

@@ -26,7 +26,7 @@ from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.text_table import as_table
 from forecast_ledger.replay.cli.append import LARGEST_MAP
 from forecast_ledger.replay.cli.main import main
@@ -537,7 +537,7 @@ def test_a_forged_title_reaches_no_terminal(log: str, tmp_path: Path) -> None:
     forged = resealed(forged)
     assert forged != rows(log)
     path = str(tmp_path / "forged.db")
-    store = Store.open(path, "main")
+    store = StoredLog.open(path, "main")
     store.append([(number, "forged", row) for number, row in enumerate(forged, 1)])
     store.close()
     for form in ("table", "json", "csv"):

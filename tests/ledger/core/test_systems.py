@@ -11,7 +11,7 @@ import pytest
 
 from forecast_ledger.ledger.core import systems
 from forecast_ledger.ledger.core.systems import FolderLock, sync_path
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 HOLDS = """
 import sys, time
@@ -83,7 +83,7 @@ def test_where_the_disk_has_memory_of_its_own_that_is_written_too(
 
 def test_the_store_asks_macos_for_the_same(tmp_path: Path) -> None:
     """In SQLite this is a setting of each connection, which has no effect on other systems."""
-    store = Store.open(tmp_path / "season.db", "main")
+    store = StoredLog.open(tmp_path / "season.db", "main")
     rows: object = store._rows
     with rows._datastore.transaction(commit=False) as cursor:  # type: ignore[attr-defined]
         for name in ("fullfsync", "checkpoint_fullfsync"):

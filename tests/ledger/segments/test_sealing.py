@@ -20,7 +20,7 @@ from forecast_ledger.ledger.segments import sealing, segment_columns
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, rebuild
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from tests.support.effort import times
 from tests.support.exports import export_commands, export_log
 from tests.support.forging import chained
@@ -163,7 +163,7 @@ def test_a_ledger_of_another_name_is_refused(folder: Path, every: list[bytes]) -
     with pytest.raises(Unavailable, match="ledger 'main'"):
         seal(pages(every), "other", folder, SIZE)
     with pytest.raises(Absent, match="ledger 'main'"):
-        Store.open(folder, "other", read_only=True)
+        StoredLog.open(folder, "other", read_only=True)
 
 
 def test_a_second_sealer_is_refused_while_the_first_is_at_work(every: list[bytes], tmp_path: Path) -> None:
@@ -286,8 +286,8 @@ KILLED = """
 import sys
 from pathlib import Path
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.storing.store import Store
-store = Store.open(sys.argv[1], "main", read_only=True)
+from forecast_ledger.ledger.storing.stored_log import StoredLog
+store = StoredLog.open(sys.argv[1], "main", read_only=True)
 print("begins", flush=True)
 while True:
     seal(store.pages, "main", Path(sys.argv[2]), int(sys.argv[3]))

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.segment_appender import appended
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import given
 from tests.support.given import NOW, micros
@@ -133,6 +133,6 @@ def test_a_row_that_cannot_be_read_again_is_not_recorded(
         assert ledger.handle(forecast, "c1").last == head.position + 1
     with sqlite3.connect(file) as rows:
         assert rows.execute("SELECT count(*) FROM stored_events").fetchone() == (head.position + 1,)
-    store = Store.open(file, "main", read_only=True)
+    store = StoredLog.open(file, "main", read_only=True)
     assert [len(page) for page in log.unseal_pages(store.pages())] == [head.position + 1]
     store.close()

@@ -18,9 +18,9 @@ from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.storing import database, store
+from forecast_ledger.ledger.storing import database, stored_log
 from forecast_ledger.ledger.storing.database import Rows, grouped
-from forecast_ledger.ledger.storing.store import Store, TakenError, rows_at
+from forecast_ledger.ledger.storing.stored_log import StoredLog, TakenError, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import verify
@@ -183,13 +183,13 @@ def test_a_turn_is_a_ledgers_own(server: str) -> None:
     waits.
     """
     with (
-        closing(Store.open(server, "busy")) as busy,
-        closing(Store.open(server, "other")) as other,
+        closing(StoredLog.open(server, "busy")) as busy,
+        closing(StoredLog.open(server, "other")) as other,
         busy.turn() as turn,
     ):
         other.append([(1, "t", b"one")])
         turn.append(grouped([(1, "t", b"one")]))
-    with closing(Store.open(server, "busy", read_only=True)) as busy:
+    with closing(StoredLog.open(server, "busy", read_only=True)) as busy:
         assert busy.read(0) == [b"one"]
 
 
@@ -251,12 +251,12 @@ def test_rows_that_a_server_does_not_store_are_not_acknowledged(server: str) -> 
 
 def test_a_writer_of_an_older_version_loses_and_doubles_nothing(server: str) -> None:
     """A writer that takes no turns is still detected by the log position of its rows."""
-    with closing(Store.open(server, "older")) as store, store.turn() as turn, psycopg.connect(server) as older:
+    with closing(StoredLog.open(server, "older")) as store, store.turn() as turn, psycopg.connect(server) as older:
         older.execute("INSERT INTO stored_events VALUES ('older', 1, 't', 'x')")
         older.commit()
         with pytest.raises(TakenError):
             turn.append(grouped([(1, "t", b"one"), (2, "t", b"two")]))
-    with closing(Store.open(server, "older", read_only=True)) as store:
+    with closing(StoredLog.open(server, "older", read_only=True)) as store:
         assert store.read(0) == [b"x"]
 
 
@@ -289,9 +289,9 @@ def test_after_an_outage_the_next_command_is_recorded_at_once(server: str) -> No
 def test_a_server_says_itself_what_is_missing(server: str) -> None:
     """The database or the user."""
     with pytest.raises(Unavailable, match='database "nowhere" does not exist'):
-        Store.open(server.removesuffix("postgres") + "nowhere", "main")
+        StoredLog.open(server.removesuffix("postgres") + "nowhere", "main")
     with pytest.raises(Unavailable, match='role "nobody" does not exist'):
-        Store.open(server.replace("ledger@", "nobody@"), "main")
+        StoredLog.open(server.replace("ledger@", "nobody@"), "main")
 
 
 def test_forty_ledgers_that_are_written_by_one_thread_have_a_connection_each(server: str) -> None:
@@ -329,7 +329,7 @@ def test_a_view_in_place_of_the_table_is_refused(server: str) -> None:
         )
     for read_only in (True, False):
         with pytest.raises(Unavailable, match="is not a table"):
-            Store.open(viewed, "main", read_only=read_only)
+            StoredLog.open(viewed, "main", read_only=read_only)
 
 
 def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,7 +338,7 @@ def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest
     nowhere = server.rpartition("/")[0] + "/nowhere"
     for location in ("postgresql://ada:secret@127.0.0.1:1/postgres", nowhere):
         result = CliRunner().invoke(main, ["replay", location])
-        assert (result.exit_code, store.redacted(location) in result.stderr) == (UNREADABLE, True), result.stderr
+        assert (result.exit_code, stored_log.redacted(location) in result.stderr) == (UNREADABLE, True), result.stderr
         assert "secret" not in result.output
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.storing.database import Memory, NewRow, Rows, TakenError, grouped
-from forecast_ledger.ledger.storing.store import Store, rows_at
+from forecast_ledger.ledger.storing.stored_log import StoredLog, rows_at
 from forecast_ledger.replay.writing.provisional_stores import LazyRows, OverlayRows
 
 FIVE: list[NewRow] = [(position, "seen.v1", b"%d" % position) for position in range(1, 6)]
@@ -73,7 +73,7 @@ def test_rows_are_found_by_their_positions(stored: Rows) -> None:
     """Rows that exist are returned; a store requests again those that a first answer leaves out."""
     assert [row for _, row in stored.select_at([4])] == [b"4"]
     assert [*stored.select_at([6, 7])] == []
-    assert Store(stored, "main").at([1, 3, 5]) == [b"1", b"3", b"5"]
+    assert StoredLog(stored, "main").at([1, 3, 5]) == [b"1", b"3", b"5"]
 
 
 def test_the_head_is_the_last_position_that_was_recorded(stored: Rows) -> None:
@@ -85,7 +85,7 @@ def test_the_head_is_the_last_position_that_was_recorded(stored: Rows) -> None:
 
 def test_event_types_are_stored_beside_the_rows(stored: Rows) -> None:
     """Event types are returned as bytes, page after page."""
-    pages = [*Store(stored, "main").pages_with_types(2)]
+    pages = [*StoredLog(stored, "main").pages_with_types(2)]
     assert [row for rows, _ in pages for row in rows] == [row for *_, row in FIVE]
     assert {topic for _, topics in pages for topic in topics} == {b"seen.v1"}
 
@@ -119,7 +119,7 @@ def test_a_text_is_stored_as_its_bytes(stored: Rows) -> None:
         new += [(6 + 2 * number, "seen.v1", text), (7 + 2 * number, "seen.v1", text.encode())]
     with stored.turn() as turn:
         turn.insert(grouped(new))
-    read = [row for page in Store(stored, "main").pages() for row in page][5:]
+    read = [row for page in StoredLog(stored, "main").pages() for row in page][5:]
     assert read == [text.encode() for text in texts for _ in range(2)]
     assert {*map(type, read)} == {bytes}
 
@@ -142,7 +142,7 @@ def test_many_rows_of_one_type_are_stored_in_order(stored: Rows) -> None:
     new = [(position, kind, row) for position, (_, kind, row) in enumerate(new, 6)]
     with stored.turn() as turn:
         turn.insert(grouped(new))
-    pages = [*Store(stored, "main").pages_with_types()]
+    pages = [*StoredLog(stored, "main").pages_with_types()]
     read = [(row, topic) for rows, topics in pages for row, topic in zip(rows, topics, strict=True)][5:]
     assert read == [(row.encode() if isinstance(row, str) else row, kind.encode()) for _, kind, row in new]
 
@@ -156,7 +156,7 @@ def test_one_taken_position_among_many_refuses_all(stored: Rows) -> None:
 
 def test_a_store_reads_every_implementation_of_rows(stored: Rows) -> None:
     """A store returns all rows, page by page and in order."""
-    store = Store(stored, "main")
+    store = StoredLog(stored, "main")
     assert [row for page in store.pages(limit=2) for row in page] == [row for *_, row in FIVE]
     assert store.newest() == 5
 
@@ -181,7 +181,7 @@ def test_rows_are_stored_by_size(tmp_path: Path) -> None:
     with closing(rows_at(str(tmp_path / "log.db"), "main")) as rows:
         with rows.turn() as turn:
             turn.insert([NewRows(1, "seen.v1", [*large])])
-        assert [row for page in Store(rows, "main").pages() for row in page] == large
+        assert [row for page in StoredLog(rows, "main").pages() for row in page] == large
 
 
 def test_what_is_not_started_leaves_nothing(tmp_path: Path) -> None:

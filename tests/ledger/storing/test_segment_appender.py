@@ -22,7 +22,7 @@ from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing.segment_appender import appended
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.ledger.auditing.test_audit import of_season, of_trading
@@ -64,7 +64,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def sealed(log: Path, folder: Path) -> dict[str, bytes]:
     """The files of a log that is sealed."""
-    store = Store.open(log, "main", read_only=True)
+    store = StoredLog.open(log, "main", read_only=True)
     seal(store.pages, "main", folder, SIZE)
     store.close()
     return files_of(folder)

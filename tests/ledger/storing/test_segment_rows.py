@@ -19,7 +19,7 @@ from forecast_ledger.ledger.segments import segment_columns, segment_files
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing import segment_rows
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.reading.replay import replay, summarize_tables
@@ -48,7 +48,7 @@ def small_marks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sealed(path: str, folder: Path, size: int = 37) -> Path:
     """The segments of a log."""
-    store = Store.open(path, "main", read_only=True)
+    store = StoredLog.open(path, "main", read_only=True)
     seal(store.pages, "main", folder, size)
     store.close()
     return folder
@@ -74,8 +74,8 @@ def restate(folder: Path) -> None:
 def test_any_rows_are_those_of_the_log(tmp_path: Path, story: str, size: int) -> None:
     """From any position, as many as are asked for, in any order, and with their types."""
     path = written(tmp_path / "log.db", commands_of(story))
-    random, whole = Random(size), Store.open(path, "main", read_only=True)
-    segments = Store.open(sealed(path, tmp_path / "s", size), "main", read_only=True)
+    random, whole = Random(size), StoredLog.open(path, "main", read_only=True)
+    segments = StoredLog.open(sealed(path, tmp_path / "s", size), "main", read_only=True)
     newest = whole.newest()
     assert segments.newest() == newest
     for _ in range(times(25)):
@@ -102,13 +102,13 @@ def test_a_folder_cannot_be_appended_to(path: str, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="segments take files, not single commands"):
         Ledger.open(folder)
     with pytest.raises(Unavailable, match="segments take files"):
-        Store.open(folder, "main", read_only=True).append([(1, "x", b"")])
+        StoredLog.open(folder, "main", read_only=True).append([(1, "x", b"")])
 
 
 def test_a_folder_without_segments_is_no_ledger(tmp_path: Path) -> None:
     """It says what is missing."""
     with pytest.raises(Absent, match=f"there is no {MANIFEST} in it"):
-        Store.open(tmp_path, "main", read_only=True)
+        StoredLog.open(tmp_path, "main", read_only=True)
 
 
 @pytest.mark.usefixtures("small_marks")
@@ -239,10 +239,10 @@ def test_only_regular_files_are_read(path: str, tmp_path: Path, kind: str) -> No
 
 def test_a_folder_that_is_sealed_further_while_it_is_read_is_no_damage(path: str, tmp_path: Path) -> None:
     """Its last segment was replaced; whoever reads is asked to read again."""
-    store = Store.open(path, "main", read_only=True)
+    store = StoredLog.open(path, "main", read_only=True)
     first = store.read(0, 50)
     seal(lambda after: iter([first[after:]] if first[after:] else []), "main", tmp_path / "s", 1_000)
-    reader = Store.open(tmp_path / "s", "main", read_only=True)
+    reader = StoredLog.open(tmp_path / "s", "main", read_only=True)
     sealed(path, tmp_path / "s", 1_000)
     with pytest.raises(Unavailable, match="more rows were sealed while it was read; try again"):
         reader.read(0)

@@ -14,7 +14,7 @@ import pytest
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, Checkpoint, Recorded
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
@@ -177,7 +177,7 @@ def test_a_row_replaced_behind_it_does_not_follow_its_checkpoint(ledger: Ledger,
     forged = tmp_path / "forged.db"
     with Ledger.open(forged) as other:
         open_questions(other, 10, 18)
-    with closing(Store.open(str(forged), "main", read_only=True)) as others:
+    with closing(StoredLog.open(str(forged), "main", read_only=True)) as others:
         rows = others.read(6)
         [seventh, eighth] = [log.unseal_row(row, position) for position, row in enumerate(rows, 7)]
     assert seventh.digest == eighth.previous

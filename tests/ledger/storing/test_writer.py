@@ -28,7 +28,7 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError, Turn
+from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenError, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.ledger.model.test_log import sealed
@@ -141,7 +141,7 @@ def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
 
 def test_a_command_whose_events_fall_on_two_pages_has_one_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that catches up page by page still knows where the command begins and ends."""
-    store = Store.open(":memory:", "main")
+    store = StoredLog.open(":memory:", "main")
     pages = store.pages
     with Ledger(store, lambda: NOW, prizes_from_log) as first:
         first.handle_many(PAID)
@@ -423,7 +423,7 @@ STAKING: list[AnyCommand] = [
 
 def send_both_ways(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
     """Check that batches leave the same bytes as single commands; return the outcomes and the number of rows."""
-    one, other = Store.open(":memory:", "main"), Store.open(":memory:", "main")
+    one, other = StoredLog.open(":memory:", "main"), StoredLog.open(":memory:", "main")
     with Ledger(one, lambda: NOW, prizes_from_log) as single, Ledger(other, lambda: NOW, prizes_from_log) as batched:
         singly = [single.handle_many([command])[0] for command in story]
         batches = [story[start:stop] for start, stop in pairwise([0, *cuts, len(story)])]
@@ -564,7 +564,7 @@ class Held(NamedTuple):
         return self.turn.pages(after, limit)
 
 
-class LosingStore(Store):
+class LosingStore(StoredLog):
     """A store in which a writer without turns is faster a number of times."""
 
     losses = 0
@@ -610,7 +610,7 @@ def test_races_lost_without_end_are_a_conflict(monkeypatch: pytest.MonkeyPatch) 
         assert ids(ledger) == ["c1", "c2"]
 
 
-class FailingStore(Store):
+class FailingStore(StoredLog):
     """A store that fails to write while it has a reason."""
 
     reason: BaseException | None = None
@@ -725,7 +725,7 @@ MISFITS: dict[str, list[events.AnyEvent]] = {
 @pytest.mark.parametrize("happened", MISFITS.values(), ids=MISFITS.keys())
 def test_an_event_that_cannot_follow_what_came_before_is_damage(happened: list[events.AnyEvent]) -> None:
     """Such an event is never skipped, although it is sealed and in order; every use of the writer fails."""
-    store = Store.open(":memory:", "main")
+    store = StoredLog.open(":memory:", "main")
     store.append([(position, "t", row) for position, row in enumerate(sealed(*happened), 1)])
     with Ledger(store, lambda: NOW) as ledger:
         for _ in range(2):
@@ -846,7 +846,7 @@ def test_a_reader_is_not_blocked_by_a_writer(tmp_path: Path) -> None:
         assert ids(ledger) == ["c1"]
         assert ledger.head().position == 1
         assert ledger.handle(opened(), "c1").duplicate
-        with Ledger.open(path) as other, closing(Store.open(str(path), "main", read_only=True)) as reader:
+        with Ledger.open(path) as other, closing(StoredLog.open(str(path), "main", read_only=True)) as reader:
             assert ids(other) == ["c1"]
             assert len(reader.read(0)) == 1
         assert time.monotonic() - started < 10  # a third of the time that a writer waits for its turn
@@ -920,5 +920,5 @@ def test_the_head_is_the_digest_of_the_last_row(tmp_path: Path) -> None:
         head = ledger.head()
         ledger.handle(forecast(), "c2")
         assert recorded(ledger)[head.position - 1].digest == head.digest
-        with closing(Store.open(str(path), "main", read_only=True)) as store:
+        with closing(StoredLog.open(str(path), "main", read_only=True)) as store:
             assert [row.position for row in log.unseal(store.read(head.position), head)] == [2]

@@ -29,7 +29,7 @@ from forecast_ledger.ledger.model.events import (
 )
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.storing.store import PAGE, Store
+from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import CHECKS, RowChecker, run_checks, verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
@@ -92,7 +92,7 @@ def forged(path: Path, happened: Iterable[AnyEvent], earlier: int = 0) -> str:
 
 def kept(path: Path, rows: Sequence[tuple[int, str, bytes]]) -> None:
     """A store of these rows."""
-    store = Store.open(str(path), "main")
+    store = StoredLog.open(str(path), "main")
     try:
         store.append(rows)
     finally:

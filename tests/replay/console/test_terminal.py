@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.text_table import text_width
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, main
 from forecast_ledger.replay.console.terminal import Look, Screen, colour_text, fit_table, has_colour, stream_rows
@@ -57,7 +57,7 @@ def shown(names: str, *lines: str, room: int, look: Look | None = None) -> tuple
 
 def stored(path: Path, changed: list[bytes]) -> str:
     """The path of a log with these rows, whatever they are."""
-    store = Store.open(str(path), "main")
+    store = StoredLog.open(str(path), "main")
     store.append([(number, "forged", row) for number, row in enumerate(changed, 1)])
     store.close()
     return str(path)

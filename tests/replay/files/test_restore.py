@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable
-from forecast_ledger.ledger.storing.store import Store, TakenError
+from forecast_ledger.ledger.storing.stored_log import StoredLog, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import verify
@@ -278,7 +278,7 @@ def test_a_race_that_is_lost_is_a_conflict(outs: Path, tmp_path: Path, monkeypat
     def taken(*_: Any) -> None:
         raise TakenError
 
-    monkeypatch.setattr(Store, "append", taken)
+    monkeypatch.setattr(StoredLog, "append", taken)
     with pytest.raises(Conflict):
         restore(outs / "csv", str(tmp_path / "copy.db"))
 

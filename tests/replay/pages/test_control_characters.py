@@ -9,7 +9,7 @@ from msgspec import json, structs
 
 from forecast_ledger import audit, plot, report
 from forecast_ledger.ledger.model.commands import OpenContest, OpenQuestion
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.replay.pages.charts import CHARTS
 from tests.replay.pages.test_report import checked, crowd
 from tests.support.exports import resealed
@@ -43,7 +43,7 @@ def forged(season: str, tmp_path: Path) -> str:
         changed = [row.replace(f'"{text}"'.encode(), json.encode(text + FORGED)) for row in changed]
     assert changed != rows(season)
     target = str(tmp_path / "forged.db")
-    store = Store.open(target, "main")
+    store = StoredLog.open(target, "main")
     store.append([(number, "forged", row) for number, row in enumerate(resealed(changed), 1)])
     store.close()
     return target

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import forecast_ledger
 from forecast_ledger import Checkpoint, Runner, Unavailable, audit, explain, export, replay, report, seal, verify
 from forecast_ledger.ledger.core.values import format_instant
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
 from tests.support.given import contest
 from tests.support.servers import PG_CTL, postgres
@@ -25,7 +25,7 @@ READERS: dict[str, Callable[[str, str, Path], object]] = {
     "audit": lambda log, name, out: audit(log, out / "paper.html", name=name),
     "seal": lambda log, name, out: seal(log, out / "segments", name),
     "explain": lambda log, name, _: explain(log, "score", "cup", "rain", "ada", name=name),
-    "store": lambda log, name, _: Store.open(log, name, read_only=True),
+    "store": lambda log, name, _: StoredLog.open(log, name, read_only=True),
 }
 COMMANDS = ("verify", "replay", "log", "checkpoint", "export", "follow", "seal")
 

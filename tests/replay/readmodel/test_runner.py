@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
@@ -42,7 +42,7 @@ Stored = dict[str, list[tuple[Any, ...]]]
 
 def record(path: str, recorded: Sequence[Recorded]) -> None:
     """Append these rows to a log as they are."""
-    with closing(Store.open(path, "main")) as store:
+    with closing(StoredLog.open(path, "main")) as store:
         store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in recorded])
 
 
@@ -107,7 +107,7 @@ def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> No
     The read model has the tables with a row for each forecast, some of them, or none.
     """
     path, tables = f"{folder}/log.db", f"{folder}/tables.db"
-    with closing(Store.open(path, "main")):
+    with closing(StoredLog.open(path, "main")):
         pass
     chosen = random.sample(PER_FORECAST, random.choice([0, 1, 3, 3]))
     runner = Runner(path, tables, optional=chosen)

@@ -23,7 +23,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid
 from forecast_ledger.ledger.model.log import Recorded, seal
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.audit.verify import verify
@@ -233,7 +233,7 @@ def test_a_payment_that_was_cut_half_way_is_finished(paid: int, at: str, tmp_pat
     with kept(":memory:", *sealed()) as ledger:
         pay(ledger, "cup", PAID_AT)
         rows = [recorded for page in ledger.read() for recorded in page][: 9 + paid]
-    with closing(Store.open(str(tmp_path / "log.db"), "main")) as store:
+    with closing(StoredLog.open(str(tmp_path / "log.db"), "main")) as store:
         store.append([(each.position, TAGS[type(each.event)], seal(each)[0]) for each in rows])
     with Ledger.open(tmp_path / "log.db", prizes=prizes_from_log) as ledger:
         receipt = pay(ledger, "cup", at)
@@ -439,7 +439,7 @@ def test_a_pool_of_just_the_least_prize_goes_to_the_best() -> None:
 
 def test_a_ledger_that_was_opened_without_prizes_pays_nobody() -> None:
     """The refusal says how to open it; a retry of what was paid elsewhere is known all the same."""
-    store = Store.open(":memory:", "main")
+    store = StoredLog.open(":memory:", "main")
     with Ledger(store, lambda: NOW, prizes_from_log) as ledger:
         ledger.handle_many(oracle.with_ids(sealed()))
         bare = Ledger(store, lambda: NOW)

@@ -21,7 +21,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Ref
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.sqlite import PAGE_SIZE, PRAGMAS, SQLite
-from forecast_ledger.ledger.storing.store import Store, TakenError
+from forecast_ledger.ledger.storing.stored_log import StoredLog, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.cli.main import UNREADABLE, main
@@ -55,7 +55,7 @@ def changed(path: Path, *statements: str) -> Path:
 
 def positions(path: Path | str, *, read_only: bool = True) -> list[int]:
     """Return the positions that a reader gets, with every digest checked."""
-    with closing(Store.open(str(path), "main", read_only=read_only)) as store:
+    with closing(StoredLog.open(str(path), "main", read_only=read_only)) as store:
         return [recorded.position for page in log.unseal_pages(store.pages()) for recorded in page]
 
 
@@ -72,21 +72,21 @@ def stops_at(path: Path) -> list[int]:
 
 def test_rows_come_back_in_order_of_position(tmp_path: Path) -> None:
     """Reading returns at most `limit` rows after a position, also from another connection."""
-    with closing(Store.open(str(tmp_path / "a.db"), "main")) as one:
+    with closing(StoredLog.open(str(tmp_path / "a.db"), "main")) as one:
         assert one.read(0) == []
         one.append(rows(1, 3))
         one.append(rows(4, 5))
         assert one.read(0) == [b"row 1", b"row 2", b"row 3", b"row 4", b"row 5"]
         assert one.read(2, limit=2) == [b"row 3", b"row 4"]
         assert one.read(5) == []
-        with closing(Store.open(str(tmp_path / "a.db"), "main", read_only=True)) as other:
+        with closing(StoredLog.open(str(tmp_path / "a.db"), "main", read_only=True)) as other:
             assert other.read(3) == [b"row 4", b"row 5"]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
 def test_pages_cover_every_row_once(limit: int) -> None:
     """The size of a page does not matter, nor whether the last page is full."""
-    with closing(Store.open(":memory:", "main")) as memory:
+    with closing(StoredLog.open(":memory:", "main")) as memory:
         memory.append(rows(1, 5))
         pages = list(memory.pages(limit=limit))
         assert [row for page in pages for row in page] == [state for *_, state in rows(1, 5)]
@@ -97,8 +97,8 @@ def test_pages_cover_every_row_once(limit: int) -> None:
 def test_a_position_is_taken_once(tmp_path: Path) -> None:
     """Of two writers, one wins; no row of the other is recorded, not even at free positions."""
     with (
-        closing(Store.open(str(tmp_path / "a.db"), "main")) as one,
-        closing(Store.open(str(tmp_path / "a.db"), "main")) as other,
+        closing(StoredLog.open(str(tmp_path / "a.db"), "main")) as one,
+        closing(StoredLog.open(str(tmp_path / "a.db"), "main")) as other,
     ):
         one.append(rows(1, 2))
         with pytest.raises(TakenError):
@@ -180,7 +180,7 @@ def test_a_missing_row_is_found_by_the_gap(tmp_path: Path, where: str, position:
 def test_a_missing_row_is_found_across_pages() -> None:
     """A gap is found at the edge of a page as well as within one."""
     for missing in range(1, 7):
-        with closing(Store.open(":memory:", "main")) as memory:
+        with closing(StoredLog.open(":memory:", "main")) as memory:
             memory.append([row for row in rows(1, 7) if row[0] != missing])
             with pytest.raises(Corrupt) as caught:
                 list(memory.pages(limit=2))
@@ -251,7 +251,7 @@ def test_a_position_that_is_a_fraction_is_found_on_every_page(tmp_path: Path, pl
     """The fraction is found even if a page has as many rows as it should have."""
     fraction = f"UPDATE stored_events SET originator_version = {place - 0.5} WHERE originator_version = {place}"  # noqa: S608
     path = changed(filled(tmp_path / "a.db", 7), fraction)
-    with closing(Store.open(path, "main", read_only=True)) as store, pytest.raises(Corrupt) as caught:
+    with closing(StoredLog.open(path, "main", read_only=True)) as store, pytest.raises(Corrupt) as caught:
         list(store.pages(limit=3))
     assert caught.value.position == place
 
@@ -561,7 +561,7 @@ def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None
     """A page has at most so many bytes, but at least a few rows; every row comes once."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite._PAGE_BYTES", 1_000)
     long_rows = [(position, "t", bytes([position]) * 200) for position in range(1, 31)]
-    with closing(Store.open(":memory:", "main")) as memory:
+    with closing(StoredLog.open(":memory:", "main")) as memory:
         memory.append(long_rows)
         pages = [*memory.pages()]
         assert [row for page in pages for row in page] == [row for *_, row in long_rows]
@@ -573,7 +573,7 @@ def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_lies_before_a_gap_is_read(tmp_path: Path) -> None:
     """A page ends at the gap, so a log can be exported up to its damage."""
     path = changed(filled(tmp_path / "a.db"), "DELETE FROM stored_events WHERE originator_version = 4")
-    with closing(Store.open(str(path), "main", read_only=True)) as store:
+    with closing(StoredLog.open(str(path), "main", read_only=True)) as store:
         assert len(store.read(0)) == 3
         with pytest.raises(Corrupt, match="log position 4: the row is missing; the next one is 5"):
             store.read(3)
@@ -585,7 +585,7 @@ def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Pa
     """The digest does not cover the type, so no result depends on it, even if it is not UTF-8; `verify` reports it."""
     path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET topic = {topic} WHERE originator_version = 3")  # noqa: S608
     assert positions(path) == [1, 2, 3, 4, 5]
-    with closing(Store.open(str(path), "main")) as store:
+    with closing(StoredLog.open(str(path), "main")) as store:
         assert (store.newest(), len(store.at([3, 4]))) == (5, 2)
     report = run_checks(Log(str(path)))
     assert [(result.check, result.found, result.position) for result in report.results if result.found != "ok"] == [
@@ -618,8 +618,8 @@ def test_a_ledger_left_half_made_by_a_power_cut_says_what_to_do(tmp_path: Path) 
     """Each of its files may be missing or cut: a reader gets a reason that is not about writing; a writer starts the
     ledger or gets a reason.
     """
-    script = "import os, sys; from forecast_ledger.ledger.storing.store import Store; "
-    script += "kept = Store.open(sys.argv[1], 'main'); os._exit(0)"
+    script = "import os, sys; from forecast_ledger.ledger.storing.stored_log import StoredLog; "
+    script += "kept = StoredLog.open(sys.argv[1], 'main'); os._exit(0)"
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "made.db")], check=True)
     whole = {suffix: (tmp_path / f"made.db{suffix}").read_bytes() for suffix in ("", "-wal", "-shm")}
     for number, sizes in enumerate(STATES):
@@ -852,7 +852,7 @@ def test_a_path_that_ends_in_a_slash_is_no_file(tmp_path: Path) -> None:
     path = filled(tmp_path / "a.db")
     for location, read_only in ((f"{path}/", True), (f"{path}/", False), (f"{tmp_path}/b.db/", False)):
         with pytest.raises(Unavailable, match="leave the slash out"):
-            Store.open(location, "main", read_only=read_only)
+            StoredLog.open(location, "main", read_only=read_only)
     with pytest.raises(Absent, match="leave the slash out"):
-        Store.open(f"{tmp_path}/b.db/", "main", read_only=True)
+        StoredLog.open(f"{tmp_path}/b.db/", "main", read_only=True)
     assert not (tmp_path / "b.db").exists()

@@ -1,4 +1,4 @@
-"""The store of a ledger: its rows in an SQLite file or a PostgreSQL database, chosen by a location.
+"""The stored log of a ledger: its rows in an SQLite file or a PostgreSQL database, chosen by a location.
 
 Import it late: eventsourcing, which it imports, changes `dataclasses` for the whole process.
 """
@@ -38,7 +38,7 @@ from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
 __all__ = [
     "MAX_ROW_BYTES",
     "PAGE",
-    "Store",
+    "StoredLog",
     "TakenError",
     "Turn",
     "has_segments_beside",
@@ -66,17 +66,17 @@ class Turn(Protocol):
     """A writer's turn: until it ends, no other writer that takes turns appends to the ledger."""
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        """See `Store.read`; the newest rows are included."""
+        """See `StoredLog.read`; the newest rows are included."""
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
-        """See `Store.pages`; the newest rows are included."""
+        """See `StoredLog.pages`; the newest rows are included."""
 
     def append(self, rows: Sequence[NewRows]) -> None:
-        """Record rows in one transaction, as `Store.append` does; call it at most once."""
+        """Record rows in one transaction, as `StoredLog.append` does; call it at most once."""
 
 
-class Store:
-    """The rows of one ledger, by log position: append and read."""
+class StoredLog:
+    """The rows of one ledger in a store, by log position: append and read."""
 
     def __init__(self, rows: Rows, name: str) -> None:
         self.name = name
@@ -272,11 +272,11 @@ def rows_at(location: str, name: str, *, read_only: bool = False) -> Rows:
         return _rows(location, name, read_only=read_only)
 
 
-def any_ledger(location: str | PathLike[str]) -> Store:
+def any_ledger(location: str | PathLike[str]) -> StoredLog:
     """Open a store to read its ledgers, whatever their names. Raises Absent, Unavailable, Corrupt."""
     place = fspath(location)
     name = read_manifest(folder_at(place)).ledger if is_folder(place) else "main"
-    return Store(rows_at(place, name, read_only=True), name)
+    return StoredLog(rows_at(place, name, read_only=True), name)
 
 
 def _rows(location: str, name: str, *, read_only: bool) -> Rows:
