@@ -82,6 +82,11 @@ _SETTLING: list[_Option] = [
         "WITHIN",
         "Divide probabilities by their sum, if it differs from 1 by at most this; the log has both.",
     ),
+    click.option(
+        "--independent",
+        is_flag=True,
+        help="Make each option a yes-or-no question of its own, of which several may come true, or none.",
+    ),
     click.option("--day-first/--month-first", default=None, help="Say how to read dates such as 03/04/2026."),
     _text("--instant", "FORMAT", "Say how times are written, as in strptime."),
     _text("--zone", "ZONE", "Say in which zone times without an offset are: UTC, +01:00 or Europe/Berlin."),

@@ -33,6 +33,7 @@ def score(  # noqa: PLR0913 - two tables, and what settles their readings, by na
     percent: bool = False,
     number: str = "",
     normalize: str | float | Decimal = "",
+    independent: bool = False,
     kinds: Sequence[str] = (),
     day_first: bool | None = None,
     instant: str = "",
@@ -67,7 +68,7 @@ def score(  # noqa: PLR0913 - two tables, and what settles their readings, by na
         _check_choice("kinds", kind, KINDS)
     named = {role: _names(role, names) for role, names in (columns or {}).items()}
     settled = (percent, number, day_first, instant, zone, columns_are, forecaster, opens, closes, made_at)
-    options = Options(rules, contest, named, *settled, meanings or {}, str(normalize), tuple(kinds))
+    options = Options(rules, contest, named, *settled, meanings or {}, str(normalize), independent, tuple(kinds))
     table = _table(forecasts, "forecasts", options)
     made = plan(table, None if answers is None else _table(answers, "answers", options), options)
     for line in made.words:

@@ -19,8 +19,8 @@ class Options(NamedTuple):
     time zone, or an offset from UTC. wide: what the columns of a wide table are. forecaster: who made all forecasts.
     opens, closes: when all questions open and close, as RFC 3339 or a date. made_at: when all forecasts were made, if
     no column says it. answers: text -> what it means. normalize: how far a sum of probabilities may be from 1, by which
-    they are then divided; "" if it may not. kinds: of the questions that are scored, if a table has several; none for
-    all of them. delimiter, encoding, sheet: as in a map.
+    they are then divided; "" if it may not. independent: each option is a yes-or-no question of its own. kinds: of the
+    questions that are scored, if a table has several; none for all of them. delimiter, encoding, sheet: as in a map.
     """
 
     rules: str = ""
@@ -38,6 +38,7 @@ class Options(NamedTuple):
     made_at: str = ""
     answers: Mapping[str, str] = {}
     normalize: str = ""
+    independent: bool = False
     kinds: tuple[str, ...] = ()
     delimiter: str = ""
     encoding: str = ""

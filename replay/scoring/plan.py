@@ -9,6 +9,13 @@ from forecast_ledger.ledger.core.values import DAY, format_instant
 from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
 from forecast_ledger.replay.scoring.kinds import Part, parts_of
 from forecast_ledger.replay.scoring.map_text import cell, constant, field_of, map_text, template
+from forecast_ledger.replay.scoring.marginals import (
+    answers_beside,
+    independent,
+    options_apart,
+    own_columns,
+    own_question,
+)
 from forecast_ledger.replay.scoring.options import KINDS, Options
 from forecast_ledger.replay.scoring.recognised import (
     Answers,
@@ -18,6 +25,7 @@ from forecast_ledger.replay.scoring.recognised import (
     period_of,
     understand,
     understand_answers,
+    without,
 )
 from forecast_ledger.replay.scoring.roles import check_named, listed_columns
 from forecast_ledger.replay.scoring.rule_names import check_rules, rule_set, written_rules
@@ -27,7 +35,6 @@ from forecast_ledger.replay.scoring.settled import (
     known_alone,
     outcome_field,
     outcomes_of,
-    without,
 )
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.words import rule_words, words_of
@@ -87,9 +94,9 @@ def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
         made = [*_together(made)]
         kinds = ", ".join(part.kind for part in parts)
         words.append(f"{forecasts.name}: questions of several kinds, {parts[0].words}: {kinds}")
-    for making in made:
+    for part, making in zip(parts, made, strict=True):
         found = making.forecasts
-        kind = f"{found.kind}-" * several
+        kind = f"{part.kind}-" * several
         steps += [step._replace(part=f"{kind}{step.part}".removesuffix("-")) for step in _steps(making)]
         words += words_of(found, making.answers, making.period, making.boundaries, options)
         words.append(rule_words(rule_set(making.rules), found.kind))
@@ -111,7 +118,13 @@ def _making(part: Part, answers: Table | None, options: Options) -> _Making:
 
 def _made(part: Part, answers: Table | None, options: Options) -> _Making:
     found = understand(part.table, options, alone=answers is None, kind=part.kind)._replace(where=part.where)
-    told = _answers_within(found) if answers is None else understand_answers(answers, options)
+    if options.independent and found.kind == "multiple_choice":
+        found = independent(found)
+    told = (
+        _answers_within(found, options)
+        if answers is None
+        else understand_answers(answers, options, apart=bool(found.apart))
+    )
     timed = found.times is not None
     source: Forecasts | Answers = told if timed and answers is not None and _has_times(told) else found
     opens, closes = (_instants(source, role, options) if timed else None for role in ("opens", "closes"))
@@ -151,8 +164,10 @@ def _together(made: Sequence[_Making]) -> Iterator[_Making]:
         rules.append(each.rules)
 
 
-def _answers_within(found: Forecasts) -> Answers:
+def _answers_within(found: Forecasts, options: Options) -> Answers:
     """Return the answers in the forecasts' own table. Refuses: ambiguous (it has none)."""
+    if found.apart and "outcome" in found.roles:
+        return answers_beside(found, options)
     if found.answer_row or "outcome" in found.roles:
         return Answers(found.table, found.roles)
     detail = f"{found.table.name}: no column is known to have the answers, and there is no second table"
@@ -238,20 +253,39 @@ def _is_ordered(found: Forecasts) -> bool:
 
 def _setup(making: _Making) -> Iterator[Fields]:
     """Return the commands that open the contest and its questions."""
-    opens_at, closes_at = making.period.words()
-    once = {"where": {"#": "1"}}
     contest = constant(making.contest)
-    opening = {"at": opens_at, "contest": contest, "rules": making.rules}
+    opening = {"at": making.period.words()[0], "contest": contest, "rules": making.rules}
     if making.first:
         usual = making.options.contest or making.forecasts.table.stem
         name = "contest" if making.contest == usual else f"contest {contest}"
-        yield {"type": "open_contest", "id": name, **once, "fields": opening}
-    source = making.source
-    wide = isinstance(source, Forecasts) and source.shape.wide == "questions"
-    question = "{#column}" if wide else template(source.columns("question"))
-    chosen: Fields = {"columns": [*making.forecasts.shape.columns], **once} if wide else _present(source, ["question"])
-    if not wide:
-        chosen |= known_alone(making.forecasts, Answers(source.table, source.roles))
+        yield {"type": "open_contest", "id": name, "where": {"#": "1"}, "fields": opening}
+    for question, key, chosen in _questions(making):
+        yield from _opening(making, question, key, chosen)
+
+
+def _questions(making: _Making) -> Iterator[tuple[Any, str, Fields]]:
+    """Return each question of a row: a field of the map, its name in the ids of commands, and what is chosen."""
+    source, found = making.source, making.forecasts
+    question, present = template(source.columns("question")), _present(source, ["question"])
+    if isinstance(source, Forecasts) and source.shape.wide == "questions":
+        yield "{#column}", "{#column}", {"columns": [*found.shape.columns], "where": {"#": "1"}}
+    elif isinstance(source, Forecasts) and source.apart and source.shape.wide:
+        yield own_question(source), own_question(source), {**present, **own_columns(source)}
+    elif isinstance(source, Answers) and source.named:
+        known = known_alone(found, source).get("where", {})
+        for each in options_apart(found, source):
+            yield each.question, each.id, {**present, **_where({**known, **each.where})}
+    else:
+        yield question, question, {**present, **known_alone(found, Answers(source.table, source.roles))}
+
+
+def _where(condition: Fields) -> Fields:
+    return {"where": condition} if condition else {}
+
+
+def _opening(making: _Making, question: Any, key: str, chosen: Fields) -> Iterator[Fields]:
+    """Return the commands that open a question and add it to the contest."""
+    source, (opens_at, closes_at) = making.source, making.period.words()
     fields: Fields = {"at": opens_at, "question": question, "kind": making.forecasts.kind}
     if title := _title_column(source):
         fields["title"] = cell(title)
@@ -261,9 +295,9 @@ def _setup(making: _Making) -> Iterator[Fields]:
         fields["range"] = _range(making)
     fields["opens_at"] = _boundary(source, "opens", making.opens, opens_at)
     fields["closes_at"] = _boundary(source, "closes", making.closes, closes_at)
-    yield {"type": "open_question", "id": f"open {question}", **chosen, "fields": fields}
-    added = {"at": opens_at, "contest": contest, "question": question}
-    yield {"type": "add_question", "id": f"add {question}", **chosen, "fields": added}
+    yield {"type": "open_question", "id": f"open {key}", **chosen, "fields": fields}
+    added = {"at": opens_at, "contest": constant(making.contest), "question": question}
+    yield {"type": "add_question", "id": f"add {key}", **chosen, "fields": added}
 
 
 def _boundary(source: Forecasts | Answers, role: str, written: Instants | None, usual: str) -> Any:
@@ -331,7 +365,13 @@ def _number(text: str, field: str) -> Decimal:
 def _forecast(making: _Making) -> Fields:
     """Return the command of a forecast."""
     found, shape = making.forecasts, making.forecasts.shape
-    question = "{#column}" if shape.wide == "questions" else template(found.columns("question"))
+    question = (
+        "{#column}"
+        if shape.wide == "questions"
+        else own_question(found)
+        if found.apart
+        else template(found.columns("question"))
+    )
     who = template(found.columns("forecaster")) or constant(found.forecaster)
     who = "{#column}" if shape.wide == "forecasters" else who
     time = found.columns("time")[:1] if found.times is not None else ()
@@ -344,14 +384,19 @@ def _forecast(making: _Making) -> Fields:
     if found.answer_row:
         where |= {column: {"not": [found.answer_row]} for column in found.columns("forecaster")[:1]}
     command |= _present(found, ["question", "forecaster"])
-    if shape.wide in {"quantiles", "options"}:
+    if shape.wide in {"quantiles", "options"} and not found.apart:
         for column in shape.columns:
             where |= without([column], found.table, column)
         parts = {shape.label(column): field_of(column, keys) for column in shape.columns}
         fields |= {"probabilities": parts} if shape.wide == "options" else {"quantiles": [*parts.values()]}
     elif shape.wide:
-        where |= without(shape.columns, found.table, "#cell")
-        command["columns"] = [*shape.columns]
+        chosen = (
+            own_columns(found)
+            if found.apart
+            else {"columns": [*shape.columns], **_where(without(shape.columns, found.table, "#cell"))}
+        )
+        where |= chosen.pop("where", {})
+        command |= chosen
         fields["probability"] = {"from": "{#cell}", **keys} if keys else "{#cell}"
     else:
         [column] = found.columns("value" if "quantile" in found.roles else "probability")

@@ -49,7 +49,7 @@ class Forecasts(NamedTuple):
     kind: of its questions. times: None if it has none. answer_row: the name in the row that has the answers, "" if no
     row has. made_at: of forecasts without a time. items: every number of a forecast, row by row.
     where: the condition by which a map chooses the rows, if the table has questions of other kinds, too; elsewhere:
-    these questions.
+    these questions. apart: question -> its options, of which each is a question of its own; none if they are not.
     """
 
     table: Table
@@ -64,6 +64,7 @@ class Forecasts(NamedTuple):
     items: Sequence[Item] = ()
     where: Mapping[str, Any] = {}
     elsewhere: frozenset[str] = frozenset()
+    apart: Mapping[str, Sequence[str]] = {}
 
     def columns(self, role: str) -> tuple[str, ...]:
         """Return the columns of a role; none if it has none."""
@@ -184,10 +185,14 @@ def _checked(found: Forecasts) -> Forecasts:
 
 
 class Answers(NamedTuple):
-    """A table that has the answers, with the columns of its questions, and what it says of each of them."""
+    """A table that has the answers, with the columns of its questions, and what it says of each of them.
+
+    named: an answer names an option of a question, whose options are questions of their own.
+    """
 
     table: Table
     roles: Mapping[str, Found]
+    named: bool = False
 
     def columns(self, role: str) -> tuple[str, ...]:
         """Return the columns of a role; none if it has none."""
@@ -216,15 +221,25 @@ class Answers(NamedTuple):
         return self.table.texts(self.columns("question"))
 
 
-def understand_answers(table: Table, options: Options) -> Answers:
-    """Return what a table of answers says. Refuses: ambiguous."""
-    roles = roles_of(table, OF_ANSWERS, options)
+def understand_answers(table: Table, options: Options, *, apart: bool) -> Answers:
+    """Return what a table of answers says. apart: options are questions of their own. Refuses: ambiguous."""
+    roles = roles_of(table, (*OF_ANSWERS, *["option"] * apart), options)
     for role in ("question", "outcome"):
         if role not in roles:
             detail = f"{table.name}: no column is known to have the {role if role == 'question' else 'answer'}"
             remedy = f"name it: --column {role}=NAME{listed_columns(table)}"
             raise Refused("ambiguous", role, None, detail, remedy=remedy)
-    return Answers(table, roles)
+    if apart and "option" in roles:
+        own, option = roles["question"], roles.pop("option")
+        return Answers(table, {**roles, "question": Found((*own.columns, *option.columns[:1]), own.said)})
+    return Answers(table, roles, named=apart)
+
+
+def without(columns: Sequence[str], table: Table, name: str) -> dict[str, Any]:
+    """Return the condition that a cell is a value, if some cell of these columns is none. name: of the cell."""
+    texts = {text for column in columns for text in table.columns[column] if is_absent(text)}
+    is_needed = texts - {""} if name == "#cell" else texts  # of an empty cell, no command is made
+    return {name: {"not": ["", *sorted(texts - {""})]}} if is_needed else {}
 
 
 class Period(NamedTuple):

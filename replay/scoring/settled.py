@@ -9,13 +9,12 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.replay.mapping.shares import AS_ONE
 from forecast_ledger.replay.scoring.map_text import cell, field_of, template
+from forecast_ledger.replay.scoring.marginals import Way, named_answers
 from forecast_ledger.replay.scoring.options import Options
-from forecast_ledger.replay.scoring.recognised import Answers, Forecasts
-from forecast_ledger.replay.scoring.tables import Table
+from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, without
 from forecast_ledger.replay.scoring.written import (
     distinct,
     general_meaning,
-    is_absent,
     is_yes_or_no,
     meanings_of,
     numbers_of,
@@ -53,10 +52,7 @@ def outcomes_of(found: Forecasts, options: Options) -> dict[str, list[str]]:
             f"{len(off):,} of {len(sums):,} forecasts do not sum to 1, first that of {key[1]!r} on {key[0]!r}, {place}"
         )
         remedy = f"correct them, or give --normalize {most:f}, to divide each by a sum that differs from 1 by no more"
-        if found.columns("option"):
-            columns = ",".join([*found.columns("question"), *found.columns("option")])
-            own = "options of which several may come true are questions of their own, with an answer of yes or no each"
-            remedy += f"; {own}: --column question={columns}"
+        remedy += "; or --independent, if several options may come true: each is then a question of its own"
         raise Refused("not_summing_to_one", "probability", str(off[key]), detail, remedy=remedy)
     return {question: [*names] for question, names in outcomes.items()}
 
@@ -81,18 +77,11 @@ def known_alone(found: Forecasts, told: Answers) -> Fields:
     return {"where": {columns[0]: {"not": unknown}}} if unknown else {}
 
 
-def without(columns: Sequence[str], table: Table, name: str) -> Fields:
-    """Return the condition that a cell is a value, if some cell of these columns is none. name: of the cell."""
-    texts = {text for column in columns for text in table.columns[column] if is_absent(text)}
-    is_needed = texts - {""} if name == "#cell" else texts  # of an empty cell, no command is made
-    return {name: {"not": ["", *sorted(texts - {""})]}} if is_needed else {}
-
-
 def unforecast(found: Forecasts, told: Answers) -> list[str]:
     """Return the questions in a table of answers that no forecast is on. Refuses: ambiguous (all of them)."""
     if found.answer_row:
         return []
-    known = {item.question for item in found.items}
+    known = {item.question for item in found.items} | found.apart.keys()
     every = [*dict.fromkeys(key for key in told.questions() if key)]
     unknown = [key for key in every if key not in known]
     if len(unknown) == len(every) and not found.elsewhere:
@@ -109,23 +98,24 @@ def answer_commands(found: Forecasts, told: Answers, at: Any, options: Options) 
 
     Refuses: ambiguous, bad_number, unknown_outcome.
     """
-    chosen: Fields = {"columns": [*found.shape.columns]} if found.answer_row else {}
     name = "#cell" if found.answer_row else told.columns("outcome")[0]
-    question = "{#column}" if found.answer_row else template(told.columns("question"))
     where: Fields = {told.columns("forecaster")[0]: found.answer_row} if found.answer_row else {}
     where |= known_alone(found, told).get("where", {})
     texts = answer_texts(found, told)
-    answer, texts_of = _answer(found, told, name, texts, options)
+    if told.named:
+        ways = [*named_answers(found, told, name, texts, options)]
+    else:
+        answer, allowed = _answer(found, told, name, texts, options)
+        chosen: Fields = {"columns": [*found.shape.columns]} if found.answer_row else {}
+        question = "{#column}" if found.answer_row else template(told.columns("question"))
+        ways = [Way(question, answer, allowed, chosen, f"answer {question}")]
     commands = list[Fields]()
-    for kind, fields in (
-        ("resolve_question", {"at": at, "question": question, **answer}),
-        ("annul_question", {"at": at, "question": question, "reason": "{" + name + "}"}),
-    ):
-        allowed = texts_of[kind]
-        if not allowed:
-            continue
-        condition = {**where, name: allowed}
-        commands.append({"type": kind, "id": f"answer {question}", **chosen, "where": condition, "fields": fields})
+    for way in ways:
+        for kind, fields in (("resolve_question", way.answer), ("annul_question", {"reason": "{" + name + "}"})):
+            if allowed := way.allowed[kind]:
+                condition = {"where": {**where, **way.chosen.get("where", {}), name: allowed}}
+                command = {"type": kind, "id": way.id, **way.chosen, **condition}
+                commands.append({**command, "fields": {"at": at, "question": way.question, **fields}})
     return commands
 
 
@@ -134,7 +124,7 @@ def answer_texts(found: Forecasts, told: Answers) -> list[str]:
     if found.answer_row:
         rows = zip(found.table.texts(found.columns("forecaster")), found.table.rows(found.shape.columns), strict=True)
         return [*dict.fromkeys(text for who, row in rows for text in row if who == found.answer_row)]
-    known = {item.question for item in found.items}
+    known = {item.question for item in found.items} | found.apart.keys()
     cells = zip(told.questions(), told.table.columns[told.columns("outcome")[0]], strict=True)
     return [*dict.fromkeys(text for question, text in cells if question in known)]
 
@@ -166,9 +156,9 @@ def _answer(
     outcomes = outcomes_of(found, options) if found.kind == "multiple_choice" else {}
     names = {each for names in outcomes.values() for each in names}
     meaning = {text: "" if text in names else general_meaning(text, options) for text in texts}
-    without = [text for text in texts if meaning[text]]
+    other = [text for text in texts if meaning[text]]
     void = [text for text in texts if meaning[text] == "void"]
-    conditions = {"resolve_question": {"not": ["", *(text for text in without if text)]}, "annul_question": void}
+    conditions = {"resolve_question": {"not": ["", *(text for text in other if text)]}, "annul_question": void}
     if found.kind == "multiple_choice":
         for key, text in told.of("outcome").items():
             if key in outcomes and text and not meaning[text] and text not in outcomes[key]:

@@ -50,6 +50,9 @@ def _forecast_words(found: Forecasts, boundaries: Mapping[str, str]) -> Iterator
     if shape.wide:
         names = [*map(repr, map(shape.label, shape.columns))]
         yield _line(shape.wide, f"the columns {_some(names)}", found.numbers.words)
+    if found.apart:
+        some = next(item.question for item in found.items)
+        yield f"  each option is a yes-or-no question of its own, such as {some!r}: several may come true, or none"
     if "forecaster" not in found.roles and shape.wide != "forecasters":
         yield f"  no column names the forecaster: all forecasts are of {found.forecaster!r}"
     if found.answer_row:
@@ -63,7 +66,7 @@ def _answer_words(found: Forecasts, told: Answers, boundaries: Mapping[str, str]
         yield from _role_words(told.roles, boundaries)
         yield from _unused(told.table, told.roles, ())
     texts = answer_texts(found, told)
-    if found.kind == "binary" or is_by_option(found, told, options):
+    if (found.kind == "binary" and not told.named) or is_by_option(found, told, options):
         meanings = meanings_of("outcome", texts, options)
     else:
         meanings = {text: general_meaning(text, options) for text in texts}

@@ -202,6 +202,56 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         ["--column", "question=city,day"],
         {"ada": "0.13"},  # (0.1² + 0.5²) / 2
     ),
+    "independent options, and answers that name one": (
+        {
+            "f.csv": "question,user,option,p\ncup,ada,red,0.8\ncup,ada,blue,0.5\ncup,bo,red,0.3\nvase,bo,red,0.1\n",
+            "a.csv": "question,answer\ncup,blue\nvase,red\nbowl,red\n",
+        },
+        ["--independent"],
+        {"ada": "0.445", "bo": "0.45"},  # (0.8² + 0.5²) / 2, (0.3² + 0.9²) / 2
+    ),
+    "independent options, others for each question, which two columns name, with closes of their own": (
+        {
+            "f.csv": "city,day,user,date,option,p\noslo,1,ada,2026-03-01,sun,0.9\noslo,1,ada,2026-03-01,rain,0.4\n"
+            "oslo,2,ada,2026-03-02,fog,0.7\n",
+            "a.csv": "city,day,answer,closes\noslo,1,sun,2026-03-03\noslo,2,none,2026-03-03\n",
+        },
+        ["--independent", "--column", "question=city,day"],
+        {"ada": "0.085"},  # (0.1² + 0.4²) / 2; fog has no answer
+    ),
+    "independent options beside the answer that names one": (
+        {"f.csv": "question,user,option,p,answer\ncup,ada,red,0.8,red\ncup,ada,blue,0.5,red\ncup,ada,tin,NA,red\n"},
+        ["--independent"],
+        {"ada": "0.145"},  # (0.2² + 0.5²) / 2
+    ),
+    "independent options that each have an answer": (
+        {"f.csv": "question,user,option,p,answer\ncup,ada,red,0.8,1\ncup,ada,blue,0.5,1\ncup,ada,tin,0.1,0\n"},
+        ["--independent"],
+        {"ada": "0.1"},  # (0.2² + 0.5² + 0.1²) / 3
+    ),
+    "independent options in columns beside the answer": (
+        {
+            "f.csv": "question,user,p_red,p_blue,p_a.b,answer\ncup,ada,0.8,0.5,NA,blue\nvase,ada,,0.3,0.4,a.b\n"
+            "bowl,ada,0.9,,,void\nvase,bo,,0.3,0,a.b\n"
+        },
+        ["--independent"],
+        {"ada": "0.335", "bo": "0.545"},  # (0.8² + 0.5² + 0.3² + 0.6²) / 4, (0.3² + 1²) / 2
+    ),
+    "independent options in columns, and a second table": (
+        {
+            "f.csv": "question,user,red,blue\ncup,ada,0.8,0.5\ncup,bo,0.3,0.1\n",
+            "a.csv": "question,answer\ncup,red\n",
+        },
+        ["--independent"],
+        {"ada": "0.145", "bo": "0.25"},  # (0.2² + 0.5²) / 2, (0.7² + 0.1²) / 2
+    ),
+    "independent options among other questions": (
+        {
+            "f.csv": "question,user,option,p,answer\nrain,ada,,0.8,yes\ncup,ada,red,0.8,red\ncup,ada,blue,0.5,red\n",
+        },
+        ["--independent"],
+        {"ada": "0.11"},  # (0.2² + 0.2² + 0.5²) / 3
+    ),
     "nobody is named": ({"mine.csv": "question,p,outcome\nrain,0.9,1\n"}, [], {"mine": "0.01"}),
 }
 
@@ -274,8 +324,8 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
             "f.csv": "qid,user,option,p\nq,a,x,0.9\nq,a,y,0.8\nq,a,z,0.3\n",
             "a.csv": "qid,option,resolved_to\nq,x,1\nq,y,1\nq,z,0\n",
         },
-        ["1 of 1 forecasts do not sum to 1", "--normalize 1.0", "--column question=qid,option"],
-        ["--column", "question=qid,option"],
+        ["1 of 1 forecasts do not sum to 1", "--normalize 1.0", "--independent"],
+        ["--independent"],
         {"a": "0.046666667"},  # (0.1² + 0.2² + 0.3²) / 3
     ),
     "sums far from 1": (
@@ -461,6 +511,25 @@ def test_an_answer_that_is_no_option_is_refused(tmp_path: Path) -> None:
     table = {"f.csv": "question,user,option,p\nq,a,x,0.5\nq,a,y,0.5\n", "a.csv": "question,answer\nq,z\n"}
     assert "the answer of 'q' is none of its options x, y" in refused(tmp_path, table)
     assert "the table has only the option 'x'" in refused(tmp_path, {**table, "f.csv": "question,option,p\nq,x,1\n"})
+
+
+INDEPENDENT = "question,user,option,p\ncup,ada,red,0.8\ncup,ada,blue,0.5\n"
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"f.csv": INDEPENDENT, "a.csv": "question,answer\ncup,tin\n"}, "none of its options red, blue"),
+        ({"f.csv": INDEPENDENT, "a.csv": "question,answer\ncup,red\ncup,blue\n"}, "lines 2 and 3 say 'red' and 'blue'"),
+        (
+            {"f.csv": f"{INDEPENDENT}cup a,ada,b,0.1\ncup,ada,a b,0.1\n", "a.csv": "question,answer\ncup,red\n"},
+            "'cup a b': f.csv: ('cup a', 'b') and ('cup', 'a b') would be one question",
+        ),
+    ],
+)
+def test_independent_options_are_refused(tables: dict[str, str], said: str, tmp_path: Path) -> None:
+    """An answer that is no option, two answers of one question, and two options that would have one name."""
+    assert said in refused(tmp_path, tables, "--independent")
 
 
 def test_a_published_format_is_known_by_its_columns(tmp_path: Path) -> None:
