@@ -23,6 +23,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
+from forecast_ledger.ledger.storing.groups import Groups
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.sealed_log import SealedLog
@@ -68,6 +69,7 @@ class Ledger:
         self._prizes = prizes
         self.claims = FREE  # the instants that commands may claim
         self._lock = Lock()
+        self._groups = Groups(self._handle_group)
         self._subscriptions: set[Subscription] = set()
         self._known = WriterState() if known is None else known
         self._kept: int | None = None  # up to which log position the state is kept; None if it is not to be
@@ -107,13 +109,17 @@ class Ledger:
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record its events, durable on return; a retry returns the first receipt.
 
+        Commands of several threads are decided and committed together, each against the state after the one before it.
         command_id: defaults to command.id.
         Raises, first that applies: Refused, Conflict, Unavailable, Corrupt (nothing was recorded); Uncertain (the
         events may or may not be recorded).
         """
         begun = instrumentation.now_ns()
-        requests = Requests([command], [command.id if command_id is None else command_id])
-        [outcome] = self._handle(requests, atomic=False)
+        command_id = command.id if command_id is None else command_id
+        if isinstance(command, PayPrizes):  # nobody waits while prizes are computed
+            [outcome] = self._handle(Requests([command], [command_id]), atomic=False)
+        else:
+            outcome = self._groups.outcome(command, command_id)
         fields = partial(instrumentation.command_fields, self._store.name, self._known.head.position, command, outcome)
         instrumentation.log_event(_logger, logging.DEBUG, "command handled", fields, begun)
         if isinstance(outcome, Refused):
@@ -218,28 +224,42 @@ class Ledger:
     def _handle(
         self, requests: Requests, *, atomic: bool, times: Sequence[int] | None = None
     ) -> list[Receipt | Refused]:
-        from forecast_ledger.ledger.storing.stored_log import TakenError  # noqa: PLC0415
-
         prizes = self._prizes_of(self._due(requests))
         with self._locked():
-            earlier = Batch(self._known, self._store.read, self._known.recorded_at)
-            recorded = None if requests.skips else earlier.receipts(requests.known(1))  # mostly, the first one is new
-            recorded = recorded and earlier.receipts(requests.known())
-            if recorded is not None:  # then there is no need to wait for a turn
-                return recorded
-            for _ in range(MAX_TRIES):
-                try:
-                    batch, outcomes = self._in_turn(requests, prizes, atomic=atomic, times=times)
-                except TakenError:
-                    instrumentation.log_event(_logger, logging.DEBUG, "race lost", self._race_fields)
-                    continue
-                self._known.head = Checkpoint(batch.position, batch.digest)
-                self._known.recorded_at = batch.recorded_at
-                self._known.is_imported = times is not None if batch.rows else self._known.is_imported
-                batch.settle()
-                for subscription in tuple(self._subscriptions) if batch.rows else ():
-                    subscription.wake()
-                return outcomes
+            return self._handle_locked(requests, prizes, atomic=atomic, times=times)
+
+    def _handle_group(self, requests: Callable[[], Requests]) -> list[Receipt | Refused]:
+        with self._locked():
+            return self._handle_locked(requests(), {}, atomic=False)
+
+    def _handle_locked(
+        self,
+        requests: Requests,
+        prizes: Mapping[str, Mapping[str, int]],
+        *,
+        atomic: bool,
+        times: Sequence[int] | None = None,
+    ) -> list[Receipt | Refused]:
+        from forecast_ledger.ledger.storing.stored_log import TakenError  # noqa: PLC0415
+
+        earlier = Batch(self._known, self._store.read, self._known.recorded_at)
+        recorded = None if requests.skips else earlier.receipts(requests.known(1))  # mostly, the first one is new
+        recorded = recorded and earlier.receipts(requests.known())
+        if recorded is not None:  # then there is no need to wait for a turn
+            return recorded
+        for _ in range(MAX_TRIES):
+            try:
+                batch, outcomes = self._in_turn(requests, prizes, atomic=atomic, times=times)
+            except TakenError:
+                instrumentation.log_event(_logger, logging.DEBUG, "race lost", self._race_fields)
+                continue
+            self._known.head = Checkpoint(batch.position, batch.digest)
+            self._known.recorded_at = batch.recorded_at
+            self._known.is_imported = times is not None if batch.rows else self._known.is_imported
+            batch.settle()
+            for subscription in tuple(self._subscriptions) if batch.rows else ():
+                subscription.wake()
+            return outcomes
         raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 
     def _due(self, requests: Requests) -> tuple[list[str], int]:
