@@ -6,6 +6,7 @@ from itertools import chain, islice, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import Quote, RecordDecision, SubmitForecast, WithdrawForecast
@@ -36,7 +37,14 @@ def sort_commands(rows: Iterable[RowCommands], field: str) -> list[ReadCommand]:
     that falls more often than it rises, the rows are turned round, because its newest row is its first. All commands
     are in memory: about 1,500 bytes each, and the bytes that are kept of their rows.
     """
-    keyed = [[(_instant(each, field), each) for each in row.commands] for row in rows]
+    with gc_pause.paused():
+        known = dict[int, int | None]()  # the instants of objects that many rows have, by their id
+        keyed = [[(_instant(each, field, known), each) for each in row.commands] for row in rows]
+        return _placed(keyed)
+
+
+def _placed(keyed: list[list[tuple[int | None, ReadCommand]]]) -> list[ReadCommand]:
+    """Return commands in the order of their instants, which are beside them, row by row."""
     first = [next((at for at, _ in row if at is not None), None) for row in keyed]
     steps = [after - before for before, after in pairwise(first) if before is not None and after is not None]
     if sum(step < 0 for step in steps) > sum(step > 0 for step in steps):
@@ -99,10 +107,18 @@ def _steps(commands: Iterable[ReadCommand]) -> tuple[int, int]:
     return falls, rises
 
 
-def _instant(each: ReadCommand, field: str) -> int | None:
+def _instant(each: ReadCommand, field: str, known: dict[int, int | None]) -> int | None:
     place, command = each
     if field == RECEIVED:
         return place.recorded_at
+    if isinstance(command, SubmitForecast | Refused):
+        return _read_instant(command, field)
+    if id(command) not in known:
+        known[id(command)] = _read_instant(command, field)
+    return known[id(command)]
+
+
+def _read_instant(command: Any, field: str) -> int | None:
     with suppress(Refused, AttributeError):
         if not isinstance(command, Refused):
             return read_instant(getattr(command, field), field)

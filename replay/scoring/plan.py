@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
+from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import DAY, format_instant
 from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
@@ -85,6 +86,11 @@ def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
     Refuses: ambiguous, bad_csv, bad_instant, bad_number, duplicate_outcome, id_too_long, not_summing_to_one,
     unknown_outcome, unknown_rules, unscorable_question.
     """
+    with gc_pause.paused():
+        return _planned(forecasts, answers, options)
+
+
+def _planned(forecasts: Table, answers: Table | None, options: Options) -> Plan:
     check_named([forecasts, *([] if answers is None else [answers])], options)
     parts = parts_of(forecasts, options)
     several = bool(parts[0].kind)

@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.replay.files.sheet_cells import arrow_records, number_text
 from forecast_ledger.replay.files.table_rows import form_of, table_records
@@ -157,6 +158,11 @@ def _text(value: Any, column: str) -> str:
 
 def _table(name: str, records: Callable[[], Iterator[SourceRecord]], unit: str, keys: Mapping[str, str]) -> Table:
     """Read the rows of a table. Refuses: bad_csv (no header, no rows, or a row without a certain end)."""
+    with gc_pause.paused():
+        return _whole_table(name, records, unit, keys)
+
+
+def _whole_table(name: str, records: Callable[[], Iterator[SourceRecord]], unit: str, keys: Mapping[str, str]) -> Table:
     reading = records()
     _, header, _ = next(reading, (1, Refused("bad_csv", name, None, "the table is empty"), b""))
     if isinstance(header, Refused):
