@@ -32,6 +32,8 @@ from typing import TYPE_CHECKING
 __all__ = [
     "CATALOGUE",
     "PRESETS",
+    "AsyncLedger",
+    "AsyncSubscription",
     "Audit",
     "Checkpoint",
     "Conflict",
@@ -98,6 +100,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.ledger.model import commands, events, rules
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+    from forecast_ledger.ledger.storing.async_ledger import AsyncLedger, AsyncSubscription
     from forecast_ledger.ledger.storing.subscription import Subscription
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.projections.facts.from_log import facts
@@ -122,6 +125,8 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
 else:  # so that a type checker reports a name that is not offered
     # name -> the module below this package that defines it, and its name there; empty if it is that module itself
     _OFFERED = {
+        "AsyncLedger": ("ledger.storing.async_ledger", "AsyncLedger"),
+        "AsyncSubscription": ("ledger.storing.async_ledger", "AsyncSubscription"),
         "Audit": ("replay.pages.working_paper", "Audit"),
         "CATALOGUE": ("projections.tables.catalogue", "CATALOGUE"),
         "Checkpoint": ("ledger.model.log", "Checkpoint"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import log
@@ -11,6 +11,16 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 POLL = 0.2  # s, how often to look for events that other processes append
+
+
+class Listener(Protocol):
+    """What a ledger tells when it appends, and when it is closed."""
+
+    def wake(self) -> None:
+        """Look for new events now; any thread may call this."""
+
+    def stop(self) -> None:
+        """Wait for no more events; any thread may call this."""
 
 
 class Subscription:
@@ -43,7 +53,7 @@ class Subscription:
 
         Raises, first that applies: Refused (the log ends before `after`), Unavailable, Corrupt.
         """
-        self.reached = _checkpoint(store, after)  # of the last event that was yielded
+        self.reached = checkpoint_at(store, after)  # of the last event that was yielded
         self._store = store
         self._poll = poll
         self._ended = ended
@@ -111,8 +121,11 @@ class Subscription:
         self.stop()
 
 
-def _checkpoint(store: StoredLog, after: int | Checkpoint) -> Checkpoint:
-    """Return the checkpoint at a position; check its digest if one is given."""
+def checkpoint_at(store: StoredLog, after: int | Checkpoint) -> Checkpoint:
+    """Return the checkpoint at a position; check its digest if one is given.
+
+    Raises, first that applies: Refused (the log ends before `after`), Unavailable, Corrupt.
+    """
     position, digest = after if isinstance(after, Checkpoint) else (after, None)
     if position <= 0:
         if position < 0 or digest not in {None, log.GENESIS}:

@@ -28,7 +28,7 @@ from forecast_ledger.ledger.storing.groups import Groups
 if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.sealed_log import SealedLog
     from forecast_ledger.ledger.storing.stored_log import StoredLog, Turn
-    from forecast_ledger.ledger.storing.subscription import Subscription
+    from forecast_ledger.ledger.storing.subscription import Listener, Subscription
 
 # Computes prizes: the pages of a log from its first row on, and a finalized contest -> participant -> amount in 1e-6.
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
@@ -70,7 +70,7 @@ class Ledger:
         self.claims = FREE  # the instants that commands may claim
         self._lock = Lock()
         self._groups = Groups(self._handle_group)
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions: set[Listener] = set()
         self._known = WriterState() if known is None else known
         self._kept: int | None = None  # up to which log position the state is kept; None if it is not to be
 
@@ -120,6 +120,10 @@ class Ledger:
             [outcome] = self._handle(Requests([command], [command_id]), atomic=False)
         else:
             outcome = self._groups.outcome(command, command_id)
+        return self._answer(command, outcome, begun)
+
+    def _answer(self, command: AnyCommand, outcome: Receipt | Refused, begun: int) -> Receipt:
+        """Write a log record of a command, and return its receipt, or raise its refusal."""
         fields = partial(instrumentation.command_fields, self._store.name, self._known.head.position, command, outcome)
         instrumentation.log_event(_logger, logging.DEBUG, "command handled", fields, begun)
         if isinstance(outcome, Refused):
