@@ -13,7 +13,7 @@ _WHOLE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _PASSWORD = re.compile(r"^([^/@:]*:/*[^/@:]*):.*@", re.DOTALL)  # the last @ of a URL ends it
 _USER = re.compile(r"(?<![\w:/])([\w.%+-]+):[^\s/@:'\"]+@(?=[\w.[-])")  # of a URL that has lost its scheme
 _QUERY = re.compile(r"\?[\w.%-]+=[^\s'\"`<>]*")  # likewise
-_HARMLESS = {"channel_binding", "connect_timeout", "mode", "region", "sslmode", "target_session_attrs"}
+_HARMLESS = {"channel_binding", "connect_timeout", "mode", "region", "schema", "sslmode", "target_session_attrs"}
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{0,40}", re.ASCII)
 _ENDS = ":;,.)]"  # signs that end a URL in a sentence
 

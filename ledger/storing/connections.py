@@ -1,17 +1,58 @@
 """The connections of a process to a server: its threads share them, and no thread looks after them."""
 
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import Connection
 from psycopg.pq import TransactionStatus
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.ledger.storing import database
+
+Answer = TypeVar("Answer")
+
+
+class SilentError(psycopg.OperationalError):
+    """The server has given no sign for as long as a statement may wait. The connection is closed."""
+
+
+class LimitedConnection(Connection[Any]):
+    """A connection that is closed if the server is silent for `limit` s: it may be stopped, or cut off from this host.
+
+    A limit in the server, such as PostgreSQL's statement_timeout, does not end this wait, nor does a keepalive of TCP,
+    which a stopped server's system answers.
+    """
+
+    limit = 60.0
+
+    def wait(self, gen: Generator[Any, Any, Answer], *args: Any, **named: Any) -> Answer:
+        """Wait as psycopg does, which asks every tenth of a second whether to go on. Raises SilentError."""
+        try:
+            return super().wait(_within(self.limit, gen), *args, **named)
+        except SilentError:
+            self.close()
+            raise
+
+
+def _within(limit: float, waiting: Generator[Any, Any, Answer]) -> Generator[Any, Any, Answer]:
+    """Yield what is waited for, and end the wait when the server has been silent for `limit` s."""
+    deadline = time.monotonic() + limit
+    try:
+        wanted = next(waiting)
+        while True:
+            ready = yield wanted
+            if ready:
+                deadline = time.monotonic() + limit
+            elif time.monotonic() >= deadline:
+                raise SilentError(f"no answer from the server for {limit:g} s")
+            wanted = waiting.send(ready)
+    except StopIteration as end:
+        answer: Answer = end.value
+        return answer
 
 
 class Connections:
@@ -21,9 +62,9 @@ class Connections:
     connections of its parent alone, and opens its own. is_closed: whether they are not to be used any more.
     """
 
-    def __init__(self, connect: Callable[[], Connection[Any]], most: int) -> None:
-        """connect: opens a connection in autocommit mode, or raises what psycopg does."""
-        self._connect, self._most = connect, most
+    def __init__(self, connect: Callable[[], Connection[Any]], most: int, wait: float) -> None:
+        """connect: opens a connection in autocommit mode, or raises what psycopg does. wait: for one to be free, s."""
+        self._connect, self._most, self._wait = connect, most, wait
         self.is_closed = False
         self._begin()
 
@@ -33,35 +74,43 @@ class Connections:
         self._idle: list[Connection[Any]] = []  # the one that was used last is the last
 
     @contextmanager
-    def one(self) -> Iterator[Connection[Any]]:
-        """Use a connection; what is not committed at the end is rolled back. Raises Unavailable (all are in use)."""
+    def after(self, first: Callable[[Connection[Any]], Answer]) -> Iterator[tuple[Connection[Any], Answer]]:
+        """Use a connection, with the answer to a first statement; what is not committed at the end is rolled back.
+
+        first: asks it, and records nothing: if a server that was restarted has closed the connection, it is asked again
+        on a new one. Raises Unavailable (all are in use), and what psycopg does.
+        """
         if self._process != os.getpid():
             self._begin()
         room = self._room
-        if not room.acquire(timeout=database.LOCK_TIMEOUT):
-            used = f"the {self._most} connections of this process have been in use for {database.LOCK_TIMEOUT} s"
-            raise Unavailable(f"{used}; let fewer threads use them")
+        if not room.acquire(timeout=self._wait):
+            used = f"the {self._most} connections of this process have been in use for {self._wait:g} s"
+            raise Unavailable(f"{used}; let fewer threads use them, or open the store with more")
         try:
-            connection = self._take()
+            connection, answer = self._take(first)
             try:
-                yield connection
+                yield connection, answer
             finally:
                 self._put(connection)
         finally:
             room.release()
 
-    def _take(self) -> Connection[Any]:
+    def _take(self, first: Callable[[Connection[Any]], Answer]) -> tuple[Connection[Any], Answer]:
         while True:
             with self._lock:
                 idle = self._idle.pop() if self._idle else None
-            if idle is None:
-                return self._connect()
+            connection = self._connect() if idle is None else idle
             try:
-                idle.execute("SELECT 1")  # a restarted server has closed it
-            except psycopg.Error:
-                idle.close()
-            else:
-                return idle
+                return connection, first(connection)
+            except psycopg.Error as error:
+                self._put(connection)
+                if isinstance(error, SilentError):
+                    self._close_idle()  # they would be as silent, one after the other
+                if idle is None or not connection.closed or isinstance(error, SilentError):
+                    raise
+            except BaseException:
+                self._put(connection)
+                raise
 
     def _put(self, connection: Connection[Any]) -> None:
         try:
@@ -77,9 +126,12 @@ class Connections:
 
     def close(self) -> None:
         """Close them; those in use are closed by whoever uses them."""
-        with self._lock:
-            self.is_closed, idle = True, self._idle
-            self._idle = []
+        self.is_closed = True
         if self._process == os.getpid():
-            for connection in idle:
-                connection.close()
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()

@@ -11,9 +11,23 @@ from forecast_ledger.ledger.model.log import NewRows, decode_row, row_bytes
 
 LOCK_TIMEOUT = 30  # s, how long to wait for other writers
 CONNECT_TIMEOUT = 10  # s, how long to wait for a server
+STATEMENT_TIMEOUT = 60  # s, how long to wait for a sign of a server that has a statement
+CONNECTIONS = 5  # of a process to a database, at most
 MAX_ROW_BYTES = 64 * 2**20  # a command whose row would be longer is refused
 NewRow = tuple[int, str, str | bytes]  # log position, event type, the text of the row or its bytes in UTF-8
 StoredRows = Sequence[tuple[int, bytes]]  # log position, bytes; a damaged database may hold other types
+
+
+class TimeLimits(NamedTuple):
+    """How long a call may wait, s: to connect to a server, for its turn to write, and for a sign of the server."""
+
+    connect: float
+    turn: float
+    statement: float
+
+    @classmethod
+    def usual(cls) -> "TimeLimits":
+        return cls(CONNECT_TIMEOUT, LOCK_TIMEOUT, STATEMENT_TIMEOUT)
 
 
 def grouped(rows: Iterable[NewRow]) -> list[NewRows]:
@@ -75,6 +89,7 @@ class Rows(Protocol):
 
     location: str
     place: str = ""  # see `StoredLog`
+    limits: TimeLimits = TimeLimits.usual()
 
     def select(self, after: int, limit: int) -> StoredRows:
         """Return up to `limit` rows after a log position, in order; none only at the end.

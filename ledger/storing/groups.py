@@ -35,8 +35,9 @@ class Groups:
     each command of the group; after any other error, each is decided alone.
     """
 
-    def __init__(self, decide: Decide) -> None:
-        self._decide = decide
+    def __init__(self, decide: Decide, limit: float | None = None) -> None:
+        """limit: how long a command waits for a leader, and then for its end, s; LOCK_TIMEOUT by default."""
+        self._decide, self._limit = decide, limit
         self._lock = Lock()
         self._waiting: list[_Waiting] = []  # those that no leader has taken yet
         self._is_led = False
@@ -44,8 +45,8 @@ class Groups:
     def outcome(self, command: AnyCommand, command_id: str) -> Receipt | Refused:
         """Return the outcome of a command, decided together with those of other threads.
 
-        Raises what `decide` does, and Unavailable (no leader has taken it within LOCK_TIMEOUT), Uncertain (its leader
-        has not ended within LOCK_TIMEOUT after that).
+        Raises what `decide` does, and Unavailable (no leader has taken it within the limit), Uncertain (its leader has
+        not ended within the limit after that).
         """
         own = _Waiting(command, command_id)
         try:
@@ -100,16 +101,17 @@ class Groups:
 
     def _wait(self, own: _Waiting) -> None:
         """Wait for an outcome, or to lead."""
+        limit = database.LOCK_TIMEOUT if self._limit is None else self._limit
         try:
-            if own.bell.acquire(timeout=database.LOCK_TIMEOUT):
+            if own.bell.acquire(timeout=limit):
                 return
         finally:
             with self._lock:
                 is_taken = own not in self._waiting
                 if not is_taken:
                     self._waiting.remove(own)
-        waited = f"other threads have used the ledger for {database.LOCK_TIMEOUT} s"
+        waited = f"other threads have used the ledger for {limit:g} s"
         if not is_taken:
             raise Unavailable(f"{waited}; nothing was recorded, try again")
-        if not own.bell.acquire(timeout=database.LOCK_TIMEOUT):
+        if not own.bell.acquire(timeout=limit):
             raise Uncertain(f"{waited}, and have not ended")

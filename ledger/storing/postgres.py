@@ -1,86 +1,123 @@
 """Rows in a PostgreSQL database, in the table that the recorder of eventsourcing creates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
-from typing import Any, NamedTuple
+from math import ceil
+from typing import Any
 
 import psycopg
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
-from psycopg import Connection
+from psycopg import Connection, sql
 from psycopg.rows import DictRow, dict_row, tuple_row
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
+from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.connections import Connections
-from forecast_ledger.ledger.storing.database import Rows, StoredRows, TakenError
+from forecast_ledger.ledger.storing.connections import Answer, Connections, LimitedConnection
+from forecast_ledger.ledger.storing.database import CONNECTIONS, Rows, StoredRows, TakenError, TimeLimits
+from forecast_ledger.ledger.storing.server_address import read_address
 
-_TABLE = "public.stored_events"
-_CONNECTIONS = 5  # of a process, at most
-_KIND = f"SELECT relkind::text FROM pg_class WHERE oid = to_regclass('{_TABLE}')"  # noqa: S608 - a constant
-_ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = %s AND "  # noqa: S608
+_NAME = "stored_events"  # the library's name for the table
+# What the table is, in a schema that is given, or else in the first one that the URL's options say is searched.
+_FOUND = """
+SELECT named.schema, space.oid IS NOT NULL, relkind::text, (
+    SELECT array_agg(attname || ' ' || format_type(atttypid, NULL) ORDER BY attnum)
+    FROM pg_attribute WHERE attrelid = kind.oid AND attnum > 0 AND NOT attisdropped
+), EXISTS (
+    SELECT FROM pg_index WHERE indrelid = kind.oid AND indisunique AND indisvalid AND indpred IS NULL AND (
+        SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute
+        WHERE attrelid = kind.oid AND attnum = ANY(indkey)
+    ) = ARRAY['originator_id', 'originator_version']
+)
+FROM (
+    SELECT CASE WHEN %s <> '' THEN %s WHEN source = 'client' THEN current_schema()::text ELSE 'public' END AS schema
+    FROM pg_settings WHERE name = 'search_path'
+) AS named
+LEFT JOIN pg_namespace AS space ON nspname = named.schema
+LEFT JOIN pg_class AS kind ON relnamespace = space.oid AND relname = %s
+"""
+_COLUMNS = ["originator_id text", "originator_version bigint", "topic text", "state bytea", "notification_id bigint"]
+_ROWS = "SELECT originator_version, state FROM {table} WHERE originator_id = %s AND "
 _AFTER = _ROWS + "originator_version > %s ORDER BY originator_version LIMIT %s"
 _FROM_FIRST = _ROWS + "%s = 0 ORDER BY originator_version LIMIT %s"
 _AMONG = _ROWS + "originator_version = ANY(%s) ORDER BY originator_version"
 _LABELLED, _LABELLED_FROM_FIRST = (
     query.replace(", state", ", state, convert_to(topic, 'UTF8')") for query in (_AFTER, _FROM_FIRST)
 )
-_NEWEST = f"SELECT max(originator_version) FROM {_TABLE} WHERE originator_id = %s"  # noqa: S608
+_NEWEST = "SELECT max(originator_version) FROM {table} WHERE originator_id = %s"
+_NEXT_NAME = "SELECT min(originator_id) FROM {table} WHERE originator_id > %s"
 # Divides by zero unless all inserted rows are there, so that the statements after it, COMMIT too, are not executed.
 _CHECK = (
-    f"SELECT 1 / (count(*) = %s)::int FROM {_TABLE} "  # noqa: S608
-    "WHERE originator_id = %s AND originator_version BETWEEN %s AND %s"
+    "SELECT 1 / (count(*) = %s)::int FROM {table} WHERE originator_id = %s AND originator_version BETWEEN %s AND %s"
 )
 _INSERT = (
-    f"INSERT INTO {_TABLE} (originator_id, originator_version, topic, state) "  # noqa: S608
+    "INSERT INTO {table} (originator_id, originator_version, topic, state) "
     "SELECT %s, * FROM unnest(%b::bigint[], %b::text[], %b::bytea[])"
 )
 # The lock has a statement of its own, so that the next statement sees what others wrote while this one waited.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({})"
-
-
-class Address(NamedTuple):
-    """The address of a database, with user and password."""
-
-    dbname: str
-    host: str
-    port: int
-    user: str
-    password: str
+_LATER = 1.0  # s after its limit in which a server has to say that a turn did not come
 
 
 class Postgres(Rows):
     """The rows of one ledger in a PostgreSQL database."""
 
-    def __init__(self, address: Address, location: str, name: str, *, read_only: bool) -> None:
-        """Connect, and create the table unless read_only. Raises Unavailable, and the errors of the library."""
-        self.location, self._name, self._owns = location, name, True
-        self.place = f"{address.host}:{address.port}/{address.dbname}"
-        self._datastore = _Datastore(address)
+    def __init__(
+        self, url: str, name: str, *, read_only: bool, limits: TimeLimits | None = None, connections: int = CONNECTIONS
+    ) -> None:
+        """Connect, and create the table unless read_only. Raises Unavailable, and the errors of the library.
+
+        url: as `read_address` has it. connections: at most so many.
+        """
+        address = read_address(url)
+        self.location, self._name, self._owns = redacted(url), name, True
+        self.limits, self.place = limits or TimeLimits.usual(), address.place
+        self._datastore = _Datastore(partial(_connect, address.parameters, self.limits), connections, self.limits.turn)
         try:
-            self._open(read_only=read_only)
+            self._open(address.schema, read_only=read_only)
         except BaseException:
             self._datastore.close()
             raise
 
-    def _open(self, *, read_only: bool) -> None:
-        kinds = self._fetch(_KIND, ())
-        if kinds and kinds[0][0] not in {"r", "p"}:
-            raise Unavailable(f"{self.location}: not a ledger: {_TABLE} is not a table")
-        if not kinds and read_only:
-            raise Absent(f"{self.location}: not a ledger: the database has no table stored_events")
-        if not kinds:
+    def _open(self, schema: str, *, read_only: bool) -> None:
+        look = partial(_fetch, query=_FOUND, values=(schema, schema, _NAME))
+        [found] = self._datastore.answer(look)
+        if not found[1]:
+            named = found[0] or "that the URL's options name"
+            raise Unavailable(f"{self.location}: the database has no schema {named}; CREATE SCHEMA makes one, in SQL")
+        self._schema = self._datastore.schema = found[0]
+        table = sql.Identifier(self._schema, _NAME).as_string()
+        self._query = cache(partial(_on, table.replace("%", "%%")))
+        if found[2] is None and read_only:
+            raise Absent(f"{self.location}: not a ledger: the database has no table {self._schema}.{_NAME}")
+        if found[2] is None:
             with self._datastore.get_connection() as connection:
-                connection.execute(
-                    _BEGIN.format(_lock_key(""))
-                )  # PostgreSQL does not let two make the same table at once
-                if not _fetch(connection, _KIND, ()):
+                connection.execute(_BEGIN.format(_lock_key("")))  # PostgreSQL does not let two make one table at once
+                [found] = look(connection)
+                if found[2] is None:
                     PostgresApplicationRecorder(self._datastore).create_table()
                 connection.rollback()
+        if found[2] is not None:
+            self._check(*found[2:])
+
+    def _check(self, kind: str, columns: Sequence[str], has_key: bool) -> None:
+        """Raise Unavailable: what has the name of the table is not a table of ledgers."""
+        table = f"{self._schema}.{_NAME}"
+        if kind not in {"r", "p"}:
+            wrong = f"{table} is not a table"
+        elif missing := [column for column in _COLUMNS if column not in columns]:
+            wrong = f"the table {table} has no column {missing[0]}"
+        elif not has_key:
+            wrong = f"the table {table} has no unique key of originator_id and originator_version"
+        else:
+            return
+        remedy = "keep ledgers in another database, or in a schema of their own: add ?schema=NAME to the URL"
+        raise Unavailable(f"{self.location}: not a ledger: {wrong}; {remedy}")
 
     def select(self, after: int, limit: int) -> StoredRows:
         return self._fetch(_AFTER if after else _FROM_FIRST, (self._name, after, limit))
@@ -96,7 +133,7 @@ class Postgres(Rows):
         return newest or 0
 
     def names(self) -> Iterator[str]:
-        return database.each_name(self._fetch, f"SELECT min(originator_id) FROM {_TABLE} WHERE originator_id > %s")  # noqa: S608
+        return database.each_name(self._fetch, _NEXT_NAME)
 
     def named(self, name: str) -> "Postgres":
         other = copy(self)
@@ -104,15 +141,15 @@ class Postgres(Rows):
         return other
 
     def _fetch(self, query: str, values: tuple[object, ...]) -> list[Any]:
-        with self._datastore.get_connection() as connection:
-            return _fetch(connection, query, values)
+        return self._datastore.answer(partial(_fetch, query=self._query(query), values=values))
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
         """See `Rows`; PostgreSQL grants the lock in the order of the requests."""
-        with self._datastore.get_connection() as connection:
-            connection.execute(_BEGIN.format(_lock_key(self._name)))
-            yield _Turn(connection, self._name, self.location)
+        ledger = self._name if self._schema == "public" else f"{self._schema} {self._name}"
+        begin = partial(_begin, query=_BEGIN.format(_lock_key(ledger)), limit=self.limits.turn + _LATER)
+        with self._datastore.after(begin) as (connection, _):
+            yield _Turn(connection, self._name, self.location, self._query)
             connection.rollback()  # does nothing after a commit; after an error, the pool rolls back
 
     def close(self) -> None:
@@ -123,11 +160,12 @@ class Postgres(Rows):
 class _Turn:
     """A transaction that holds the advisory lock of the ledger."""
 
-    def __init__(self, connection: Connection[Any], name: str, location: str) -> None:
-        self._connection, self._name, self._location = connection, name, location
+    def __init__(self, connection: Connection[Any], name: str, location: str, query: Callable[[str], str]) -> None:
+        self._connection, self._name, self._location, self._query = connection, name, location, query
 
     def select(self, after: int, limit: int) -> StoredRows:
-        return _fetch(self._connection, _AFTER if after else _FROM_FIRST, (self._name, after, limit))
+        query = self._query(_AFTER if after else _FROM_FIRST)
+        return _fetch(self._connection, query, (self._name, after, limit))
 
     def insert(self, rows: Sequence[NewRows]) -> None:
         positions = [position for group in rows for position in range(group.first, group.last + 1)]
@@ -136,8 +174,8 @@ class _Turn:
         connection = self._connection
         try:
             with connection.pipeline() as pipeline:  # one round trip, since other writers wait
-                connection.execute(_INSERT, (self._name, positions, topics, states))
-                connection.execute(_CHECK, (len(states), self._name, min(positions), max(positions)))
+                connection.execute(self._query(_INSERT), (self._name, positions, topics, states))
+                connection.execute(self._query(_CHECK), (len(states), self._name, min(positions), max(positions)))
                 connection.execute("COMMIT")
                 pipeline.sync()
         except psycopg.errors.UniqueViolation as error:
@@ -152,27 +190,41 @@ class _Turn:
 
 
 class _Datastore(PostgresDatastore):
-    """Connections of our own, which wait for a lock for at most LOCK_TIMEOUT; the library's pool is never opened.
+    """Connections of our own, with time limits; the library's pool, which has threads of its own, is never opened.
 
-    That pool has threads of its own, and waits ever longer to try again while a server is down.
+    That pool waits ever longer to try again while a server is down.
     """
 
-    def __init__(self, address: Address) -> None:
-        super().__init__(**address._asdict(), originator_id_type="text")
-        self._connections = Connections(partial(_connect, address), _CONNECTIONS)
+    def __init__(self, connect: Callable[[], Connection[Any]], most: int, wait: float) -> None:
+        super().__init__("", "", "", "", "", originator_id_type="text")
+        self._connections = Connections(connect, most, wait)
 
     @contextmanager
-    def get_connection(self) -> Iterator[Connection[DictRow]]:
-        """Use a connection. Raises Unavailable, and the errors of the library in place of psycopg's."""
+    def after(self, first: Callable[[Connection[Any]], Answer]) -> Iterator[tuple[Connection[DictRow], Answer]]:
+        """See `Connections.after`. Raises Unavailable, and the errors of the library in place of psycopg's."""
         if self._connections.is_closed:
             raise ConnectionPoolClosedError
         try:
-            with self._connections.one() as connection:
-                yield connection
+            with self._connections.after(first) as used:
+                yield used
         except psycopg.IntegrityError as error:
             raise IntegrityError(str(error)) from error
         except psycopg.Error as error:
             raise PersistenceError(str(error)) from error
+
+    def answer(self, ask: Callable[[Connection[Any]], Answer]) -> Answer:
+        """Return the answer to a statement that records nothing."""
+        with self.after(ask) as (_, answer):
+            return answer
+
+    @contextmanager
+    def get_connection(self) -> Iterator[Connection[DictRow]]:
+        """Use a connection, as the library does."""
+        with self.after(partial(_fetch, query="SELECT 1", values=())) as (connection, _):
+            yield connection
+
+    def register_type_adapters(self) -> None:
+        """Do nothing: rows are inserted without the library's types."""
 
     def close(self) -> None:
         """Close the connections; the library calls this for an object that is half made, too."""
@@ -180,13 +232,26 @@ class _Datastore(PostgresDatastore):
             self._connections.close()
 
 
-def _connect(address: Address) -> Connection[Any]:
-    """Open a connection in autocommit mode."""
-    connection = Connection.connect(
-        **address._asdict(), connect_timeout=database.CONNECT_TIMEOUT, autocommit=True, row_factory=dict_row
-    )
-    connection.execute(f"SET lock_timeout = '{database.LOCK_TIMEOUT}s'")
+def _connect(parameters: Mapping[str, Any], limits: TimeLimits) -> Connection[Any]:
+    """Open a connection in autocommit mode. What the URL says counts before the limits of the program."""
+    usual = {"connect_timeout": ceil(limits.connect), "fallback_application_name": "forecast-ledger"}
+    connection = LimitedConnection.connect(autocommit=True, row_factory=dict_row, **{**usual, **parameters})
+    connection.limit = limits.statement
+    connection.execute(f"SET lock_timeout = {max(round(limits.turn * 1_000), 1)}")  # ms
     return connection
+
+
+def _begin(connection: LimitedConnection, query: str, limit: float) -> None:
+    """Begin a transaction with the lock of a ledger, for which the server itself waits as long as the turn may take."""
+    usual, connection.limit = connection.limit, limit
+    try:
+        connection.execute(query)
+    finally:
+        connection.limit = usual
+
+
+def _on(table: str, query: str) -> str:
+    return query.format(table=table)
 
 
 def _fetch(connection: Connection[Any], query: str, values: tuple[object, ...]) -> list[Any]:

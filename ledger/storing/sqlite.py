@@ -9,11 +9,14 @@ from contextlib import closing, contextmanager
 from copy import copy
 from functools import cache
 from itertools import accumulate, groupby
+from math import ceil
 from pathlib import Path
 from random import random
+from threading import Lock, RLock
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from eventsourcing.persistence import ConnectionPoolClosedError
 from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
     SQLiteConnection,
@@ -24,8 +27,16 @@ from eventsourcing.sqlite import (
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
-from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES, Fault, Rows, StoredRows, TakenError
+from forecast_ledger.ledger.storing import database, forks
+from forecast_ledger.ledger.storing.database import (
+    CONNECTIONS,
+    MAX_ROW_BYTES,
+    Fault,
+    Rows,
+    StoredRows,
+    TakenError,
+    TimeLimits,
+)
 
 MEMORY = ":memory:"
 _TABLE = "stored_events"  # the library's name for it
@@ -73,36 +84,33 @@ class _Entry(NamedTuple):
 class SQLite(Rows):
     """The rows of one ledger in an SQLite file, or in memory."""
 
-    def __init__(self, path: str, name: str, *, read_only: bool) -> None:
-        """Open a file, and create it unless read_only. Raises Unavailable, and the errors of SQLite."""
+    def __init__(
+        self, path: str, name: str, *, read_only: bool, limits: TimeLimits | None = None, connections: int = CONNECTIONS
+    ) -> None:
+        """Open a file, and create it unless read_only. Raises Unavailable, and the errors of SQLite.
+
+        connections: at most so many; a file needs no other limit than that of a turn.
+        """
         self.location, self._name, self._owns = path, name, True
+        self.limits = limits or TimeLimits.usual()
         self.place = "" if path == MEMORY else os.path.realpath(path)
-        deadline = time.monotonic() + database.LOCK_TIMEOUT
-        while True:
-            try:
-                self._datastore = _open_datastore(path, read_only=read_only)
-            except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-                if not any(phrase in str(error) for phrase in _WAITS) or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
-            else:
-                break
-        with self._datastore.transaction(commit=False) as cursor:
+        self._files = _Files(path, self.limits.turn, connections, read_only=read_only)
+        with self._files.reading() as cursor:
             cursor.execute("PRAGMA encoding")
             [self._encoding] = cursor.fetchone()  # of texts: UTF-8, unless another program has created the database
 
     def select(self, after: int, limit: int) -> StoredRows:
-        with self._datastore.transaction(commit=False) as cursor:
+        with self._files.reading() as cursor:
             return _select(cursor, self._name, after, limit)
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
         which = "originator_version IN (SELECT value FROM json_each(?)) ORDER BY originator_version LIMIT ?"
-        with self._datastore.transaction(commit=False) as cursor:
+        with self._files.reading() as cursor:
             return _fetch(cursor, _ROWS + which, (self._name, str([*positions]), len(positions)))
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """See `Rows`; a type that is not UTF-8 is returned as its bytes."""
-        with self._datastore.transaction(commit=False) as cursor:
+        with self._files.reading() as cursor:
             rows = _select(cursor, self._name, after, limit, query=_LABELLED)
         if self._encoding == "UTF-8":
             return rows
@@ -113,14 +121,14 @@ class SQLite(Rows):
 
     def newest(self) -> int:
         query = f"SELECT max(originator_version) FROM {_TABLE} WHERE originator_id = ?"  # noqa: S608
-        with self._datastore.transaction(commit=False) as cursor:
+        with self._files.reading() as cursor:
             cursor.execute(query, (self._name,))
             [newest] = cursor.fetchone()
         return newest or 0
 
     def names(self) -> Iterator[str]:
         query = f"SELECT min(originator_id) FROM {_TABLE} WHERE originator_id > ?"  # noqa: S608
-        with self._datastore.transaction(commit=False) as cursor:
+        with self._files.reading() as cursor:
             execute = cursor.sqlite_cursor.execute
             yield from database.each_name(lambda *asked: execute(*asked).fetchall(), query)
 
@@ -136,14 +144,14 @@ class SQLite(Rows):
         """
         latest = f"SELECT * FROM {_TABLE} NOT INDEXED ORDER BY rowid DESC LIMIT {_LATEST}"  # noqa: S608
         query = f"SELECT count(*) FROM ({latest}) WHERE originator_id = ? AND originator_version > ?"  # noqa: S608
-        with self._datastore.transaction(commit=False) as cursor:
+        with self._files.reading() as cursor:
             cursor.execute(query, (self._name, after))
             [count] = cursor.fetchone()
         return bool(count)
 
     def faults(self) -> Iterator[Fault]:
         """Return the findings of `PRAGMA integrity_check`: damaged pages, and rows missing from the index."""
-        with self._datastore.transaction(commit=False) as cursor:
+        with self._files.reading() as cursor:
             cursor.execute(f"PRAGMA integrity_check({_MOST_FAULTS})")
             lines = [str(line) for (line,) in cursor.fetchall()]
             for line in lines if lines != ["ok"] else []:
@@ -159,9 +167,9 @@ class SQLite(Rows):
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
-        with self._datastore.get_connection(commit=True) as connection:
+        with self._files.writing() as connection:
             cursor = connection.cursor()
-            _begin(cursor)
+            _begin(cursor, self.limits.turn)
             try:
                 yield _Turn(connection, cursor, self._name, self.location)
             finally:
@@ -169,7 +177,105 @@ class SQLite(Rows):
 
     def close(self) -> None:
         if self._owns:
+            self._files.close()
+
+
+class _Files:
+    """The connections of this process to a file, which are closed before a fork and opened again after it.
+
+    SQLite can have no connection on both sides of a fork: the child would take the locks of its parent for its own, and
+    neither of them would keep the other from deleting what it has not yet read.
+    """
+
+    def __init__(self, path: str, turn: float, connections: int, *, read_only: bool) -> None:
+        self._path, self._turn, self._most, self._read_only = path, turn, connections, read_only
+        self._lock, self._writing, self._used = RLock(), Lock(), 0
+        self._closed = self._inherited = False
+        self._datastore: SQLiteDatastore | None = self._opened()
+        forks.tell(self)
+
+    def _opened(self) -> SQLiteDatastore:
+        deadline = time.monotonic() + self._turn
+        while True:
+            try:
+                return _open_datastore(self._path, self._turn, self._most, read_only=self._read_only)
+            except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+                if not any(phrase in str(error) for phrase in _WAITS) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    @contextmanager
+    def _in_use(self) -> Iterator[SQLiteDatastore]:
+        with self._lock:
+            if self._inherited:
+                raise Unavailable(f"{self._path}: {_INHERITED}")
+            if self._closed:
+                raise ConnectionPoolClosedError
+            if self._datastore is None:
+                if not os.path.exists(self._path):  # noqa: PTH110 - as the caller checked it
+                    raise Unavailable(f"{self._path}: the file is not there any more")
+                self._datastore = self._opened()
+            datastore, self._used = self._datastore, self._used + 1
+        try:
+            yield datastore
+        finally:
+            with self._lock:
+                self._used -= 1
+
+    @contextmanager
+    def reading(self) -> Iterator[SQLiteCursor]:
+        """Use a connection to read. Raises Unavailable, and the errors of the library."""
+        with self._in_use() as datastore, datastore.transaction(commit=False) as cursor:
+            yield cursor
+
+    @contextmanager
+    def writing(self) -> Iterator[SQLiteConnection]:
+        """Use a connection to write, one thread at a time: those that wait leave the connections to readers.
+
+        Raises Unavailable, and the errors of the library.
+        """
+        with self._in_use() as datastore:
+            writing = self._writing
+            if not writing.acquire(timeout=self._turn):
+                raise Unavailable(f"{self._path}: another thread has held the lock for {self._turn:g} s; try again")
+            try:
+                connection = datastore.pool.get_connection()
+                try:
+                    yield connection
+                finally:
+                    datastore.pool.put_connection(connection)
+            finally:
+                writing.release()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            if self._datastore is not None and not self._inherited:
+                self._datastore.close()
+
+    def before_fork(self) -> None:
+        """Close the connections, unless they are in use."""
+        self._lock.acquire()
+        if self._path != MEMORY and not self._used and self._datastore is not None:
             self._datastore.close()
+            self._datastore = None
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """Let threads go on; in a child, leave alone what a thread of its parent was using."""
+        if not is_child:
+            self._lock.release()
+            return
+        self._inherited = self._used > 0
+        if self._inherited:
+            _LEFT_ALONE.append(self._datastore)
+        self._lock, self._writing, self._used = RLock(), Lock(), 0
+
+
+_LEFT_ALONE: list[object] = []  # of the parent of this process: to close them would change its files
+_INHERITED = (
+    "another thread was using the file when this process was forked; fork while no thread does, or start processes "
+    "with the method spawn"
+)
 
 
 class _Turn:
@@ -249,12 +355,12 @@ def _prepare(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA {name} = {value}")
 
 
-def _begin(cursor: SQLiteCursor) -> None:
+def _begin(cursor: SQLiteCursor, limit: float) -> None:
     """Wait for the write lock, by trying at random intervals of about _POLL, so that every writer gets it soon.
 
     SQLite's own busy handler slows down to ten attempts a second, so a writer that waits is overtaken by new ones.
     """
-    deadline = time.monotonic() + database.LOCK_TIMEOUT
+    deadline = time.monotonic() + limit
     cursor.execute("PRAGMA busy_timeout = 0")
     try:
         while True:
@@ -265,7 +371,7 @@ def _begin(cursor: SQLiteCursor) -> None:
                     raise
             time.sleep(_POLL * (0.5 + random()))  # noqa: S311 - the log does not depend on it
     finally:
-        cursor.execute(f"PRAGMA busy_timeout = {database.LOCK_TIMEOUT * 1_000}")
+        cursor.execute(f"PRAGMA busy_timeout = {round(limit * 1_000)}")
 
 
 def _select(cursor: SQLiteCursor, name: str, after: int, limit: int, query: str = _ROWS) -> list[Any]:
@@ -286,17 +392,17 @@ def _fetch(cursor: SQLiteCursor, query: str, values: tuple[object, ...]) -> list
     return rows
 
 
-def _open_datastore(path: str, *, read_only: bool) -> SQLiteDatastore:
+def _open_datastore(path: str, wait: float, connections: int, *, read_only: bool) -> SQLiteDatastore:
     """Open a datastore with its table. Raises Unavailable: it cannot be opened, or has other tables than a ledger's."""
     if path == MEMORY:
-        datastore = _datastore(MEMORY, pool_size=1, max_overflow=0)  # each connection would have its own database
+        datastore = _datastore(MEMORY, wait, 1)  # each connection would have its own database
         SQLiteApplicationRecorder(datastore).create_table()
         return datastore
     uri = file_uri(path, read_only=read_only)
     has_table = os.path.exists(path) and _is_ledger(path, uri)  # noqa: PTH110 - as the caller checked it
     if read_only and not has_table:
         raise Absent(f"{path}: not a ledger: the database has no table stored_events{_STARTS.format(path)}")
-    datastore = _datastore(uri)
+    datastore = _datastore(uri, wait, connections)
     datastore.pool.is_journal_mode_wal = read_only  # else the pool would change the journal mode of the file
     try:
         if not has_table:
@@ -320,11 +426,10 @@ def _set_page_size(uri: str) -> None:
 _STARTS = "; `forecast-ledger append {} FILE` creates one"
 
 
-def _datastore(uri: str, pool_size: int = 5, max_overflow: int = 10) -> SQLiteDatastore:
-    timeout = database.LOCK_TIMEOUT
-    datastore = SQLiteDatastore(uri, lock_timeout=timeout, originator_id_type="text")
+def _datastore(uri: str, wait: float, connections: int) -> SQLiteDatastore:
+    datastore = SQLiteDatastore(uri, originator_id_type="text")
     datastore.pool = _Pool(
-        db_name=uri, lock_timeout=timeout, pool_size=pool_size, max_overflow=max_overflow, pool_timeout=float(timeout)
+        db_name=uri, lock_timeout=ceil(wait), pool_size=connections, max_overflow=0, pool_timeout=wait
     )
     return datastore
 

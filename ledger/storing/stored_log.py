@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from threading import Condition
 from typing import Protocol, Self
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 
@@ -21,14 +21,16 @@ from forecast_ledger.ledger.core.files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
-from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing import database, forks
 from forecast_ledger.ledger.storing.database import (
+    CONNECTIONS,
     MAX_ROW_BYTES,
     Fault,
     NewRow,
     Rows,
     StoredRows,
     TakenError,
+    TimeLimits,
     Transaction,
     grouped,
 )
@@ -82,6 +84,7 @@ class StoredLog:
         self.name = name
         self._rows = rows
         self._using, self._used = Condition(), 0  # the number of threads that are reading or appending
+        forks.tell(self)
 
     @classmethod
     def open(cls, location: str | PathLike[str], name: str, *, read_only: bool = False) -> Self:
@@ -110,7 +113,7 @@ class StoredLog:
 
     def names(self, most: int | None = None) -> list[str]:
         """Return the names of the ledgers of the store, or of the first ones. Raises Unavailable, Corrupt."""
-        with self._in_use(), _translated(self._rows.location):
+        with self._in_use():
             return [*islice(self._rows.names(), most)]
 
     @property
@@ -118,14 +121,19 @@ class StoredLog:
         """Where the database is, the same for every process of this machine; empty if it is in memory, or only read."""
         return self._rows.place
 
+    @property
+    def limits(self) -> TimeLimits:
+        """How long a call may wait."""
+        return self._rows.limits
+
     def named(self, name: str) -> Self:
         """Return another ledger of the store, which uses the connections of this one; closing it leaves them open."""
         return type(self)(self._rows.named(name), name)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
-        """Wait for the turn to write, for at most LOCK_TIMEOUT. Raises Unavailable."""
-        with self._in_use(), _translated(self._rows.location), self._rows.turn() as transaction:
+        """Wait for the turn to write, for as long as it may take. Raises Unavailable."""
+        with self._in_use(), self._rows.turn() as transaction:
             yield _Turn(transaction, self._rows.location)
 
     def append(self, rows: Sequence[NewRow]) -> None:
@@ -142,13 +150,13 @@ class StoredLog:
 
         Raises Corrupt (position after + 1 is missing, or the next row has another position), Unavailable.
         """
-        with self._in_use(), _translated(self._rows.location, after):
+        with self._in_use(after):
             return _states(after, self._rows.select(after, limit) or self._missed(after, limit))
 
     def at(self, positions: Sequence[int]) -> list[bytes]:
         """Return the rows at these positions, in increasing order. Raises Corrupt (a row is missing), Unavailable."""
         rows: list[tuple[int, bytes]] = []
-        with self._in_use(), _translated(self._rows.location):
+        with self._in_use():
             while len(rows) < len(positions) and (page := self._rows.select_at(positions[len(rows) :])):
                 rows += page
         for missing in sorted({*positions} - {position for position, _ in rows}):
@@ -162,7 +170,7 @@ class StoredLog:
         """
         after = 0
         while True:
-            with self._in_use(), _translated(self._rows.location, after):
+            with self._in_use(after):
                 typed = self._rows.select_typed(after, limit)
                 rows = _states(after, [row[:2] for row in typed] or self._missed(after, limit))
             if not rows:
@@ -172,7 +180,7 @@ class StoredLog:
 
     def faults(self) -> list[Fault]:
         """Check the database file, and return its faults. Raises Unavailable, Corrupt."""
-        with self._in_use(), _translated(self._rows.location):
+        with self._in_use():
             return [*self._rows.faults()]
 
     def _missed(self, after: int, limit: int) -> StoredRows:
@@ -194,22 +202,31 @@ class StoredLog:
 
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows. Raises Unavailable."""
-        with self._in_use(), _translated(self._rows.location):
+        with self._in_use():
             return self._rows.newest()
 
     def close(self) -> None:
         """Close the connections once no thread uses them: SQLite crashes if one is closed while it is used."""
         with self._using:
-            self._using.wait_for(lambda: not self._used, timeout=database.LOCK_TIMEOUT)
+            self._using.wait_for(lambda: not self._used, timeout=self.limits.turn)
             self._rows.close()
 
+    def before_fork(self) -> None:
+        """Do nothing: what two processes cannot share is in the rows."""
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """In a child, forget the threads of its parent."""
+        if is_child:
+            self._using, self._used = Condition(), 0
+
     @contextmanager
-    def _in_use(self) -> Iterator[None]:
-        """Keep the connections open while one is used."""
+    def _in_use(self, after: int = 0) -> Iterator[None]:
+        """Keep the connections open while one is used, and translate errors. after: a log position that was read."""
         with self._using:
             self._used += 1
         try:
-            yield
+            with _translated(self._rows.location, after, self.limits.turn):
+                yield
         finally:
             with self._using:
                 self._used -= 1
@@ -266,10 +283,20 @@ def _checked(position: int, state: object) -> bytes:
     return state
 
 
-def rows_at(location: str, name: str, *, read_only: bool = False) -> Rows:
-    """Open the rows of a ledger at a location; create a file unless read_only. Raises Unavailable, Corrupt."""
-    with _translated(redacted(location)):
-        return _rows(location, name, read_only=read_only)
+def rows_at(
+    location: str,
+    name: str,
+    *,
+    read_only: bool = False,
+    limits: TimeLimits | None = None,
+    connections: int = CONNECTIONS,
+) -> Rows:
+    """Open the rows of a ledger at a location; create a file unless read_only. Raises Unavailable, Corrupt.
+
+    connections: to a file or a server, at most so many.
+    """
+    with _translated(redacted(location), turn=limits and limits.turn):
+        return _rows(location, name, connections, limits, read_only=read_only)
 
 
 def any_ledger(location: str | PathLike[str]) -> StoredLog:
@@ -279,7 +306,7 @@ def any_ledger(location: str | PathLike[str]) -> StoredLog:
     return StoredLog(rows_at(place, name, read_only=True), name)
 
 
-def _rows(location: str, name: str, *, read_only: bool) -> Rows:
+def _rows(location: str, name: str, connections: int, limits: TimeLimits | None, *, read_only: bool) -> Rows:
     if is_folder(location):
         folder = folder_at(location)
         if not read_only:
@@ -290,12 +317,12 @@ def _rows(location: str, name: str, *, read_only: bool) -> Rows:
     if path is not None:
         if path != MEMORY:
             _check_path(path, read_only=read_only)
-        return SQLite(path, name, read_only=read_only)
+        return SQLite(path, name, read_only=read_only, limits=limits, connections=connections)
     try:
-        from forecast_ledger.ledger.storing.postgres import Address, Postgres  # noqa: PLC0415 - an extra
+        from forecast_ledger.ledger.storing.postgres import Postgres  # noqa: PLC0415 - an extra
     except ImportError:
         raise Unavailable(f"{redacted(location)}: psycopg is not installed; {installing('postgres')}") from None
-    return Postgres(Address(*_address(location)), redacted(location), name, read_only=read_only)
+    return Postgres(location, name, read_only=read_only, limits=limits, connections=connections)
 
 
 def is_started(location: str) -> bool:
@@ -371,20 +398,6 @@ def is_folder(location: str | PathLike[str]) -> bool:
         return False
 
 
-def _address(location: str) -> tuple[str, str, int, str, str]:
-    """Return database, host, port, user and password of a URL. Raises Unavailable."""
-    try:
-        url = urlsplit(location)
-        port = url.port or 5432
-    except ValueError:  # its message may hold a part of the password
-        reason = "the URL is malformed; in a user or password, write %40 for @, %2F for /, %3A for :"
-        raise Unavailable(f"{redacted(location)}: {reason}") from None
-    if url.query or url.fragment or url.path.count("/") != 1:
-        raise Unavailable(f"{redacted(location)}: write only {_ADDRESS}")
-    user, password = unquote(url.username or ""), unquote(url.password or "")
-    return unquote(url.path.lstrip("/")), url.hostname or "localhost", port, user, password
-
-
 def _check_path(path: str, *, read_only: bool) -> None:
     """Raise Unavailable if no ledger can be at a path; Absent if read_only and there is none."""
     try:
@@ -410,8 +423,8 @@ def _check_path(path: str, *, read_only: bool) -> None:
 
 
 @contextmanager
-def _translated(location: str, after: int = 0) -> Iterator[None]:
-    """Translate the errors of the library and the database into those of this project."""
+def _translated(location: str, after: int = 0, turn: float | None = None) -> Iterator[None]:
+    """Translate the errors of the library and the database into those of this project. turn: how long it may take."""
     try:
         yield
     except ConnectionPoolClosedError:
@@ -424,14 +437,14 @@ def _translated(location: str, after: int = 0) -> Iterator[None]:
         if "malformed" in text or "too big" in text:
             damage = f"the database file is damaged at or after this position: {text}; {_COPY}"
             raise Corrupt(after + 1, damage, "positions") from None
-        raise Unavailable(f"{location}: {_reason(text)}") from None
+        raise Unavailable(f"{location}: {_reason(text, turn or database.LOCK_TIMEOUT)}") from None
 
 
-def _reason(text: str) -> str:
+def _reason(text: str, turn: float) -> str:
     """Return the message of an error on one line, with its cause where it is known."""
     text = " ".join(text.partition("\nLINE ")[0].split())  # PostgreSQL appends a part of the statement
     if "not a database" in text:
         return "not a ledger: the file is not an SQLite database"
     if "locked" in text or "lock timeout" in text:
-        return f"{text}: another process has held the lock for {database.LOCK_TIMEOUT} s; try again"
+        return f"{text}: another process has held the lock for {turn:g} s; try again"
     return text

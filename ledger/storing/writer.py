@@ -22,7 +22,7 @@ from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing import instrumentation
+from forecast_ledger.ledger.storing import forks, instrumentation
 from forecast_ledger.ledger.storing.groups import Groups
 
 if TYPE_CHECKING:
@@ -69,10 +69,11 @@ class Ledger:
         self._prizes = prizes
         self.claims = FREE  # the instants that commands may claim
         self._lock = Lock()
-        self._groups = Groups(self._handle_group)
+        self._groups = Groups(self._handle_group, store.limits.turn)
         self._subscriptions: set[Listener] = set()
         self._known = WriterState() if known is None else known
         self._kept: int | None = None  # up to which log position the state is kept; None if it is not to be
+        forks.tell(self)
 
     @classmethod
     def open(  # noqa: PLR0913 - what has a default is named
@@ -387,15 +388,37 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keep other threads out. After an interrupt, the state may not be that of its position, and is not kept."""
-        with self._lock:
-            try:
-                yield
-            except LedgerError:
-                raise
-            except BaseException:
-                self._kept = None
-                raise
+        """Keep other threads out. After an interrupt, the state may not be that of its position, and is not kept.
+
+        Raises Unavailable: another thread has used the ledger for longer than a turn may take.
+        """
+        lock = self._lock
+        if not lock.acquire(timeout=self._store.limits.turn):
+            raise Unavailable(f"another thread has used the ledger for {self._store.limits.turn:g} s; try again")
+        try:
+            yield
+        except LedgerError:
+            raise
+        except BaseException:
+            self._kept = None
+            raise
+        finally:
+            lock.release()
+
+    def _forget(self) -> None:
+        """Forget what the log says; the next command reads it again."""
+        self._known.close()
+        self._known, self._kept = WriterState(), self._kept and 0
+
+    def before_fork(self) -> None:
+        """Do nothing: what two processes cannot share is forgotten after it."""
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """In a child, forget the threads of its parent, and what one of them may have been changing."""
+        if is_child:
+            self._lock, self._subscriptions = Lock(), set()
+            self._groups = Groups(self._handle_group, self._store.limits.turn)
+            self._forget()
 
 
 def _known_from(segments: str | PathLike[str], location: str | PathLike[str], name: str) -> WriterState:

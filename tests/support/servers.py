@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -42,6 +43,11 @@ def postgres() -> Iterator[str]:
     shutil.rmtree(folder)
 
 
+def folder_of(url: str) -> Path:
+    """Return the folder of a server that `postgres` started, which has its socket."""
+    return _FOLDERS[url]
+
+
 @contextmanager
 def stopped(url: str) -> Iterator[None]:
     """Stop a server that `postgres` started, and start it again in the end."""
@@ -51,3 +57,21 @@ def stopped(url: str) -> Iterator[None]:
     _as_server(PG_CTL, "stop", "-m", "fast", "-D", str(folder / "data"))
     yield
     _as_server(PG_CTL, "start", "-w", "-D", str(folder / "data"), "-o", options, "-l", str(folder / "server.log"))
+
+
+@contextmanager
+def frozen(url: str) -> Iterator[None]:
+    """Stop every process of a server that `postgres` started, as a host that hangs does, and let them go on in the end.
+
+    The system still accepts connections for it, and acknowledges what is sent.
+    """
+    [main, *_] = (_FOLDERS[url] / "data" / "postmaster.pid").read_text().splitlines()
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", main], check=True, capture_output=True, text=True).stdout
+    processes = [int(process) for process in (main, *children.split())]
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)

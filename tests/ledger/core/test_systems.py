@@ -85,7 +85,7 @@ def test_the_store_asks_macos_for_the_same(tmp_path: Path) -> None:
     """In SQLite this is a setting of each connection, which has no effect on other systems."""
     store = StoredLog.open(tmp_path / "season.db", "main")
     rows: object = store._rows
-    with rows._datastore.transaction(commit=False) as cursor:  # type: ignore[attr-defined]
+    with rows._files.reading() as cursor:  # type: ignore[attr-defined]
         for name in ("fullfsync", "checkpoint_fullfsync"):
             cursor.execute(f"PRAGMA {name}")
             assert [*cursor.fetchone()] == [1]

@@ -342,7 +342,9 @@ def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest
         assert "secret" not in result.output
 
 
-@pytest.mark.parametrize("rest", ["h:port/d", "h/d?sslmode=require", "h", "h/d/e"])
+@pytest.mark.parametrize(
+    "rest", ["127.0.0.1:port/d", "h/d?user", "h/d?colour=red", "h", "h/d/e", "h/d#e", "h/d?schema=a&schema=b"]
+)
 def test_a_url_that_says_more_or_less_than_it_may_is_refused(rest: str) -> None:
     """Every part of a URL must be understood."""
     result = CliRunner().invoke(main, ["replay", f"postgresql://ada:secret@{rest}"])

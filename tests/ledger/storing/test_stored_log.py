@@ -539,8 +539,8 @@ def test_each_connection_has_the_safe_pragmas(
             monkeypatch.setitem(PRAGMAS, name, value)
     pragmas = {**PRAGMAS} if others else {"synchronous": 2, "trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0}
     sqlite = SQLite(str(filled(tmp_path / "a.db")), "main", read_only=read_only)
-    with closing(sqlite), sqlite._datastore.get_connection(commit=not read_only) as connection:
-        connected = connection.cursor().sqlite_cursor.connection
+    with closing(sqlite), sqlite._files.reading() as cursor:
+        connected = cursor.sqlite_cursor.connection
         assert {name: connected.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas} == pragmas
         assert connected.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.MAX_ROW_BYTES

@@ -1,0 +1,107 @@
+"""Tests of connections to a server: their number, their time limits, and a server that gives no sign."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from threading import Thread
+
+import psycopg
+import pytest
+
+from forecast_ledger.ledger.batching.batch import Receipt
+from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
+from forecast_ledger.ledger.storing.connections import LimitedConnection, SilentError
+from forecast_ledger.ledger.storing.database import TimeLimits
+from forecast_ledger.ledger.storing.stored_log import StoredLog, rows_at
+from forecast_ledger.ledger.storing.writer import Ledger, system_clock
+from tests.support.crowds import QUESTION
+from tests.support.crowds import forecast as line
+from tests.support.servers import PG_CTL, frozen, postgres
+
+pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
+SHORT = TimeLimits(connect=2, turn=0.3, statement=0.3)
+LATER = 2.0  # s in which a call with these limits ends, and in which it succeeds after an outage
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Return the URL of a server for all tests of this module."""
+    with postgres() as url:
+        yield url
+
+
+def opened(url: str, name: str, connections: int = 2) -> Ledger:
+    """Open a ledger with short time limits."""
+    rows = rows_at(url, name, limits=SHORT, connections=connections)
+    return Ledger(StoredLog(rows, name), system_clock)
+
+
+def test_a_frozen_server_makes_each_call_fail_in_time(server: str) -> None:
+    """Writing, reading and opening end within their limits; when it goes on, the next call succeeds within a second."""
+    with opened(server, "frozen") as ledger:
+        ledger.handle(QUESTION)
+        with frozen(server):
+            begun = time.monotonic()
+            with pytest.raises(Unavailable, match=r"no answer from the server for 1\.3 s"):
+                ledger.handle(line("one", 0))
+            assert time.monotonic() - begun < LATER
+            begun = time.monotonic()
+            with pytest.raises(Unavailable, match="timeout"):  # a new connection
+                list(ledger.read())
+            assert time.monotonic() - begun < SHORT.connect + 0.5
+        begun = time.monotonic()
+        assert ledger.handle(line("one", 0)) == Receipt("one.0", 2, 2)
+        assert time.monotonic() - begun < 1
+
+
+def test_a_server_that_freezes_at_a_commit_leaves_the_outcome_unknown(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows were sent when it froze: it records them when it goes on, and the command sent again is a duplicate."""
+    sync, cold = psycopg.Pipeline.sync, ExitStack()
+
+    def freezing(self: psycopg.Pipeline) -> None:
+        cold.enter_context(frozen(server))
+        sync(self)
+
+    with opened(server, "frozen commit") as ledger, cold:
+        ledger.handle(QUESTION)
+        with monkeypatch.context() as patched:
+            patched.setattr(psycopg.Pipeline, "sync", freezing)
+            with pytest.raises(Uncertain, match=r"no answer from the server for 0\.3 s"):
+                ledger.handle(line("one", 0))
+        cold.close()
+        begun = time.monotonic()
+        assert ledger.handle(line("one", 0)) == Receipt("one.0", 2, 2, duplicate=True)
+        assert time.monotonic() - begun < 1
+
+
+def test_a_statement_is_given_up_when_the_server_is_silent(server: str) -> None:
+    """Rows that arrive one after the other may take longer than the limit together."""
+    with LimitedConnection.connect(server) as connection:
+        connection.limit = 0.3
+        rows = "SELECT repeat('x', 10000), pg_sleep(0.1) FROM generate_series(1, 6)"
+        assert len(connection.execute(rows).fetchall()) == 6
+        with pytest.raises(SilentError):
+            connection.execute("SELECT pg_sleep(2)")
+        assert connection.closed
+
+
+def test_threads_share_the_connections_of_their_process(server: str) -> None:
+    """Eight threads that read use two connections at most, and each gets one."""
+    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'forecast-ledger'"
+    with opened(server, "shared") as ledger, psycopg.connect(server, autocommit=True) as owner:
+        ledger.handle(QUESTION)
+        [(before,)] = owner.execute(count).fetchall()
+        read: list[int] = []
+
+        def reading() -> None:
+            read.extend(len(ledger._store.read(0)) for _ in range(20))
+
+        threads = [Thread(target=reading) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        [(after,)] = owner.execute(count).fetchall()
+    assert (read, before, after <= 2) == ([1] * 160, 1, True)

@@ -1,0 +1,102 @@
+"""Tests of processes that are forked while ledgers are open: each has files and locks of its own."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.audit.verify import verify
+from tests.support.crowds import QUESTION, forecast
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+
+
+def in_child(work: Callable[[], bool]) -> bool:
+    """Return whether a forked process does some work, and what it checks is true."""
+    child = os.fork()
+    if not child:
+        done = False
+        try:
+            done = work()
+        finally:
+            os._exit(0 if done else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_both_sides_of_a_fork_record_in_a_file(tmp_path: Path) -> None:
+    """Neither keeps the file open over the fork: the child records on when its parent has closed the file, and nothing
+    is lost.
+    """
+    path, closed, parent = tmp_path / "a.db", *os.pipe()
+    ledger = Ledger.open(path)
+    ledger.handle(QUESTION)
+
+    def child() -> bool:
+        first = ledger.handle(forecast("child", 0)).first
+        os.read(closed, 1)  # the parent has closed the file
+        return (first, ledger.handle(forecast("child", 1)).first) == (2, 4)
+
+    pid = os.fork()
+    if not pid:
+        done = False
+        try:
+            done = child()
+        finally:
+            os._exit(0 if done else 1)
+    while ledger.head().position < 2:
+        pass
+    assert ledger.handle(forecast("parent", 0)).first == 3
+    ledger.close()
+    os.write(parent, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert verify(path).position == 4
+
+
+def test_a_fork_while_a_thread_reads_a_file_is_told_at_once(tmp_path: Path) -> None:
+    """The child cannot use the file, which SQLite does not allow, and is told why; the parent goes on."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger:
+        ledger.handle(QUESTION)
+        reading, forked = Event(), Event()
+
+        def read() -> None:
+            with ledger._store.turn():
+                reading.set()
+                forked.wait(10)
+
+        thread = Thread(target=read)
+        thread.start()
+        reading.wait(10)
+
+        def child() -> bool:
+            with pytest.raises(Unavailable, match="another thread was using the file when this process was forked"):
+                ledger.handle(forecast("child", 0))
+            ledger.close()
+            return True
+
+        assert in_child(child)
+        forked.set()
+        thread.join()
+        assert ledger.handle(forecast("parent", 0)).first == 2
+
+
+def test_a_child_does_not_wait_for_a_thread_of_its_parent(tmp_path: Path) -> None:
+    """A thread of the parent holds the ledger when it forks; the child has no such thread, and begins anew."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger, Ledger.open(path) as other:
+        ledger.handle(QUESTION)
+        with ledger._locked():
+            assert in_child(lambda: ledger.handle(forecast("child", 0)).first == 2)
+        assert (other.head().position, ledger.handle(forecast("parent", 0)).first) == (2, 3)
+
+
+def test_a_ledger_in_memory_is_each_processs_own(tmp_path: Path) -> None:
+    """The child has a copy as of the fork."""
+    with Ledger.open(":memory:") as ledger:
+        ledger.handle(QUESTION)
+        assert in_child(lambda: ledger.handle(forecast("child", 0)).first == 2)
+        assert ledger.head().position == 1
