@@ -361,6 +361,29 @@ def _told() -> Iterator[Batch]:
     yield given.NOW, [structs.replace(command, id=f"t{number}") for number, command in enumerate(made)]
 
 
+def _divided() -> Iterator[Batch]:
+    """Numbers that the ledger divides by their sum: equal ones, a sum above 1, the smallest ones, and a sum of 1."""
+    said: list[AnyCommand] = [given.contest(), given.choices(), given.entry(question="colour")]
+    said.append(given.contest("brier", rules=RuleSet(name="own", kernel="brier", period="covered", total="mean")))
+    said.append(given.entry("brier", "colour"))
+    shares = [
+        ("0.33", "0.33", "0.33"),
+        ("1", "0.5", "0.25"),
+        ("0.000000001", "0", "0.000000002"),
+        ("0.2", "0.3", "0.5"),
+    ]
+    for number, stated in enumerate(shares):
+        probabilities = dict(zip(given.COLOURS, stated, strict=True))
+        made = given.forecast(
+            "colour", "ada", probabilities=probabilities, normalized="by_sum", at=given.day(11 + number)
+        )
+        said += [made, structs.replace(made, participant=f"user {number}")]
+    said += [given.resolution("colour", outcome=given.COLOURS[0])]
+    numbered = [structs.replace(command, id=f"n{number}") for number, command in enumerate(said)]
+    yield given.NOW, numbered[:-3]
+    yield given.NOW, numbered[-3:]
+
+
 HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{name: partial(_story, name) for name in STORIES},
     "metaculus-2022, paid": _paid,
@@ -375,6 +398,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "metaculus-import": partial(_from_source, "metaculus", "metaculus-import"),
     "arena": _arena,
     "depth": _deep,
+    "divided": _divided,
     "elsewhere": _elsewhere,
     "against": _against,
     "changing": _changing,
