@@ -90,7 +90,7 @@ class Command(
     at: Instant | None = None
     by: Line | None = None
     reason: Text | None = None
-    evidence: Evidence | tuple[Evidence, ...] | None = None
+    evidence: Evidence | provenance.Pieces | None = None
     correlation: Line | None = None
     causation: Line | None = None
 

@@ -7,9 +7,9 @@ sends it: a retry may have others, and is the same command. Nothing here is beli
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
@@ -35,6 +35,9 @@ class Evidence(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
     sha256: Sha256 = ""
 
 
+Pieces = Annotated[tuple[Evidence, ...], Meta(extra_json_schema={"maxItems": MOST_EVIDENCE})]
+
+
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """What the rows of a command say about where it came from; what was not given is left out.
 
@@ -43,7 +46,7 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     by: str = ""
     reason: str = ""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: Pieces = ()
     correlation: str = ""
     causation: str = ""
 

@@ -1,18 +1,21 @@
 """Tests of the log's rows: they are sealed, and every kind of damage is found at its log position."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from itertools import zip_longest
 from typing import Any, get_args
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET, UnsetType
 
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint, Recorded
+from forecast_ledger.ledger.model.provenance import Evidence, Provenance
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from tests.support.given import NOW
@@ -109,6 +112,14 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "rules": RULES,
 }
 TYPES = get_args(events.AnyEvent)
+LINES = st.just("") | IDS
+EVIDENCE = st.builds(Evidence, url=LINES, text=LINES, sha256=LINES)
+# Where a command came from; UNSET if it does not say. A row that says nothing of it in an object is not one of ours.
+PROVENANCE = st.just(UNSET) | st.builds(
+    Provenance,
+    **dict.fromkeys(["by", "reason", "correlation", "causation"], LINES),
+    evidence=st.lists(EVIDENCE, max_size=3).map(tuple),
+).filter(lambda said: said != Provenance())
 
 
 def random_field(name: str) -> st.SearchStrategy[Any]:
@@ -124,10 +135,13 @@ EVENTS = st.one_of(
 )
 
 
-def sealed(*happened: events.AnyEvent, before: Checkpoint = START) -> list[bytes]:
-    """Return rows that follow one another."""
+def sealed(
+    *happened: events.AnyEvent, before: Checkpoint = START, said: Sequence[Provenance | UnsetType] = ()
+) -> list[bytes]:
+    """Return rows that follow one another. said: where the commands of the first rows came from."""
     rows = []
-    for event in happened:
+    for event, provenance in zip_longest(happened, said, fillvalue=UNSET):
+        assert not isinstance(event, UnsetType)
         position = before.position + 1
         recorded = Recorded(
             position=position,
@@ -136,6 +150,7 @@ def sealed(*happened: events.AnyEvent, before: Checkpoint = START) -> list[bytes
             command="0" * 32,
             previous=before.digest,
             event=event,
+            provenance=provenance,
         )
         row, digest = log.seal(recorded)
         before = Checkpoint(position, digest)
@@ -382,20 +397,22 @@ def test_an_event_has_only_fields_that_differ_from_their_defaults(event: events.
     assert b'"event":' + body + b',"digest":' in row
 
 
-@given(st.lists(EVENTS, max_size=4))
-def test_what_is_sealed_is_unsealed(happened: list[events.AnyEvent]) -> None:
-    """Every event is read back with its position, time and command."""
-    unsealed = log.unseal(sealed(*happened), START)
+@given(st.lists(st.tuples(EVENTS, PROVENANCE), max_size=4))
+def test_what_is_sealed_is_unsealed(rows: list[tuple[events.AnyEvent, Provenance | UnsetType]]) -> None:
+    """Every event is read back with its position, time and command, and with where the command came from."""
+    happened, said = [event for event, _ in rows], [provenance for _, provenance in rows]
+    unsealed = log.unseal(sealed(*happened, said=said), START)
     assert [recorded.event for recorded in unsealed] == happened
+    assert [recorded.provenance for recorded in unsealed] == said
     assert [recorded.position for recorded in unsealed] == list(range(1, len(happened) + 1))
     assert [recorded.recorded_at for recorded in unsealed] == [NOW + n for n in range(1, len(happened) + 1)]
     assert [recorded.command_id for recorded in unsealed] == [f"c{n}" for n in range(1, len(happened) + 1)]
 
 
-@given(EVENTS)
-def test_the_bytes_are_canonical(event: events.AnyEvent) -> None:
+@given(EVENTS, PROVENANCE)
+def test_the_bytes_are_canonical(event: events.AnyEvent, provenance: Provenance | UnsetType) -> None:
     """A row that is decoded and sealed again has the same bytes; they have no float."""
-    [row] = sealed(event)
+    [row] = sealed(event, said=[provenance])
     [recorded] = log.unseal([row], START)
     assert log.seal(msgspec.structs.replace(recorded, digest="")) == (row, recorded.digest)
     json.loads(row, parse_float=lambda text: pytest.fail(f"a float in the log: {text}"))

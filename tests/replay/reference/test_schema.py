@@ -408,6 +408,15 @@ def test_the_lengths_of_texts_are_the_deciders(kind: str, field: str, form: str,
         assert (accepted(command), code_of(_json(command))) == ((False, code) if more else (True, ""))
 
 
+def test_the_number_of_pieces_of_evidence_is_the_deciders() -> None:
+    """A command may have twenty, and not one more; so has each of its rows."""
+    for more in (0, 1):
+        command = example("submit_forecast", ("probability",)) | {"evidence": [{"text": "6.2 mm"}] * (20 + more)}
+        assert (accepted(command), code_of(_json(command))) == ((False, "malformed") if more else (True, ""))
+    rows = schema.schema("events")["$defs"]["Provenance"]["properties"]["evidence"]
+    assert (rows["type"], rows["maxItems"]) == ("array", 20)
+
+
 LONG = f"2026-03-01T00:00:00.{'1' * 40}Z"  # as many digits as are read
 
 
