@@ -87,10 +87,16 @@ MODULES = {_name(path) for path in SOURCES if path.stem != "__init__"}
 
 
 @cache
+def _nodes(text: str) -> tuple[ast.AST, ...]:
+    """What the source of a module is made of, itself first."""
+    return (*ast.walk(ast.parse(text)),)
+
+
+@cache
 def _imported(text: str) -> tuple[str, ...]:
     """What the source of a module imports, without the name of our package; also imports that are late or for types."""
     names = list[str]()
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes(text):
         if isinstance(node, ast.Import):
             names += (alias.name.removeprefix(PACKAGE) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -189,7 +195,7 @@ def test_pure_modules_name_no_clock_chance_environment_or_files() -> None:
         functions = {name for name in imports if name.startswith("math.")}
         assert functions <= {f"math.{name}" for name in INTEGER_MATH}, _name(path)
         assert not roots & IMPURE - ({"math"} if functions else set()), _name(path)
-        calls = (node.func for node in _nodes(path) if isinstance(node, ast.Call))
+        calls = (node.func for node in _nodes(path.read_text("utf-8")) if isinstance(node, ast.Call))
         called = {function.id for function in calls if isinstance(function, ast.Name)}
         assert not called & {"open", "print", "input", "eval", "exec", "float", "hash", "id"}, _name(path)
 
@@ -197,7 +203,7 @@ def test_pure_modules_name_no_clock_chance_environment_or_files() -> None:
 def test_pure_modules_do_no_float_arithmetic() -> None:
     """No float literal, true division or float type, except in guarded estimates, which prove what they round."""
     for path in _pure():
-        for node in _nodes(path) if path.stem != "estimates" else ():
+        for node in _nodes(path.read_text("utf-8")) if path.stem != "estimates" else ():
             floating = isinstance(node, ast.Div) or isinstance(getattr(node, "value", None), float)
             named = isinstance(node, ast.Attribute) and node.attr.startswith("float")
             assert floating + named == 0, f"{_name(path)}: {ast.dump(node)}"
@@ -207,22 +213,17 @@ def test_files_and_functions_stay_small() -> None:
     """600 lines a file, 60 a function: past that, there is a second idea in it. A vocabulary may be longer."""
     for path in SOURCES:
         assert _name(path) in VOCABULARIES or len(path.read_text(encoding="utf-8").splitlines()) <= 600, _name(path)
-        for node in _nodes(path):
+        for node in _nodes(path.read_text("utf-8")):
             if isinstance(node, ast.FunctionDef) and node.end_lineno:
                 assert node.end_lineno - node.lineno < 60, f"{_name(path)}.{node.name}"
 
 
 @cache
-def _nodes(path: Path) -> tuple[ast.AST, ...]:
-    """What the source of a module is made of."""
-    return (*ast.walk(ast.parse(path.read_text(encoding="utf-8"))),)
-
-
 def _defined(folder: str) -> set[str]:
     """The functions, classes, methods and constants that the modules of a room define, methods after their class."""
     found = set[str]()
     for path in (ROOT / folder).glob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in next(node for node in _nodes(path.read_text("utf-8")) if isinstance(node, ast.Module)).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 found.add(node.name)
             if isinstance(node, ast.ClassDef):

@@ -32,6 +32,7 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE,
 from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run as invoked
 from tests.replay.readmodel.test_runner import assert_up_to_date, history, record
+from tests.support.effort import times
 from tests.support.exports import FORMS, contents, exported, resealed
 from tests.support.given import DAY, MARCH, contest, entry, forecast, opened
 from tests.support.logs import commands_of, rows, written
@@ -46,7 +47,7 @@ HERE = os.environ | {"PYTHONPATH": str(ROOT)}
 TIMEOUT = 60  # s, after which no answer is a failure
 KILLED = -signal.SIGKILL
 QUESTIONS = 20
-FORECASTS = 5_000  # which take several transactions
+FORECASTS = 3_000  # which take several transactions
 NEW = b'{"id": "new", "type": "close_question", "at": "2022-01-01T00:00:00Z", "question": "nowhere"}\n'
 
 
@@ -722,7 +723,7 @@ def places(stored: bytes, random: Random) -> list[int]:
     page = PAGE_SIZE
     structure = [*range(100), *range(page - 400, page), *range(2 * page, 3 * page)]
     structure += [start + place for start in range(0, len(stored), page) for place in range(12)]
-    return [*random.sample(structure, 30), *random.sample(range(len(stored)), 20)]
+    return [*random.sample(structure, times(96)), *random.sample(range(len(stored)), times(64))]
 
 
 def test_a_bit_that_flips_in_a_store_never_changes_an_answer(

@@ -24,9 +24,10 @@ LATE = "LosAlamos-DoSiDo"  # the team that handed in files late
 
 
 def season() -> list[flusight.Row]:
-    """The season's questions and answers, every sixth team's forecasts of trends, and all forecasts of one team."""
+    """The season's questions and answers, some teams' forecasts of trends, and all forecasts of one team."""
     rows = flusight.rows()
-    teams = {*sorted({row["forecaster"] for row in rows if row["kind"] == "forecast"})[::6]}
+    trends = [row for row in rows if row["kind"] == "forecast" and row["qid"].startswith("trend-")]
+    teams = {*sorted({row["forecaster"] for row in trends})[::8]}
     return [
         row
         for row in rows

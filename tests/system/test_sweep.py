@@ -26,7 +26,7 @@ from tests.support.forging import audited, chained
 from tests.support.given import payment, won
 from tests.system.test_stories import STORIES, recorded
 
-TRIED = times(136)  # changes of one log
+TRIED = times(64)  # changes of one log
 RANDOM = [f"{kind} {number}" for kind in ("season", "trading") for number in range(3)]
 PAID = {"ada": "0.5", "bob": "0.8", "cyd": "0.2"}
 

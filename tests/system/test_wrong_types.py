@@ -22,6 +22,7 @@ from forecast_ledger import Ledger, LedgerError, Receipt, Refused, commands
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.reference.fields import LINES
 from forecast_ledger.replay.writing.pay import prizes_from_log
+from tests.support.effort import LONG
 from tests.support.paths import ROOT
 
 WRONG: dict[str, Any] = {
@@ -65,13 +66,18 @@ def nested(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_a_command_with_any_value_in_any_field_is_recorded_or_refused() -> None:
-    """In atomic batches with a command that is always refused, so that nothing is kept of what is accepted."""
+    """In atomic batches with a command that is always refused, so that nothing is kept of what is accepted.
+
+    In a short run, every other value of each field, which are others of the next.
+    """
     tried, found = set[tuple[str, str]](), []
     with Ledger.open(":memory:", prizes=prizes_from_log) as ledger:
         for line in LINES:
             command = commands.read(line)
             batch = []
-            for what, changed in variants(command):
+            for number, (what, changed) in enumerate(variants(command)):
+                if LONG == 1 and number % 2:
+                    continue
                 if (case := (type(command).__name__, what)) not in tried:
                     tried.add(case)
                     is_id = what.startswith("id:")
@@ -79,7 +85,7 @@ def test_a_command_with_any_value_in_any_field_is_recorded_or_refused() -> None:
             found += faults(ledger, batch)
             ledger.handle(command)
     assert found == []
-    assert len(tried) > 8_000
+    assert len(tried) > (16_000 if LONG > 1 else 8_000)
 
 
 def faults(ledger: Ledger, batch: list[tuple[tuple[str, str], Any]]) -> list[tuple[str, ...]]:
