@@ -234,6 +234,8 @@ KEYS: dict[str, str] = {
     "`corrupt`: the log is damaged; `newer_version`: a newer version wrote to the log, which is not damaged",
     "code": "the code of the refusal",
     "field": "the field of the command",
+    "pointer": "the JSON Pointer (RFC 6901) to the field in the JSON of the command, or to the list that the field is "
+    "in; only of a command that was read from JSON or that a ledger refused",
     "value": "the value of that field, as text, shortened",
     "position": "the log position of the damage",
     "detail": "what is wrong in this case",
@@ -246,7 +248,8 @@ class LedgerError(Exception):
     """Base class of the errors that this package raises.
 
     `to_dict` and `as_json` have the KEYS that apply, in that order. Keys, kinds of error and codes never change; the
-    other texts may.
+    other texts may. http_status: of the answer of a service. retryable: whether it helps to make the same call again,
+    under the same id.
 
     >>> from forecast_ledger import LedgerError, replay
     >>> try:
@@ -257,6 +260,7 @@ class LedgerError(Exception):
     """
 
     kind, meaning, remedy = "error", "an error occurred", "read the message"
+    http_status, retryable = 500, False
 
     def __init__(self, *args: Any) -> None:
         """Keep the texts of a message without passwords and other secrets of locations."""
@@ -281,6 +285,7 @@ class LedgerError(Exception):
 class Refused(LedgerError):
     """A command or a request broke a rule, and nothing was recorded. `code` is a key of REFUSALS.
 
+    pointer: the JSON Pointer to the field in the command; None if it is not known, or the refusal is of another input.
     remedy: what to do in this case, if the remedy in REFUSALS does not fit: a reader cannot open or enrol anything.
 
     >>> from forecast_ledger import Refused, commands, open_ledger
@@ -294,6 +299,8 @@ class Refused(LedgerError):
     """
 
     kind = "refused"
+    http_status = 422
+    pointer: str | None = None
 
     def __init__(self, code: str, field: str = "", value: Any = None, detail: str = "", *, remedy: str = "") -> None:
         self.code, self.field, self.value, self.detail = code, field, value, detail
@@ -325,6 +332,8 @@ class Refused(LedgerError):
         particulars: dict[str, str | int] = {"code": self.code}
         if self.field:
             particulars["field"] = _printable(str(self.field))
+        if self.pointer:
+            particulars["pointer"] = _printable(self.pointer)
         if self.value is not None:
             particulars["value"] = _printable(self.value if isinstance(self.value, str) else repr(self.value))
         return particulars | ({"detail": _printable(self.detail, 200)} if self.detail else {})
@@ -356,6 +365,7 @@ class Conflict(LedgerError):
     """
 
     kind = "conflict"
+    http_status, retryable = 409, True
     meaning, remedy = "another program wrote to the log at the same time; nothing was recorded", "send it again"
 
 
@@ -380,11 +390,14 @@ class Unavailable(LedgerError):
     """
 
     kind = "unavailable"
+    http_status, retryable = 503, True
     meaning, remedy = "the store cannot be opened, read or locked", "correct what the message names, then try again"
 
 
 class Absent(Unavailable):
     """The ledger does not exist yet; appending a command creates it."""
+
+    http_status, retryable = 404, False
 
 
 class Uncertain(LedgerError):
@@ -399,6 +412,7 @@ class Uncertain(LedgerError):
     """
 
     kind = "uncertain"
+    http_status, retryable = 503, True
     meaning, remedy = "it is not known whether this was recorded", "send it again, which is safe"
 
     def __str__(self) -> str:
@@ -445,6 +459,7 @@ class NewerVersion(Corrupt):
     """
 
     kind = "newer_version"
+    http_status = 503  # an upgraded process can answer
     meaning, remedy = "a newer version wrote to the log, which is not damaged", "upgrade this process"
 
     def __init__(self, position: int, message: str) -> None:
@@ -453,3 +468,7 @@ class NewerVersion(Corrupt):
     def __str__(self) -> str:
         """Return the log position, what this version does not know, and the remedy."""
         return f"{super().__str__()}; {self.remedy}: a newer version wrote this row"
+
+
+# The classes of errors, in the order of the reference.
+ERRORS: tuple[type[LedgerError], ...] = (Refused, Conflict, Unavailable, Absent, Uncertain, Corrupt, NewerVersion)

@@ -46,6 +46,7 @@ from forecast_ledger.ledger.model.forms import (
     Weight,
     Withdrawal,
 )
+from forecast_ledger.ledger.model.pointers import pointer_of
 from forecast_ledger.ledger.model.rules import Level, RuleSet, WrittenRuleSet, as_recorded, read_json
 
 if TYPE_CHECKING:  # the types that a caller may pass
@@ -544,14 +545,17 @@ def read_from(participant: str, body: bytes | bytearray | memoryview | str) -> S
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise malformed_refusal(error, "") from None
     if (kind := _kind(body)) not in _FROM_PARTICIPANTS:
-        raise Refused("malformed", "type", kind, f"a participant sends {' or '.join(_FROM_PARTICIPANTS)}")
+        refused = Refused("malformed", "type", kind, f"a participant sends {' or '.join(_FROM_PARTICIPANTS)}")
+        refused.pointer = "/type"
+        raise refused
     for field, reason in _NOT_FROM_PARTICIPANTS.items():
         if field in fields:
-            raise Refused("malformed", field, None, reason, remedy="leave it out")
+            raise _at(pointer_of(field), "malformed", field, reason, remedy="leave it out")
     fields.setdefault("participant", Raw(json.encode(values.check_id(participant, "participant"))))
     command = cast("SubmitForecast | WithdrawForecast", read(json.encode(fields)))
     if command.participant != participant:
-        raise Refused("malformed", "participant", None, "a participant sends its own commands", remedy="leave it out")
+        detail = "a participant sends its own commands"
+        raise _at("/participant", "malformed", "participant", detail, remedy="leave it out")
     return command
 
 
@@ -584,7 +588,13 @@ def malformed_refusal(error: Exception, name: str, kind: str = "") -> Refused:
     """
     message, _, path = str(error).partition(" - at `$")
     field = f"{name}{path.rstrip('`')}".lstrip(".")
-    return Refused("malformed", field or "line", None, message + hint(AnyCommand, message, field, kind))
+    return _at(pointer_of(field), "malformed", field or "line", message + hint(AnyCommand, message, field, kind))
+
+
+def _at(pointer: str, code: str, field: str, detail: str, remedy: str = "") -> Refused:
+    refused = Refused(code, field, None, detail, remedy=remedy)
+    refused.pointer = pointer
+    return refused
 
 
 def _kind(line: bytes | bytearray | memoryview | str) -> str:

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from forecast_ledger.ledger.model import forms
+from forecast_ledger.ledger.model.event_json import event_json
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
 Attestation = forms.Attestation
@@ -30,6 +31,14 @@ class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     """The base of every event. `at` is the instant that the command gave, or that the ledger stamped."""
 
     at: int
+
+    def to_json(self) -> str:
+        """Return the event on one line of JSON, with decimals and instants as commands have them; see `event_json`.
+
+        >>> CashGranted(at=0, contest="spring", participant="ada", amount=2_500_000).to_json()
+        '{"type":"cash_granted.v1","at":"1970-01-01T00:00:00Z","contest":"spring","participant":"ada","amount":"2.5"}'
+        """
+        return event_json(self)
 
 
 class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1"):

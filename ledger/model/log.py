@@ -17,6 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion, Unavailable
 from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.event_json import event_json
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, ForecastMade
 from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.model.rules import recorded_fields
@@ -59,6 +60,10 @@ class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc
     previous: str
     event: AnyEvent
     digest: str = ""
+
+    def to_json(self) -> str:
+        """Return the row with its event on one line of JSON, with decimals and instants as commands have them."""
+        return event_json(self)
 
 
 class Envelope(Struct, frozen=True, gc=False):

@@ -22,6 +22,7 @@ from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.pointers import pointer_in
 from forecast_ledger.ledger.storing import forks, instrumentation
 from forecast_ledger.ledger.storing.groups import Groups
 
@@ -264,6 +265,9 @@ class Ledger:
             batch.settle()
             for subscription in tuple(self._subscriptions) if batch.rows else ():
                 subscription.wake()
+            for place, outcome in enumerate(outcomes):
+                if type(outcome) is Refused:
+                    outcome.pointer = pointer_in(requests[place].command, outcome.field)
             return outcomes
         raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 

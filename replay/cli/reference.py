@@ -12,7 +12,7 @@ from forecast_ledger.replay.console.terminal import Look, View, table_options
 from forecast_ledger.replay.reading.blocks import Table, as_text
 
 LARGEST_RULES = 2**20  # bytes of a file of rules
-SCHEMAS = ("commands", "events", "rules", "errors")
+SCHEMAS = ("commands", "events", "rules", "errors", "tables")
 _WIDEST = 100  # columns of a line of help, at most
 
 
@@ -21,7 +21,7 @@ _WIDEST = 100  # columns of a line of help, at most
 @click.option("--openapi", is_flag=True, help="Print the components of an OpenAPI 3.1 document instead.")
 @report_errors
 def schema(topic: str, openapi: bool) -> None:
-    """Print the JSON Schema of commands, events, rule sets or errors.
+    """Print the JSON Schema of commands, events, rule sets, errors or the rows of tables.
 
     The schema is generated from the types of this version, in the dialect 2020-12, with its keys sorted.
     """

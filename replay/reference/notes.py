@@ -46,6 +46,11 @@ Every error is a `LedgerError` with `to_dict()` and `as_json()`; `append --error
 error has those of the following keys that apply, in this order. Keys, kinds of error and codes do not change; other
 wording may. `forecast-ledger schema errors` prints the JSON Schema of errors.
 """)
+STATUSES = _paragraphs("""
+Every class of errors has the status that a service answers with, `http_status`, and `retryable`: whether it helps to
+make the same call again, under the same id. It does not before a command is corrected, a process upgraded or a log
+repaired.
+""")
 RULES = _paragraphs("""
 The `rules` of a contest are the name of a preset, or a whole rule set: an object with a `name` and the fields that
 differ from their defaults; in Python a dict of them, or a `RuleSet`. The first event of a contest contains the whole

@@ -1,4 +1,4 @@
-"""JSON Schema (2020-12) and OpenAPI 3.1 components of commands, events, rule sets and errors, made from their types."""
+"""JSON Schema (2020-12) and OpenAPI 3.1 components of commands, events, rule sets, errors and the rows of tables."""
 
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -25,6 +25,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.provenance import Evidence, Provenance
 from forecast_ledger.ledger.model.rules import RuleSet, WrittenRuleSet, WrittenTrading
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.reference.fields import meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES
 
@@ -152,6 +153,7 @@ def _errors(where: str) -> tuple[Schema, dict[str, Schema]]:
         },
         "code": {"enum": list(REFUSALS)},
         "field": _TEXT,
+        "pointer": _TEXT,
         "value": _TEXT,
         "detail": _TEXT,
     }
@@ -182,12 +184,39 @@ def _error(kind: type[LedgerError], fields: dict[str, Schema], required: list[st
     }
 
 
+def _tables(where: str) -> tuple[Schema, dict[str, Schema]]:
+    """Return the schemas of the rows of all tables, as `Table.rows` and the formats json and jsonl have them."""
+    rows = {name: _row(name) for name in CATALOGUE}
+    lists = {name: {"type": "array", "items": {"$ref": where.format(name=name)}} for name in rows}
+    return {"type": "object", "properties": lists, "additionalProperties": False}, rows
+
+
+def _row(name: str) -> Schema:
+    projection = CATALOGUE[name]
+    columns = {
+        column.name: {
+            "type": ["integer" if column.kind == "count" else "string", "null"],
+            "description": column.meaning,
+        }
+        for column in projection.columns
+    }
+    return {
+        "title": name,
+        "description": projection.meaning,
+        "type": "object",
+        "properties": columns,
+        "required": [*columns],
+        "additionalProperties": False,
+    }
+
+
 # topic -> the name of its schema, and the function that makes the schema and its components.
 TOPICS: dict[str, tuple[str, Callable[[str], tuple[Schema, dict[str, Schema]]]]] = {
     "commands": ("Command", _commands),
     "events": ("Event", _events),
     "rules": ("RuleSet", _rules),
     "errors": ("Error", _errors),
+    "tables": ("Tables", _tables),
 }
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS
-from forecast_ledger.ledger.core.errors import KEYS, REFUSALS
+from forecast_ledger.ledger.core.errors import ERRORS, KEYS, REFUSALS
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.deciding.distributions import METHODS
 from forecast_ledger.ledger.model import commands as command_types
@@ -103,12 +103,18 @@ def events() -> tuple[Block, ...]:
 def refusals() -> tuple[Block, ...]:
     """The codes of refusals, and the keys of an error."""
     codes = tuple((f"`{code}`", wrong, remedy) for code, (wrong, remedy) in REFUSALS.items())
+    statuses = tuple(
+        (f"`{each.kind}`", f"`{each.__name__}`", str(each.http_status), "yes" if each.retryable else "no")
+        for each in ERRORS
+    )
     return (
         *notes.REFUSALS,
         Table(("code", "what is wrong", "what to do"), codes),
         Heading("Errors for programs"),
         *notes.ERRORS,
         Table(("key", "value"), _rows(KEYS)),
+        *notes.STATUSES,
+        Table(("kind", "exception", "HTTP status", "retryable"), statuses),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.core.errors import (
+    ERRORS,
     REFUSALS,
     Absent,
     Conflict,
@@ -453,3 +454,21 @@ def test_the_form_for_programs_is_one_short_line_for_every_value(value: Any) -> 
     assert line.isprintable()
     assert len(line) < 500
     assert isinstance(json.loads(line).get("value", ""), str)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "retryable"),
+    [
+        (Refused("id_empty"), 422, False),  # RFC 9110, section 15.5.21: unprocessable content
+        (Conflict("lost"), 409, True),  # 15.5.10
+        (Unavailable("gone"), 503, True),  # 15.6.4
+        (Absent("none"), 404, False),  # 15.5.5
+        (Uncertain("the disk"), 503, True),
+        (Corrupt(3, "gone"), 500, False),  # 15.6.1
+        (NewerVersion(3, "an unknown field"), 503, False),
+    ],
+)
+def test_an_error_says_how_a_service_answers(error: LedgerError, status: int, retryable: bool) -> None:
+    """The status is the client's fault from 400 on, and the service's from 500 on."""
+    assert (error.http_status, error.retryable) == (status, retryable)
+    assert type(error) in ERRORS

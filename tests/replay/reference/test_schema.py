@@ -34,7 +34,9 @@ from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, recorded_fields, written_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.cli import main, reference
+from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reference import fields, schema
 from forecast_ledger.replay.reference.fields import FIELDS, meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES
@@ -515,3 +517,19 @@ def test_schemas_are_schemas_by_an_independent_library() -> None:
     validator = library.Draft202012Validator(json.loads(schema.text(schema.schema("commands"))))
     for line in LINES[::10]:
         assert list(validator.iter_errors(json.loads(line))) == []
+
+
+@pytest.mark.parametrize("story", ["metaculus-2022", "arena-week"])
+def test_every_row_of_every_table_is_accepted(story: str, tmp_path: Path) -> None:
+    """As `Table.rows` returns it; a row without a column, or with another, is not."""
+    read = [commands.read(line) for line in (DATA / story / "commands.jsonl").read_bytes().splitlines()]
+    projections = replay(written(tmp_path / "log.db", read)).projections
+    whole, seen = SCHEMAS["tables"], set[str]()
+    for table in CATALOGUE:
+        held = whole["$defs"][table]
+        for row in [*projections.table(table).rows()][:50]:
+            assert list(faults(row, held, whole)) == [], table
+            assert list(faults(row | {"other": 1}, held, whole))
+            assert list(faults({key: row[key] for key in [*row][1:]}, held, whole))
+            seen.add(table)
+    assert len(seen) > 15

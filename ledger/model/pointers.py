@@ -1,0 +1,58 @@
+"""JSON Pointers (RFC 6901): where in the JSON of a command the field is that a refusal names."""
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+_PART = re.compile(r"(?P<item>\[(?P<index>\d+)\])|\.?(?P<name>[^.\[]+)")
+
+
+def pointer_in(command: Struct, field: str) -> str:
+    """Return the pointer to the field of a command; of a part of an item of a list, that of the list.
+
+    It never goes beyond what is certain: "" is the whole command.
+
+    >>> from forecast_ledger.ledger.model.commands import Prices, Quote
+    >>> prices = Prices(question="cup", prices={"a/b": 2})
+    >>> feed = Quote(source="feed", quoted_at="2026-03-02T00:00:00Z", quotes=(prices,))
+    >>> pointer_in(feed, "prices.a/b"), pointer_in(feed, "quotes[0].prices"), pointer_in(feed, "source")
+    ('/quotes', '/quotes/0/prices', '/source')
+    """
+    first = _PART.match(field)
+    if first is None or not hasattr(command, first["name"] or ""):
+        return ""
+    if "." in field and getattr(command, first["name"]) is None:  # of an item, if it is a field of those
+        lists = (name for name in command.__struct_fields__ if _has_items(getattr(command, name), first["name"]))
+        return next((f"/{name}" for name in lists), f"/{first['name']}")
+    value: Any = command
+    pointer, at = "", 0
+    while part := _PART.match(field, at):
+        if isinstance(value, dict):  # the rest is its key, whatever it has
+            return pointer + "/" + escaped(field[at:].removeprefix("."))
+        if part["index"] is None and isinstance(value, list | tuple):
+            break
+        if part["index"] is None:
+            value = getattr(value, part["name"], None)
+        else:
+            value = value[int(part["index"])] if isinstance(value, list | tuple) else None
+        pointer, at = f"{pointer}/{escaped(part['index'] or part['name'])}", part.end()
+    return pointer
+
+
+def pointer_of(path: str) -> str:
+    """Return the pointer for a path that a JSON decoder gives, in which each list has the number of its item.
+
+    >>> pointer_of("quotes[0].prices")
+    '/quotes/0/prices'
+    """
+    return "".join(f"/{escaped(part['index'] or part['name'])}" for part in _PART.finditer(path))
+
+
+def escaped(name: str) -> str:
+    """Return a name as a pointer has it."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _has_items(value: Any, name: str) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(item, Struct) and hasattr(item, name) for item in value)
