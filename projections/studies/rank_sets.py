@@ -10,8 +10,8 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.enclosures import BITS, bounds_of
 from forecast_ledger.projections.core.estimates import Floats
-from forecast_ledger.projections.core.lazy_fractions import BITS, bounds_of
 from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.studies.estimates import scaled, studentised
 from forecast_ledger.projections.studies.replicates import PLACES, Fixed, Integers, Totals, products_of_rows
