@@ -164,6 +164,7 @@ def _probabilities(outcomes: tuple[str, ...]) -> _Form:
     names = [(_encode(name), index) for name, index in order]
 
     def canonical_numbers(event: ForecastMade, is_normal: bool) -> bytes | None:
+        """Return the probabilities in canonical form; None if they are not in the form of the question."""
         chances = event.probabilities
         if event.cdf or event.quantiles or event.samples or len(chances) != len(names):
             return None
@@ -179,6 +180,7 @@ def _cdf(span: NumericRange) -> _Form:
     highest = 0 if span.open_upper else CUMULATIVE
 
     def canonical_numbers(event: ForecastMade, is_normal: bool) -> bytes | None:
+        """Return the cumulative probabilities in canonical form; None if they are not in the form of the question."""
         heights = event.cdf
         if event.probabilities or event.quantiles or event.samples or len(heights) != span.bins + 1:
             return None
@@ -199,6 +201,7 @@ def _measures(span: NumericRange) -> _Form:
     highest = LARGEST_MEASURE if span.open_upper else upper - (Decimal(upper).scaleb(-places) > Decimal(span.upper))
 
     def canonical_numbers(event: ForecastMade, _: bool) -> bytes | None:
+        """Return the quantiles or samples in canonical form; None if they are not in the form of the question."""
         measures, others = event.quantiles, event.samples
         if span.samples:
             measures, others = others, measures

@@ -36,6 +36,7 @@ def checked(*own: str) -> Callable[[_T], _T]:
     """
 
     def check(called: _T) -> _T:
+        """Return the function with its arguments checked, or the class with those of its public methods checked."""
         if not isinstance(called, type):
             return _checked(called, own)
         for name, member in [*vars(called).items()]:
@@ -54,6 +55,7 @@ def _checked(called: _T, own: Collection[str]) -> _T:
 
     @wraps(called)
     def call(*args: Any, **kwargs: Any) -> Any:
+        """Check the arguments, and call the function. Raises TypeError: one is of another type than its hint."""
         if not arguments:  # at the first call, when every class has been defined
             arguments.update((name, _Argument(name, hint)) for name, hint in _hints(called) if name not in own)
         names = placed if len(args) <= len(placed) else chain(placed, repeat(placed[-1]))

@@ -214,6 +214,7 @@ def linear(points: Sequence[Point], span: NumericRange) -> list[Fraction]:
     ends = _with_ends(points, span)
 
     def between(number: int, place: int) -> Fraction:
+        """Return the height at a place between the ends `number` and `number + 1`, on the line through them."""
         start, end = ends[number], ends[number + 1]
         return start.height + Fraction((end.height - start.height) * (place - start.place), end.place - start.place)
 
@@ -235,6 +236,7 @@ def monotone_cubic(points: Sequence[Point], span: NumericRange) -> list[Fraction
     slopes = [slope for run in runs for slope in _slopes(run)]
 
     def between(number: int, place: int) -> Fraction:
+        """Return the height at a place between the ends `number` and `number + 1`, on the cubic with their slopes."""
         start, end = ends[number], ends[number + 1]
         past, left, width = place - start.place, end.place - place, end.place - start.place
         leaving, arriving = slopes[number], slopes[number + 1]

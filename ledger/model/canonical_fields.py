@@ -101,6 +101,7 @@ def _or_fractions(convert: Convert) -> Convert:
     """Return the function for an object of numbers, of which some may be fractions: these in their lowest terms."""
 
     def convert_items(value: Any, name: str) -> dict[str, Any]:
+        """Return the values by outcome, fractions as text in lowest terms and others as decimals."""
         fractions = (
             {key: part for key, part in value.items() if values.is_fraction(part)} if type(value) is dict else {}
         )
@@ -153,6 +154,7 @@ def _checked(expected: Any) -> Convert:
     """Return the check of a field to which a caller in Python may pass any object: values outside JSON are refused."""
 
     def convert(value: Any, name: str) -> Any:
+        """Return the value as JSON has it. Raises Refused(malformed): it is not of the expected type."""
         try:
             plain = json.decode(json.encode(value))
             msgspec.convert(plain, expected)
@@ -387,6 +389,7 @@ def _units(unit: int) -> Convert:
     """Return the function that brings a number to 1/unit; one that is out of range, which is refused later, is text."""
 
     def convert(value: Any, name: str) -> int | str:
+        """Return the number in whole units; one that is out of range as its shortest text."""
         number = values.read_decimal(value, name)
         try:
             return values.read_fixed(number, unit, name, -_LARGEST_UNITS, _LARGEST_UNITS)
@@ -400,6 +403,7 @@ def _units_of_each(unit: int) -> Convert:
     convert = _units(unit)
 
     def convert_items(value: Any, name: str) -> list[int | str]:
+        """Return the numbers in whole units; if they are no measures, each as `convert` returns it."""
         if type(value) is not tuple and type(value) is not list:
             raise Refused("malformed", name, value, "not an array")
         try:

@@ -50,6 +50,7 @@ def or_as_given(convert: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]
     """Return the function for a question's canonical prices that keeps those that cannot be read as they were given."""
 
     def convert_row(value: Any, name: str) -> Any:
+        """Return the row in canonical form; one whose prices are no decimals as its question and the text as given."""
         try:
             return convert(value, name)
         except Refused:

@@ -156,6 +156,7 @@ class Memory(Rows):
 
     @contextmanager
     def turn(self) -> Iterator["Memory"]:
+        """Take the turn to write; see `Rows`. Raises Unavailable: another writer has held the lock too long."""
         if not self._turn.acquire(timeout=LOCK_TIMEOUT):
             raise Unavailable(f"{self.location}: another writer has held the lock for {LOCK_TIMEOUT} s")
         try:

@@ -168,6 +168,7 @@ class _Turn:
         return _fetch(self._connection, query, (self._name, after, limit))
 
     def insert(self, rows: Sequence[NewRows]) -> None:
+        """Insert the rows and commit, in one round trip; see `Transaction`."""
         positions = [position for group in rows for position in range(group.first, group.last + 1)]
         topics = [group.type for group in rows for _ in group.rows]
         states = [row_bytes(row) for group in rows for row in group.rows]

@@ -105,6 +105,7 @@ class _AppendedRows(Rows):
         return SegmentRows(self._folder, self._name) if self._target.manifest.segments else None
 
     def select(self, after: int, limit: int) -> StoredRows:
+        """Return rows after a log position from the sealed segments; see `Rows`."""
         rows, first = list[bytes](), max(after, 0) + 1
         with self._in_use():
             while len(rows) < limit and (position := first + len(rows)) <= self._target.end.position:

@@ -167,6 +167,7 @@ class SQLite(Rows):
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
+        """Take the turn to write: an immediate transaction, which is rolled back unless `insert` has committed it."""
         with self._files.writing() as connection:
             cursor = connection.cursor()
             _begin(cursor, self.limits.turn)
@@ -288,6 +289,7 @@ class _Turn:
         return _select(self._cursor, self._name, after, limit)
 
     def insert(self, rows: Sequence[NewRows]) -> None:
+        """Insert the rows, long groups in one statement each, and commit; see `Transaction`."""
         connection = self._cursor.sqlite_cursor.connection
         before = connection.total_changes
         try:

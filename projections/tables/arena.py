@@ -10,7 +10,7 @@ from forecast_ledger.ledger.model.shares import share_name, share_of
 from forecast_ledger.projections.core.columns import Values, columns_of_rows, round_to_points
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
 from forecast_ledger.projections.tables.analysis import Analysis
-from forecast_ledger.projections.tables.schemas import Projection, schema
+from forecast_ledger.projections.tables.schemas import ANSWERED, Projection, schema
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.arena import Stake, TradingRecord, implied_returns, mean_returns
 
@@ -307,18 +307,10 @@ def _profit(group: list[TradingRecord]) -> int:
 
 MARKET: dict[str, Projection] = {
     "implied_returns": Projection(
-        1,
-        _IMPLIED_RETURNS,
-        implied_returns_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions", "quotes"),
-        on_request=True,
+        1, _IMPLIED_RETURNS, implied_returns_values, reads=(*ANSWERED, "quotes"), on_request=True
     ),
     "mean_implied_returns": Projection(
-        1,
-        _MEAN_IMPLIED_RETURNS,
-        mean_implied_returns_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions", "quotes"),
-        on_request=True,
+        1, _MEAN_IMPLIED_RETURNS, mean_implied_returns_values, reads=(*ANSWERED, "quotes"), on_request=True
     ),
 }
 

@@ -19,7 +19,7 @@ from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.studies.intervals import Interval, board_places, contest_seed
 from forecast_ledger.projections.studies.pairs import Pair, pairs
 from forecast_ledger.projections.tables.analysis import Analysis
-from forecast_ledger.projections.tables.schemas import SAMPLED, SCORED, Projection, schema
+from forecast_ledger.projections.tables.schemas import ANSWERED, SAMPLED, SCORED, Projection, schema
 
 _LEADERBOARD = schema("""
     the leaderboard of each contest, best first
@@ -360,11 +360,7 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
 UNCERTAINTY: dict[str, Projection] = {
     "intervals": Projection(2, _INTERVALS, intervals_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
     "resolution": Projection(
-        2,
-        _RESOLUTION,
-        resolution_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions", "contests", "digest"),
-        on_request=True,
+        2, _RESOLUTION, resolution_values, reads=(*ANSWERED, "contests", "digest"), on_request=True
     ),
     "pairwise": Projection(2, _PAIRWISE, pairwise_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
 }

@@ -51,7 +51,7 @@ from forecast_ledger.projections.studies.ranges import (
 )
 from forecast_ledger.projections.studies.resampling import seed_for
 from forecast_ledger.projections.tables.analysis import Analysis
-from forecast_ledger.projections.tables.schemas import SAMPLED, Projection, schema
+from forecast_ledger.projections.tables.schemas import ANSWERED, SAMPLED, Projection, schema
 
 _BRIER = schema("""
     Brier scores of binary questions, 0..1, at the spot instant or the end of scored time, and their parts
@@ -339,18 +339,10 @@ BRIER: dict[str, Projection] = {
 
 CALIBRATION: dict[str, Projection] = {
     "calibration_by_option": Projection(
-        1,
-        _CALIBRATION_BY_OPTION,
-        calibration_by_option_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions"),
-        on_request=True,
+        1, _CALIBRATION_BY_OPTION, calibration_by_option_values, reads=ANSWERED, on_request=True
     ),
     "calibration_time_weighted": Projection(
-        1,
-        _CALIBRATION_TIME_WEIGHTED,
-        calibration_time_weighted_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions"),
-        on_request=True,
+        1, _CALIBRATION_TIME_WEIGHTED, calibration_time_weighted_values, reads=ANSWERED, on_request=True
     ),
     "corp_band": Projection(2, _CORP_BAND, corp_band_values, reads=(*SAMPLED, "digest"), on_request=True),
     "murphy_curve": Projection(1, _MURPHY_CURVE, murphy_curve_values, reads=SAMPLED, on_request=True),
@@ -498,25 +490,8 @@ def _by_contest(
 
 RANGES: dict[str, Projection] = {
     "wis_parts": Projection(
-        1,
-        _WIS_PARTS,
-        wis_parts_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions", "reference_names"),
-        division="scores",
-        on_request=True,
+        1, _WIS_PARTS, wis_parts_values, reads=(*ANSWERED, "reference_names"), division="scores", on_request=True
     ),
-    "interval_coverage": Projection(
-        3,
-        _INTERVAL_COVERAGE,
-        interval_coverage_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions"),
-        on_request=True,
-    ),
-    "pit_counts": Projection(
-        2,
-        _PIT_COUNTS,
-        pit_counts_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions"),
-        on_request=True,
-    ),
+    "interval_coverage": Projection(3, _INTERVAL_COVERAGE, interval_coverage_values, reads=ANSWERED, on_request=True),
+    "pit_counts": Projection(2, _PIT_COUNTS, pit_counts_values, reads=ANSWERED, on_request=True),
 }

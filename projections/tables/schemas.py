@@ -81,7 +81,8 @@ INPUTS: dict[str, Input] = {
     "digest": Input((events.Event,)),  # the digest of the log, from which random draws follow
 }
 ALWAYS = frozenset({"clock", "digest"})  # every event changes them
-SAMPLED = ("resolutions", "scored_forecasts", "scored_questions", "reference_names", "contests")
+ANSWERED = ("resolutions", "scored_forecasts", "scored_questions")
+SAMPLED = (*ANSWERED, "reference_names", "contests")
 SCORED = (*SAMPLED, "scored_quotes")  # scores of the market among them
 
 

@@ -30,7 +30,7 @@ from forecast_ledger.projections.scores.scored_questions import Questions, lower
 from forecast_ledger.projections.scores.terms import Terms
 from forecast_ledger.projections.studies.difficulty import relative_skills, reviews, scaled, scored_cells
 from forecast_ledger.projections.tables.analysis import Analysis
-from forecast_ledger.projections.tables.schemas import SCORED, Projection, schema
+from forecast_ledger.projections.tables.schemas import ANSWERED, SCORED, Projection, schema
 
 _HALF_UNIT = 5  # units of 1e-11 in half a unit of 1e-10
 
@@ -343,22 +343,13 @@ def _floored(analysis: Analysis, contest: str) -> set[int]:
 
 DIFFICULTY: dict[str, Projection] = {
     "difficulty": Projection(
-        2,
-        _DIFFICULTY,
-        difficulty_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions", "contests"),
-        on_request=True,
-        whole=True,
+        2, _DIFFICULTY, difficulty_values, reads=(*ANSWERED, "contests"), on_request=True, whole=True
     ),
     "adjusted_scores": Projection(
         2, _ADJUSTED_SCORES, adjusted_scores_values, reads=SCORED, as_built=True, on_request=True, whole=True
     ),
     "relative_skill": Projection(2, _RELATIVE_SKILL, relative_skill_values, reads=SCORED, on_request=True),
     "participant_review": Projection(
-        2,
-        _PARTICIPANT_REVIEW,
-        participant_review_values,
-        reads=("resolutions", "scored_forecasts", "scored_questions", "contests"),
-        on_request=True,
+        2, _PARTICIPANT_REVIEW, participant_review_values, reads=(*ANSWERED, "contests"), on_request=True
     ),
 }

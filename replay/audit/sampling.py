@@ -141,6 +141,7 @@ def upper_limit(wrong: int, size: int, confidence: int) -> int:
     """
 
     def is_rare(rate: int) -> bool:
+        """Return whether so few errors have at most the chance that the confidence leaves, at a rate in millionths."""
         rest, chance = MILLION - rate, 0
         for j in range(wrong + 1):
             chance += comb(size, j) * rate**j * rest ** (wrong - j)

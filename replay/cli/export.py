@@ -330,6 +330,7 @@ def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | Non
     ):
 
         def report(done: "Refreshed") -> None:
+            """Print what a refresh did, and how far the read model is behind the log."""
             position, digest = done.reached
             lag = runner.lag()
             behind = f"lag {lag.positions:,} positions, {lag.seconds:.3f} s"

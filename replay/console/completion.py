@@ -98,6 +98,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
         return []
 
     def read() -> None:
+        """Collect the values of the field in the log that begin with the incomplete word."""
         with suppress(Exception), Log(log, name).opened() as store:
             for position, row in enumerate(chain.from_iterable(store.pages()), 1):
                 value: str = getattr(decode_row(row, position).event, field, "")

@@ -37,6 +37,7 @@ def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*args: Any, as_of: str | None, as_of_claimed: str | None, **kwargs: Any) -> None:
+        """Replace both options by one cut, and run the command."""
         cuts = [as_of]
 
         def resolve(**_: Any) -> None:
@@ -110,6 +111,8 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
     )
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        """Return the command with the options, which name its log together."""
+
         @wraps(command)
         def run(*args: Any, log: str, segments: str | None, trust: "Trust | None", **kwargs: Any) -> None:
             located: list[Location] = []

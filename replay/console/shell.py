@@ -78,6 +78,7 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
 
     @wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        """Run the command, and end the process with the code of its error."""
 
         def report(error: LedgerError, text: str, code: int) -> NoReturn:
             if kwargs.get("errors") != "json":

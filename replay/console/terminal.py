@@ -318,6 +318,7 @@ def stream_rows(names: Sequence[str], rows: Iterator[PrintedRow], look: Look, sc
     widths, of_text = _widths(columns, screen.room), [column.is_text() for column in columns]
 
     def line(cells: Sequence[str], put: Callable[[str], str]) -> str:
+        """Return one line of cells; put: styles the text of a cell, without its padding."""
         shown = []
         for cell, width, text in zip(cells, widths, of_text, strict=True):
             short = _ellipsize(cell, width, "end") if text else cell

@@ -235,6 +235,7 @@ def _read_contest(source: Log, contest: str, names: Collection[str]) -> LogReadi
     """Read a log, and select the events that belong to a contest, of participants only those with these ids."""
 
     def select(event: Any) -> bool:
+        """Return whether an event can change the boards of the contest: those of its participants, and answers."""
         if isinstance(event, _SETTLING):
             return True
         if isinstance(event, events.ParticipantRenamed):
@@ -433,10 +434,12 @@ def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
 
 
 def number_key(kind: str, contest: str, place: BoardRow) -> dict[str, Any]:
+    """Return the fields that name an explained number of a row of a board."""
     return {"explained": kind, "contest": contest, "participant": place.participant}
 
 
 def nine(number: Fraction) -> str:
+    """Return a number with nine decimals, rounded half-even once."""
     return format_fixed(round_to_points(number), POINTS, least=9)
 
 

@@ -103,6 +103,7 @@ def read_log(
     cut, selected = source.cut(), list[Recorded]()
 
     def filtered(pages: Iterable[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+        """Yield the pages, or with `only` the selected rows of each, and keep the selected rows."""
         for page in pages:
             some = [recorded for recorded in page if select(recorded.event)]
             selected.extend(some)

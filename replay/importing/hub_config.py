@@ -291,12 +291,12 @@ def spelled(text: str, values: Collection[str]) -> str:
 def spellings(values: Collection[str]) -> dict[str, str]:
     """Return a dict that has, for any text, what `spelled` returns of it."""
 
-    class Spellings(dict[str, str]):
+    class _Spellings(dict[str, str]):
         def __missing__(self, text: str) -> str:
             found = self[text] = spelled(text, values)
             return found
 
-    return Spellings()
+    return _Spellings()
 
 
 def same_number(first: str, second: str) -> bool:

@@ -148,6 +148,7 @@ def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
         return None
 
     def read_column(table: CsvTable) -> Sequence[Any] | None:
+        """Return the values of a whole column; None if its cells must be read one by one."""
         if text.read_column is None or any("" in table[column] for column in asked):
             return None
         texts = text.read_column(table) or ()
@@ -213,6 +214,7 @@ def _matching(cell: CellFormat, field: str, read: Callable[[str], Any]) -> Calla
         raise Refused("bad_map", f"{field}.matches", cell.matches, "it has several groups; write the others as (?:")
 
     def read_match(text: str) -> Any:
+        """Return the value of the last group. Raises Refused(bad_csv): the text does not match."""
         match = whole_match(pattern, text, field)
         if match is None or not match[pattern.groups]:
             remedy = "correct the cell, or the field's `matches` in the map, or leave out such rows with `where`"
@@ -317,6 +319,7 @@ def _number_reader(sample: str, field: str, *, percent: bool = False) -> Callabl
     shape = re.compile(rf"(?P<whole>[+-]?({whole}))({point}(?P<part>[0-9]+))?\s*{sign}")
 
     def read(text: str) -> str:
+        """Return the number as a plain decimal. Raises Refused(bad_number)."""
         match = shape.fullmatch(text)
         if match is None:
             detail = f"not a number in the map's format, which writes 1234.5 as {sample}"

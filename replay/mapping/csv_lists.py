@@ -122,6 +122,7 @@ def _unescaped(text: str) -> str:
     """Return the text that Python or JSON writes with these backslashes. Raises ValueError."""
 
     def replaced(escape: re.Match[str]) -> str:
+        """Return the character that an escape stands for. Raises ValueError: there is no such escape."""
         code = escape[1]
         if code in _ESCAPED:
             return _ESCAPED[code]

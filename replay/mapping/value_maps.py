@@ -23,6 +23,7 @@ def with_value_maps(fields: Mapping[str, Any], path: str, folder: Path | None) -
     read = cache(lambda name: _read(name, folder))
 
     def replaced(part: Any, place: str) -> Any:
+        """Return a part of the map with the contents of each value map in the place of its file name."""
         if isinstance(part, list):
             return [replaced(item, f"{place}[{number}]") for number, item in enumerate(part)]
         if not isinstance(part, dict):

@@ -35,6 +35,7 @@ from forecast_ledger.replay.pages.pictures import (
     chosen,
     completed,
     count,
+    counts_of,
     in_order,
     left_out,
     names_axis,
@@ -196,33 +197,30 @@ def _leading(led: Mapping[str, int], answers: int, size: int) -> str:
 def calibration(projections: Projections, contest: str) -> Picture | None:
     """How often what was forecast happened, for the consensus or whoever has most forecasts."""
     rows = rows_of(projections, "calibration", contest)
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["participant"]] = counts.get(row["participant"], 0) + row["n"]
+    counts = counts_of(rows)
     if not counts:
         return None
     who = "[consensus]" if "[consensus]" in counts else max(counts, key=lambda name: counts[name])
-    columns = ("from_probability", "to_probability", "n", "happened", "mean_forecast", "observed_frequency",
-               "wilson_low", "wilson_high")  # fmt: skip
-    shown = [chosen(row, columns) for row in rows if row["participant"] == who]
-    values = numbered(shown, *columns)
-    inside = sum(row["wilson_low"] <= row["mean_forecast"] <= row["wilson_high"] for row in values)
     name = "the consensus" if who == "[consensus]" else who
-    title = f"Forecasts of {name} agree with what happened in {inside} of {count(len(values), 'group')}"
     note = (
         f"{count(counts[who], 'forecast')}, grouped by probability. A point on the dashed line: what was forecast "
         "happened as often as forecast. Lines are 95% Wilson intervals; bars count forecasts. The grey band, of the "
         "table corp_band, is where isotonic regression would put forecasts if they were calibrated."
     )
     note += f" The table calibration also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
+    return reliability(f"Forecasts of {name}", note, rows, who, _band(projections, contest, who))
+
+
+def reliability(forecasts: str, note: str, rows: Sequence[Mapping[str, Any]], who: str, band: Sequence[Row]) -> Picture:
+    """Return the picture of one participant's rows of a calibration table. forecasts: as its title begins."""
+    columns = ("from_probability", "to_probability", "n", "happened", "mean_forecast", "observed_frequency",
+               "wilson_low", "wilson_high")  # fmt: skip
+    shown = [chosen(row, columns) for row in rows if row["participant"] == who]
+    values = numbered(shown, *columns)
+    inside = sum(row["wilson_low"] <= row["mean_forecast"] <= row["wilson_high"] for row in values)
+    title = f"{forecasts} agree with what happened in {inside} of {count(len(values), 'group')}"
     most = max(row["n"] for row in values)
-    return Picture(
-        title,
-        note,
-        columns,
-        shown,
-        specify(values, vconcat=[curve(_band(projections, contest, who)), histogram(most)]),
-    )
+    return Picture(title, note, columns, shown, specify(values, vconcat=[curve(band), histogram(most)]))
 
 
 SHARE = {"type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}}
@@ -241,7 +239,7 @@ def _band(projections: Projections, contest: str, who: str) -> list[Row]:
     ]
 
 
-def curve(band: list[Row]) -> dict[str, Any]:
+def curve(band: Sequence[Row]) -> dict[str, Any]:
     """Return what happened against what was forecast, over a band."""
     x = {"field": "mean_forecast", "title": "forecast", **SHARE}
     low = {"field": "wilson_low", "title": "happened", **SHARE}

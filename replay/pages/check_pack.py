@@ -115,6 +115,7 @@ def table_digest(name: str, version: int, columns: Sequence[Sequence[str]], rows
     """Return the digest of a table. columns: name, kind and form of each. rows: as printed, by column."""
 
     def digest(part: Sequence[Any], *, whole: bool) -> str:
+        """Return the digest of some rows. whole: they are the whole table, whose columns have the published form."""
         schema = [name, version, [[column, kind] for column, kind, _ in columns], len(part)]
         hashed = sha256(compact(schema))
         for column, kind, form in columns:

@@ -73,6 +73,7 @@ def short_table(kinds: Mapping[str, str], rows: Sequence[Row], columns: Iterable
               if kinds[name] == "points"}  # fmt: skip
 
     def text(name: str, value: Any) -> str:
+        """Return the text of a cell: counts whole, shares in percent, other numbers with the digits of their column."""
         if kinds[name] in {"id", "text"}:
             return "" if value is None else str(value)
         if value is None:

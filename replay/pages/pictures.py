@@ -138,6 +138,14 @@ def rows_of(projections: Projections, table: str, contest: str) -> list[Row]:
     return [*projections.table(table).only("contest", contest).rows()]
 
 
+def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the sum of the column `n` by participant."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["participant"]] = counts.get(row["participant"], 0) + row["n"]
+    return counts
+
+
 def completed(projections: Projections, contest: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Return rows of a board whose names say how many of the questions were answered, unless all answered the same."""
     answered = {row["participant"]: row["completion"] for row in rows_of(projections, "leaderboard", contest)}

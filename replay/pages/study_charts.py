@@ -11,7 +11,7 @@ from forecast_ledger.projections.boards.contest_groups import answered_at
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.pages.charts import CHARTS, CURVE, SHARE, Chart, curve, histogram
+from forecast_ledger.replay.pages.charts import CHARTS, CURVE, SHARE, Chart, reliability
 from forecast_ledger.replay.pages.pictures import (
     MOST_LINES,
     PLAIN,
@@ -19,6 +19,7 @@ from forecast_ledger.replay.pages.pictures import (
     Row,
     chosen,
     count,
+    counts_of,
     names_legend,
     numbered,
     percent,
@@ -33,24 +34,17 @@ _AIM = 0.9  # the central interval that a title is about, if there are forecasts
 def options(projections: Projections, contest: str) -> Picture | None:
     """How often outcomes of multiple-choice questions happened, for whoever has most forecasts."""
     rows = rows_of(projections, "calibration_by_option", contest)
-    counts = _counts(rows, "n")
+    counts = counts_of(rows)
     if not counts:
         return None
     who = max(counts, key=lambda name: counts[name])
-    columns = ("from_probability", "to_probability", "n", "happened", "mean_forecast", "observed_frequency",
-               "wilson_low", "wilson_high")  # fmt: skip
-    shown = [chosen(row, columns) for row in rows if row["participant"] == who]
-    values = numbered(shown, *columns)
-    inside = sum(row["wilson_low"] <= row["mean_forecast"] <= row["wilson_high"] for row in values)
-    title = f"Probabilities of options by {who} agree with what happened in {inside} of {count(len(values), 'group')}"
     note = (
-        f"{count(int(counts[who]), 'probability', 'probabilities')}, one for each outcome of each forecast on a "
+        f"{count(counts[who], 'probability', 'probabilities')}, one for each outcome of each forecast on a "
         "multiple-choice question, grouped. A point on the dashed line: outcomes happened as often as forecast. Lines "
         "are 95% Wilson intervals, as if outcomes were independent; bars count probabilities."
     )
     note += f" The table calibration_by_option also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
-    most = max(row["n"] for row in values)
-    return Picture(title, note, columns, shown, specify(values, vconcat=[curve([]), histogram(most)]))
+    return reliability(f"Probabilities of options by {who}", note, rows, who, [])
 
 
 def pit(projections: Projections, contest: str) -> Picture | None:

@@ -292,6 +292,7 @@ class _Expected:
         self.places: Places = {}
 
     def collect(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+        """Yield the pages, and note what each row adds to the log index."""
         for page in pages:
             if page[0].position == 1:
                 self.first = page[0].digest
