@@ -24,6 +24,7 @@ from forecast_ledger.replay.scoring.recognised import (
     Period,
     largest_decimals,
     period_of,
+    present,
     understand,
     understand_answers,
     without,
@@ -37,7 +38,7 @@ from forecast_ledger.replay.scoring.settled import (
     outcome_field,
     outcomes_of,
 )
-from forecast_ledger.replay.scoring.tables import Table
+from forecast_ledger.replay.scoring.tables import Table, placed
 from forecast_ledger.replay.scoring.words import rule_words, words_of
 from forecast_ledger.replay.scoring.written import Instants, distinct, instants_of
 
@@ -86,12 +87,16 @@ def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
     Refuses: ambiguous, bad_csv, bad_instant, bad_number, duplicate_outcome, id_too_long, not_summing_to_one,
     unknown_outcome, unknown_rules, unscorable_question.
     """
-    with gc_pause.paused():
-        return _planned(forecasts, answers, options)
+    tables = [forecasts, *([] if answers is None else [answers])]
+    check_named(tables, options)
+    try:
+        with gc_pause.paused():
+            return _planned(forecasts, answers, options)
+    except Refused as refused:
+        raise placed(refused, tables) from None
 
 
 def _planned(forecasts: Table, answers: Table | None, options: Options) -> Plan:
-    check_named([forecasts, *([] if answers is None else [answers])], options)
     parts = parts_of(forecasts, options)
     several = bool(parts[0].kind)
     made = [_making(part, answers, options) for part in parts]
@@ -272,17 +277,17 @@ def _setup(making: _Making) -> Iterator[Fields]:
 def _questions(making: _Making) -> Iterator[tuple[Any, str, Fields]]:
     """Return each question of a row: a field of the map, its name in the ids of commands, and what is chosen."""
     source, found = making.source, making.forecasts
-    question, present = template(source.columns("question")), _present(source, ["question"])
+    question, filled = template(source.columns("question")), present(source, ["question"])
     if isinstance(source, Forecasts) and source.shape.wide == "questions":
         yield "{#column}", "{#column}", {"columns": [*found.shape.columns], "where": {"#": "1"}}
     elif isinstance(source, Forecasts) and source.apart and source.shape.wide:
-        yield own_question(source), own_question(source), {**present, **own_columns(source)}
+        yield own_question(source), own_question(source), {**filled, **own_columns(source)}
     elif isinstance(source, Answers) and source.named:
         known = known_alone(found, source).get("where", {})
         for each in options_apart(found, source):
-            yield each.question, each.id, {**present, **_where({**known, **each.where})}
+            yield each.question, each.id, {**filled, **_where({**known, **each.where})}
     else:
-        yield question, question, {**present, **known_alone(found, Answers(source.table, source.roles))}
+        yield question, question, {**filled, **known_alone(found, Answers(source.table, source.roles))}
 
 
 def _where(condition: Fields) -> Fields:
@@ -324,13 +329,6 @@ def _title_column(source: Forecasts | Answers) -> str:
     except Refused:
         return ""
     return source.columns("title")[0]
-
-
-def _present(source: Forecasts | Answers, roles: Sequence[str]) -> Fields:
-    """Return the condition that columns are not empty, for those that are in some row."""
-    columns = [column for role in roles for column in source.columns(role)]
-    some = [column for column in columns if "" in source.table.columns[column]]
-    return {"present": some} if some else {}
 
 
 def _range(making: _Making) -> Fields:
@@ -389,7 +387,7 @@ def _forecast(making: _Making) -> Fields:
     where: Fields = {}
     if found.answer_row:
         where |= {column: {"not": [found.answer_row]} for column in found.columns("forecaster")[:1]}
-    command |= _present(found, ["question", "forecaster"])
+    command |= present(found, ["question", "forecaster"])
     if shape.wide in {"quantiles", "options"} and not found.apart:
         for column in shape.columns:
             where |= without([column], found.table, column)

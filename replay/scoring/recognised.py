@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
 from forecast_ledger.replay.scoring.options import Options
-from forecast_ledger.replay.scoring.roles import OF_ANSWERS, USUAL, Found, listed_columns, roles_of
+from forecast_ledger.replay.scoring.roles import OF_ANSWERS, USUAL, Found, listed_columns, roles_of, unnamed
 from forecast_ledger.replay.scoring.shapes import Shape, answer_row, shape_of
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.written import (
@@ -70,9 +70,17 @@ class Forecasts(NamedTuple):
         """Return the columns of a role; none if it has none."""
         return self.roles[role].columns if role in self.roles else ()
 
+    @property
+    def names_forecaster(self) -> bool:
+        """Whether a cell or the name of a column says whose a forecast is."""
+        return "forecaster" in self.roles or self.shape.wide == "forecasters"
+
 
 def _items(found: Forecasts) -> Iterator[Item]:
-    """Return every number of a forecast, row by row; those of cells without a value are left out."""
+    """Return every number of a forecast, row by row.
+
+    Those of cells without a value are left out, and rows whose cell of the question or of the forecaster is empty.
+    """
     table, shape = found.table, found.shape
     cells = shape.columns or found.columns("value" if "quantile" in found.roles else "probability")
     names = [*map(shape.label, cells)]
@@ -84,16 +92,10 @@ def _items(found: Forecasts) -> Iterator[Item]:
         if found.answer_row and forecaster == found.answer_row:
             continue
         for label, text in zip(names, numbers, strict=True):
-            if is_absent(text):
-                continue
-            yield Item(
-                row,
-                label if shape.wide == "questions" else question,
-                label if shape.wide == "forecasters" else forecaster or found.forecaster,
-                time,
-                label if shape.wide in {"options", "quantiles"} else own,
-                text,
-            )
+            of = label if shape.wide == "questions" else question
+            who = label if shape.wide == "forecasters" else forecaster if found.names_forecaster else found.forecaster
+            if not is_absent(text) and of and who:
+                yield Item(row, of, who, time, label if shape.wide in {"options", "quantiles"} else own, text)
 
 
 # The columns by which a published format is known, and what reads it.
@@ -121,11 +123,10 @@ def understand(table: Table, options: Options, *, alone: bool, kind: str = "") -
 
 def _understood(table: Table, options: Options, *, alone: bool, known: str) -> Forecasts:
     roles = roles_of(table, [role for role in USUAL if role != "kind" and (alone or role != "outcome")], options)
-    shape = shape_of(table, roles, options)
+    needed = ["question", *["outcome"] * alone]
+    shape = shape_of(table, roles, options, needed)
     if "question" not in roles and shape.wide != "questions":
-        detail = f"{table.name}: no column is known to have the question"
-        remedy = f"name it: --column question=NAME{listed_columns(table)}"
-        raise Refused("ambiguous", "question", None, detail, remedy=remedy)
+        raise unnamed(table, roles, needed)
     if shape.wide == "quantiles" or "quantile" in roles:
         kind = "numeric"
     else:
@@ -174,7 +175,9 @@ def _checked(found: Forecasts) -> Forecasts:
         if found.times is None and key in seen:
             lines = f"{unit}s {found.table.lines[seen[key]]} and {found.table.lines[item.row]}"
             detail = f"{found.table.name}: {lines} both have a forecast of {item.forecaster!r} on {item.question!r}"
-            remedy = "name the column that says when each was made, --column time=NAME, or leave one out"
+            who = "" if found.names_forecaster else "who made each, --column forecaster=NAME, or "
+            when = f"when each was made, --column time=NAME, or leave one out{listed_columns(found.table)}"
+            remedy = f"name the column that says {who}{when}"
             raise Refused("ambiguous", "time", None, detail, remedy=remedy)
         seen[key] = item.row
         if len(item.question) > ID_LENGTH - len("answer "):
@@ -224,15 +227,19 @@ class Answers(NamedTuple):
 def understand_answers(table: Table, options: Options, *, apart: bool) -> Answers:
     """Return what a table of answers says. apart: options are questions of their own. Refuses: ambiguous."""
     roles = roles_of(table, (*OF_ANSWERS, *["option"] * apart), options)
-    for role in ("question", "outcome"):
-        if role not in roles:
-            detail = f"{table.name}: no column is known to have the {role if role == 'question' else 'answer'}"
-            remedy = f"name it: --column {role}=NAME{listed_columns(table)}"
-            raise Refused("ambiguous", role, None, detail, remedy=remedy)
+    if not {"question", "outcome"} <= {*roles}:
+        raise unnamed(table, roles, ["question", "outcome"])
     if apart and "option" in roles:
         own, option = roles["question"], roles.pop("option")
         return Answers(table, {**roles, "question": Found((*own.columns, *option.columns[:1]), own.said)})
     return Answers(table, roles, named=apart)
+
+
+def present(source: Forecasts | Answers, roles: Sequence[str]) -> dict[str, Any]:
+    """Return the condition that the columns of roles are not empty, for those that are in some row."""
+    columns = [column for role in roles for column in source.columns(role)]
+    some = [column for column in columns if "" in source.table.columns[column]]
+    return {"present": some} if some else {}
 
 
 def without(columns: Sequence[str], table: Table, name: str) -> dict[str, Any]:
@@ -261,7 +268,8 @@ def period_of(forecasts: Forecasts, opening: Sequence[int], options: Options) ->
     [column] = forecasts.columns("time")[:1]
     made = [at for text in distinct(forecasts.table.columns[column]) if (at := times.read(text)) is not None]
     if not made:
-        raise Refused("bad_instant", column, None, "no time of the column can be read")
+        text = next(distinct(forecasts.table.columns[column]), None)
+        raise Refused("bad_instant", column, text, "no time of the column can be read")
     opens = instant_of(options.opens, "opens") if options.opens else min([*made, *opening]) // DAY * DAY
     closes = instant_of(options.closes, "closes") if options.closes else (max(made) // DAY + 1) * DAY
     return Period(opens, closes)

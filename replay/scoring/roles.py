@@ -125,6 +125,26 @@ def listed_columns(table: Table) -> str:
     return f"; the columns are {', '.join(names[:_LISTED])}{more}"
 
 
+def unnamed(table: Table, roles: Roles, needed: Sequence[str], likely: str = "") -> Refused:
+    """Return the refusal of a table that lacks the columns of some needed roles; it names all of them.
+
+    likely: the column that may have the first of them, "" if none may.
+
+    >>> from forecast_ledger.replay.scoring.tables import table_of_rows
+    >>> refused = unnamed(table_of_rows([{"wer": "ada", "p": 0.5}], "f"), {}, ["question", "outcome"])
+    >>> print(refused)  # doctest: +NORMALIZE_WHITESPACE
+    ambiguous: question: f: no column is known to have the question, the answer;
+    name each: --column question=NAME --column outcome=NAME; the columns are 'wer', 'p'
+    """
+    missing = [role for role in needed if role not in roles]
+    words = [{"outcome": "answer", "probability": "probability of a forecast"}.get(role, role) for role in missing]
+    words[0] += f" (perhaps {likely!r})" if likely else ""
+    detail = f"{table.name}: no column is known to have the {', the '.join(words)}"
+    options = " ".join(f"--column {role}=NAME" for role in missing)
+    remedy = f"name {'it' if len(missing) == 1 else 'each'}: {options}{listed_columns(table)}"
+    return Refused("ambiguous", missing[0], None, detail, remedy=remedy)
+
+
 def _is_of_other_form(role: str, found: Roles) -> bool:
     """Return whether a role is one of another form of forecast: quantiles have values, and no probabilities."""
     return role in _OF_PROBABILITIES if "quantile" in found else role == "value"

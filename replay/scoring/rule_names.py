@@ -28,8 +28,10 @@ def written_rules(name: str, kind: str) -> str | dict[str, str | int]:
     if name in PLAIN:
         return PLAIN[name]
     if (preset := SHORT.get(name, name)) not in PRESETS:
-        detail = f"there are no such rules; there are: {listed(name, rule_names(), 40)}"
-        raise Refused("unknown_rules", "rules", name, detail, remedy="give one of these")
+        detail = f"there are no such rules; there are: {listed(name, rule_names(), 8)}"
+        raise Refused(
+            "unknown_rules", "rules", name, detail, remedy="give one of these; `forecast-ledger rules` lists all"
+        )
     return preset
 
 

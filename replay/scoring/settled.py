@@ -11,7 +11,7 @@ from forecast_ledger.replay.mapping.shares import AS_ONE
 from forecast_ledger.replay.scoring.map_text import cell, field_of, template
 from forecast_ledger.replay.scoring.marginals import Way, named_answers
 from forecast_ledger.replay.scoring.options import Options
-from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, without
+from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, present, without
 from forecast_ledger.replay.scoring.written import (
     distinct,
     general_meaning,
@@ -106,7 +106,7 @@ def answer_commands(found: Forecasts, told: Answers, at: Any, options: Options) 
         ways = [*named_answers(found, told, name, texts, options)]
     else:
         answer, allowed = _answer(found, told, name, texts, options)
-        chosen: Fields = {"columns": [*found.shape.columns]} if found.answer_row else {}
+        chosen: Fields = {"columns": [*found.shape.columns]} if found.answer_row else present(told, ["question"])
         question = "{#column}" if found.answer_row else template(told.columns("question"))
         ways = [Way(question, answer, allowed, chosen, f"answer {question}")]
     commands = list[Fields]()

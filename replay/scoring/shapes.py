@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.scoring.options import WIDES, Options
-from forecast_ledger.replay.scoring.roles import Found, plain
+from forecast_ledger.replay.scoring.roles import Found, plain, unnamed
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.written import Numbers, distinct, is_absent, numbers_of, value_of
 
@@ -37,8 +37,11 @@ class Shape(NamedTuple):
         return column.removeprefix(self.prefix)
 
 
-def shape_of(table: Table, roles: Mapping[str, Found], options: Options) -> Shape:
-    """Return the shape of a table, in which these roles are found. Refuses: ambiguous."""
+def shape_of(table: Table, roles: Mapping[str, Found], options: Options, needed: Sequence[str] = ()) -> Shape:
+    """Return the shape of a table, in which these roles are found. Refuses: ambiguous.
+
+    needed: the other roles that a row for each forecast needs, to be named together with that of its number.
+    """
     role = "value" if "quantile" in roles else "probability"
     named = roles[role].columns if role in roles else ()
     if len(named) == 1:
@@ -49,14 +52,11 @@ def shape_of(table: Table, roles: Mapping[str, Found], options: Options) -> Shap
     table = _without_answers(table, roles)
     rest = named or _numeric(table, [name for name in table.columns if name not in taken])
     if not rest or (len(rest) == 1 and not options.wide):
-        some = f", perhaps {rest[0]!r}" if rest else ""
-        detail = f"{table.name}: no column is known to have the {role} of a forecast{some}"
-        raise Refused("ambiguous", role, None, detail, remedy=f"name it: --column {role}=NAME")
+        raise unnamed(table, roles, [role, *needed], *rest)
     wide = options.wide or _wide(table, roles, rest)
     needs = {"forecasters": "question", "questions": "forecaster"}.get(wide, "question")
     if needs not in roles:
-        detail = f"{table.name}: no column is known to have the {needs}"
-        raise Refused("ambiguous", needs, None, detail, remedy=f"name it: --column {needs}=NAME")
+        raise unnamed(table, roles, [needs])
     levels = _levels(rest) if wide == "quantiles" else ()
     if wide == "quantiles" and not levels:
         detail = f"the names of the columns {', '.join(rest)} are no levels of quantiles"

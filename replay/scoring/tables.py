@@ -1,6 +1,6 @@
 """Tables to be scored: files or frames, read whole, whose rows a map then reads again."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +14,9 @@ from forecast_ledger.replay.mapping.csv_reader import SourceRecord, read_sources
 from forecast_ledger.replay.scoring.options import Options
 
 DELIMITERS = ",;\t|"
-_REMEDY = "give each row one cell for each column"
+_CELLS = "give each row one cell for each column"
+_ROWS = "give it a row for each forecast"
+_TITLES = "delete what stands above the header, and give each column a name"
 
 
 class Table(NamedTuple):
@@ -71,7 +73,8 @@ def read_table(path: Path, options: Options) -> Table:
     given = {"delimiter": "" if form or delimiter == "," else delimiter, "encoding": options.encoding}
     keys = given | {"sheet": options.sheet if form == "a workbook" else ""}
     try:
-        return _table(path.name, records, "row" if form and form != "JSON lines" else "line", keys)
+        unit = "row" if form and form != "JSON lines" else "line"
+        return _table(path.name, records, unit, keys, is_cut=not form)
     except Refused as refused:
         remedy = {"bad_map": "name the sheet with --sheet"}.get(refused.code, refused.remedy)
         if "not UTF-8" in refused.detail:
@@ -156,31 +159,65 @@ def _text(value: Any, column: str) -> str:
     raise Refused("bad_csv", column, None, f"a value of the type {type(value).__name__}", remedy=remedy)
 
 
-def _table(name: str, records: Callable[[], Iterator[SourceRecord]], unit: str, keys: Mapping[str, str]) -> Table:
-    """Read the rows of a table. Refuses: bad_csv (no header, no rows, or a row without a certain end)."""
+def placed(refused: Refused, tables: Collection[Table]) -> Refused:
+    """Return the refusal of a cell with the place that has it first; any other refusal as it is.
+
+    >>> table = table_of_rows([{"who": "ada", "p": 0.5}, {"who": "bo", "p": "half"}], "f")
+    >>> placed(Refused("bad_number", "p", "half"), [table]).detail
+    'f, row 2: this is not a decimal number'
+    """
+    for table in tables:
+        cells = table.columns.get(refused.field, ())
+        if refused.value in cells and not refused.detail.startswith(table.name):
+            return refused.about(f"{table.name}, {table.unit} {table.lines[cells.index(refused.value)]}")
+    return refused
+
+
+def _table(
+    name: str,
+    records: Callable[[], Iterator[SourceRecord]],
+    unit: str,
+    keys: Mapping[str, str],
+    *,
+    is_cut: bool = False,
+) -> Table:
+    """Read the rows of a table. Refuses: bad_csv (no header, no rows, or a row without a certain end).
+
+    is_cut: a row that cannot be read ends the reading.
+    """
     with gc_pause.paused():
-        return _whole_table(name, records, unit, keys)
+        return _whole_table(name, records, unit, keys, is_cut)
 
 
-def _whole_table(name: str, records: Callable[[], Iterator[SourceRecord]], unit: str, keys: Mapping[str, str]) -> Table:
+def _whole_table(
+    name: str, records: Callable[[], Iterator[SourceRecord]], unit: str, keys: Mapping[str, str], is_cut: bool
+) -> Table:
     reading = records()
-    _, header, _ = next(reading, (1, Refused("bad_csv", name, None, "the table is empty"), b""))
+    _, header, _ = next(reading, (1, Refused("bad_csv", "", None, "the table is empty", remedy=_ROWS), b""))
     if isinstance(header, Refused):
         raise header.about(name)
     twice = next((column for column in header if header.count(column) > 1), None)
+    if twice == "":
+        raise Refused("bad_csv", "", None, f"{name}: the first {unit} has columns without a name", remedy=_TITLES)
     if twice is not None:
-        raise Refused(
-            "bad_csv", "column", twice, f"{name}: two columns have the same name", remedy="rename one of them"
-        )
-    rows, lines, seen, odd = list[list[str]](), list[int](), dict[str, str](), ""
+        detail = f"{name}: two columns have the same name"
+        raise Refused("bad_csv", "column", twice, detail, remedy="rename one of them")
+    rows, lines, seen = list[list[str]](), list[int](), dict[str, str]()
+    fault: Refused | None = None
     for line, cells, _ in reading:
-        if not isinstance(cells, Refused) and len(cells) == len(header):
+        if isinstance(cells, Refused):
+            if is_cut:
+                raise cells.about(f"{name}, {unit} {line}")
+            odd = cells
+        elif len(cells) == len(header):
             rows.append([seen.setdefault(cell, cell) for cell in cells])  # one object for each text
             lines.append(line)
-        elif not odd:
-            fault = str(cells) if isinstance(cells, Refused) else f"{len(cells)} cells, the header {len(header)}"
-            odd = f", since {unit} {line} has {fault}"
+            continue
+        else:
+            odd = Refused("bad_csv", "", None, f"{len(cells)} cells, and the header has {len(header)}", remedy=_CELLS)
+        fault = fault or odd.about(f"{unit} {line}")
     if not rows:
-        raise Refused("bad_csv", name, None, f"the table has no row that fits its header{odd}", remedy=_REMEDY)
+        fault = fault or Refused("bad_csv", "", None, "the table has no rows", remedy=_ROWS)
+        raise fault.about(name)
     columns = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
     return Table(name, columns, lines, records, unit, {key: text for key, text in keys.items() if text})

@@ -53,7 +53,7 @@ def _forecast_words(found: Forecasts, boundaries: Mapping[str, str]) -> Iterator
     if found.apart:
         some = next(item.question for item in found.items)
         yield f"  each option is a yes-or-no question of its own, such as {some!r}: several may come true, or none"
-    if "forecaster" not in found.roles and shape.wide != "forecasters":
+    if not found.names_forecaster:
         yield f"  no column names the forecaster: all forecasts are of {found.forecaster!r}"
     if found.answer_row:
         yield f"  the row {found.answer_row!r} has the answers"
@@ -84,9 +84,12 @@ def _question_words(found: Forecasts) -> Iterator[str]:
     forecasts = {(item.question, item.forecaster, item.time, item.row if apart else 0) for item in items}
     kind = f"{_KINDS[found.kind]} question"
     yield f"{_count(len(questions), kind)}, {_count(len(people), 'forecaster')}, {_count(len(forecasts), 'forecast')}"
-    blank = len(found.table.lines) - len({item.row for item in items}) - bool(found.answer_row)
+    rows, who = {item.row for item in items}, found.table.texts(found.columns("forecaster"))
+    answers = {row for row, name in enumerate(who) if found.answer_row and name == found.answer_row}
+    blank = [line for row, line in enumerate(found.table.lines) if row not in rows | answers]
     if blank:
-        yield f"no forecast is made of {_count(blank, 'row')} without a number"
+        rest, first = _count(len(blank), "row"), f"{found.table.unit} {blank[0]}"
+        yield f"no forecast is made of {rest} without a number, a question or a forecaster; the first is {first}"
 
 
 def _period_words(found: Forecasts, period: Period, boundaries: Mapping[str, str]) -> Iterator[str]:

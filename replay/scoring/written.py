@@ -1,7 +1,7 @@
 """How a column writes instants, numbers and answers, as far as its cells leave no doubt."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
@@ -31,6 +31,8 @@ _PERCENT = re.compile(r"%|(?<![a-z])(percent|pct)(?![a-z])", re.IGNORECASE)  # i
 _PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
 _USUAL = CellFormat("")
 _COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)?", re.ASCII)
+
+_MOST = 3  # texts that a refusal names
 
 ABSENT = {"", "na", "n/a", "nan", "null", "none", "<na>", "nat", "-", "."}
 _MEANINGS = {
@@ -101,7 +103,7 @@ def instants_of(column: str, texts: Collection[str], options: Options) -> Instan
 
 def _form(column: str, texts: Collection[str], options: Options) -> str:
     """Return the format of strptime in which all texts are, "" for RFC 3339. Refuses: ambiguous, bad_instant."""
-    if all(_DAY.fullmatch(text) or _LOCAL.fullmatch(text) or _WHOLE.fullmatch(text) for text in texts):
+    if all(map(_is_usual, texts)):
         return ""
     for name, pattern in {"unix": _SECONDS, "unix ms": _MILLISECONDS}.items():
         if all(map(pattern.fullmatch, texts)):
@@ -111,15 +113,26 @@ def _form(column: str, texts: Collection[str], options: Options) -> str:
     if options.day_first is not None:
         found = [form for form in found if _has_day_first(form) in {None, options.day_first}]
     if not found:
-        sample = next(text for text in sorted(texts) if text)
-        remedy = "give --instant FORMAT, as in strptime, such as --instant '%d.%m.%Y %H:%M'"
-        raise Refused(
-            "bad_instant", column, sample, "the times of the column are in no format known here", remedy=remedy
-        )
+        detail = "not in the format of the others, or in none known here"
+        remedy = "correct the cell, or give --instant FORMAT, as in strptime, such as --instant '%d.%m.%Y %H:%M'"
+        raise Refused("bad_instant", column, _odd(texts, forms), detail, remedy=remedy)
     if len({*map(_has_day_first, found)} - {None}) > 1:
         detail = f"dates such as {min(texts)!r} can be read with the day or with the month first"
         raise Refused("ambiguous", column, None, detail, remedy="give --day-first or --month-first")
     return found[0]
+
+
+def _is_usual(text: str) -> bool:
+    return bool(_DAY.fullmatch(text) or _LOCAL.fullmatch(text) or _WHOLE.fullmatch(text))
+
+
+def _odd(texts: Collection[str], forms: Sequence[str]) -> str:
+    """Return the first text written unlike the first of all; the first of all if it is in none of the formats."""
+    first = next(iter(texts))
+    own = [form for form in forms if _fits(form, [first])]
+    if _is_usual(first):
+        return next(text for text in texts if not _is_usual(text))
+    return next((text for text in texts if not any(_fits(form, [text]) for form in own)), first)
 
 
 def _has_day_first(form: str) -> bool | None:
@@ -151,8 +164,9 @@ def numbers_of(column: str, texts: Collection[str], options: Options) -> Numbers
         return Numbers({}, "")
     if all(map(_COMMA.fullmatch, bare)):
         return Numbers({"number": "1234,5"}, "with a decimal comma")
-    odd = next(text for text, each in zip(texts, bare, strict=True) if not _PLAIN.fullmatch(each))
-    remedy = "give --number with 1234.5 as the table writes it, such as --number 1.234,5"
+    usual = max((_PLAIN, _COMMA), key=lambda pattern: sum(bool(pattern.fullmatch(each)) for each in bare))
+    odd = next(text for text, each in zip(texts, bare, strict=True) if not usual.fullmatch(each))
+    remedy = "correct the cell, or give --number with 1234.5 as the table writes it, such as --number 1.234,5"
     raise Refused("bad_number", column, odd, "not a number in a form known here", remedy=remedy)
 
 
@@ -171,14 +185,14 @@ def probabilities_of(column: str, texts: Collection[str], options: Options) -> N
     if signed:
         other = next(text for text in texts if not text.endswith("%"))
         detail = f"some numbers have a percent sign, such as {signed[0]!r}, and some have none, such as {other!r}"
-        raise Refused("ambiguous", column, None, detail, remedy="give --percent if all are in percent")
-    high = next((text for text in sorted(texts) if value_of(text, written) > 1), None)
+        raise Refused("ambiguous", column, other, detail, remedy="give --percent if all are in percent")
+    high = next((text for text in texts if value_of(text, written) > 1), None)
     if high is not None and _PERCENT.search(column):
         return Numbers({**written.keys, "percent": True}, ", ".join(filter(None, ("in percent", written.words))))
     if high is not None:
-        detail = f"{high} is more than 1: the numbers may be in percent, or this one is wrong"
+        detail = "more than 1: the numbers may be in percent, or this one is wrong"
         remedy = "give --percent, or correct the cell; a forecast of a number has a row, or a column, for each quantile"
-        raise Refused("ambiguous", column, None, detail, remedy=remedy)
+        raise Refused("ambiguous", column, high, detail, remedy=remedy)
     return Numbers(written.keys, ", ".join(filter(None, ("from 0 to 1", written.words))))
 
 
@@ -200,9 +214,11 @@ def meanings_of(column: str, texts: Collection[str], options: Options) -> dict[s
     found = {text: options.answers.get(text) or _meaning(text) for text in texts}
     odd = [text for text, meaning in found.items() if not meaning]
     if odd:
-        more = f" and {len(odd) - 1:,} other text{'s' * (len(odd) > 2)}" * (len(odd) > 1)
-        detail = f"{odd[0]!r}{more} may be yes, no, no answer yet (none), or an answer that does not count (void)"
-        raise Refused("ambiguous", column, None, detail, remedy=f'give --answer "{odd[0]}=yes", or no, none or void')
+        some = f"{', '.join(map(repr, odd[:_MOST]))}{f' and {len(odd) - _MOST:,} more' * (len(odd) > _MOST)}"
+        detail = f"{some} may be yes, no, no answer yet (none), or an answer that does not count (void)"
+        given = " ".join(f'--answer "{text}=MEANING"' for text in odd[:_MOST])
+        remedy = f"give {given}, each with yes, no, none or void"
+        raise Refused("ambiguous", column, odd[0], detail, remedy=remedy)
     return found
 
 

@@ -43,7 +43,7 @@ def test_a_frame_is_scored_as_a_file_is(kind: str) -> None:
     make = FRAMES[kind]
     assert scores(make(FORECASTS), make(ANSWERS), on_message=said.append) == SCORES
     assert said[0] == "forecasts: 5 rows"
-    assert "no forecast is made of 1 row without a number" in said
+    assert "no forecast is made of 1 row without a number, a question or a forecaster; the first is row 4" in said
     assert "2 binary questions, 2 forecasters, 4 forecasts" in said
 
 

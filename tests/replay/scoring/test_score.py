@@ -273,7 +273,7 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
     ),
     "percent or not": (
         {"f.csv": "question,user,p,outcome\nrain,ada,90,1\nrain,bo,0.8,1\n"},
-        ["90 is more than 1", "--percent"],
+        ["p = '90': f.csv, line 2: more than 1", "--percent"],
         ["--percent"],
         {"ada": "0.01", "bo": "0.984064"},  # 0.992²
     ),
@@ -303,7 +303,7 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
     ),
     "an answer that is no known word": (
         {"f.csv": "question,user,p,outcome\nrain,ada,0.9,ja\nsnow,ada,0.5,nein\n"},
-        ["'ja' and 1 other text", '--answer "ja=yes"'],
+        ["'ja', 'nein' may be", '--answer "ja=MEANING" --answer "nein=MEANING"', "f.csv, line 2"],
         ["--answer", "ja=yes", "--answer", "nein=no"],
         {"ada": "0.13"},
     ),
@@ -363,6 +363,27 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
         ["perhaps 'guesses'", "--column probability=NAME"],
         ["--column", "probability=guesses"],
         {"ada": "0.01"},
+    ),
+    "columns of which none is known": (
+        {"f.csv": "Frage,Mitarbeiter,Tipp,Datum,Ergebnis\nrain,ada,0.9,2026-03-01,yes\n"},
+        [
+            "of a forecast (perhaps 'Tipp'), the question, the answer; ",
+            "=NAME --column question=NAME --column outcome=",
+        ],
+        ["--column", "probability=Tipp", "--column", "question=Frage", "--column", "outcome=Ergebnis"],
+        {"f": "0.01"},
+    ),
+    "nobody who made two forecasts": (
+        {"f.csv": "question,Mitarbeiter,p,outcome\nrain,ada,0.9,1\nrain,bo,0.8,1\n"},
+        ["lines 2 and 3", "--column forecaster=NAME, or", "the columns are 'question', 'Mitarbeiter'"],
+        ["--column", "forecaster=Mitarbeiter"],
+        {"ada": "0.01", "bo": "0.04"},
+    ),
+    "a time that is unlike the others": (
+        {"f.csv": "question,user,date,p,outcome\nrain,ada,2026-03-01,0.9,1\nrain,bo,soon,0.8,1\n"},
+        ["date = 'soon': f.csv, line 3: not in the format of the others", "correct the cell"],
+        ["--column", "time="],
+        {"ada": "0.01", "bo": "0.04"},
     ),
     "rules that weigh time, and no close": (
         {"f.csv": "question,user,date,p\nrain,ada,2026-03-01,0.8\nrain,ada,2026-03-02,0.9\n", "a.csv": HOME},
@@ -483,7 +504,7 @@ def test_a_workbook_and_a_parquet_file_are_tables(tmp_path: Path) -> None:
 def test_a_role_that_no_column_has_is_left_out(tmp_path: Path) -> None:
     """`--column time=` says that a column with the name of a time is none; a role that there is not is refused."""
     table = {"f.csv": "question,user,date,p,outcome\nrain,ada,soon,0.9,1\n"}
-    assert "in no format known here" in refused(tmp_path, table)
+    assert "in none known here" in refused(tmp_path, table)
     assert scored(tmp_path, table, "--column", "time=") == {"ada": "0.01"}
     assert "there is no such role" in refused(tmp_path, table, "--column", "when=date")
     assert "no column has this name; the columns are: date, " in refused(tmp_path, table, "--column", "time=dates")
@@ -620,3 +641,39 @@ def test_rules_that_score_only_some_kinds_are_refused_with_the_kinds_that_they_s
     odd = {**MIXED, "f.csv": "id,kind,user,p\nrain,binary,ada,0.8\ncpi,ranking,ada,0.5\n"}
     assert "'ranking' is no kind of question" in refused(tmp_path, odd, "--column", "kind=kind")
     assert scored(tmp_path, odd) == {"ada": "0.04"}  # a column of this name need not have kinds
+
+
+UNREADABLE = {
+    "another encoding": (
+        b"question,user,p,outcome\nrain,ada,0.9,1\nsn\xf6w,bo,0.8,1\n",
+        ["line 3: not UTF-8", "--encoding cp1252"],
+    ),
+    "a missing quotation mark": (
+        b'question,user,p,outcome\nrain,ada,0.9,1\nsnow,bo,"0.8,1\n',
+        ["line 3: unexpected end"],
+    ),
+    "a title above the header": (
+        b"Forecasts 2026,,\nquestion,p,outcome\n",
+        ["the first line has columns without a name"],
+    ),
+    "rows of another width": (b"question,user,p\nrain,ada\n", ["line 2: 2 cells, and the header has 3"]),
+    "a header alone": (b"question,user,p\n", ["f.csv: the table has no rows"]),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_table_that_cannot_be_read_to_its_end_has_no_board(name: str, tmp_path: Path) -> None:
+    """The refusal names the line; a board of the rows before it would be taken for the board of all."""
+    table, said = UNREADABLE[name]
+    (tmp_path / "f.csv").write_bytes(table)
+    told = refused(tmp_path, {}, str(tmp_path / "f.csv"))
+    assert [part for part in said if part not in told] == [], told
+
+
+def test_a_row_without_a_question_or_a_forecaster_is_left_out_and_counted(tmp_path: Path) -> None:
+    """It is neither a forecast of everybody nor a command that is refused."""
+    table = {"f.csv": "question,user,p,outcome\nrain,ada,0.9,1\nrain,,0.8,1\n,bo,0.7,1\n"}
+    assert scored(tmp_path, table) == {"ada": "0.01"}
+    said = run("score", str(tmp_path / "f.csv")).stderr
+    assert "1 binary question, 1 forecaster, 1 forecast\n" in said
+    assert "no forecast is made of 2 rows without a number, a question or a forecaster; the first is line 3" in said
