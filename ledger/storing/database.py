@@ -127,6 +127,13 @@ class Rows(Protocol):
         """Check the database file, and return its faults; none if there is no file, or only a server can check it."""
         return iter(())
 
+    def change_cursor(self, statement: str, values: tuple[object, ...]) -> list[tuple[int, str]]:  # noqa: ARG002
+        """Execute a statement of `cursors` and commit; return its rows: position, digest. Raises Unavailable.
+
+        After a power failure, though not after a crash of the process, the cursor may be where it was shortly before.
+        """
+        raise Unavailable(f"{self.location}: only a database keeps cursors of named readers")
+
     def turn(self) -> AbstractContextManager[Transaction]:
         """Wait for the turn to write; the transaction is rolled back unless rows are inserted."""
 

@@ -17,7 +17,7 @@ from psycopg.rows import DictRow, dict_row, tuple_row
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
-from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing import cursors, database
 from forecast_ledger.ledger.storing.connections import Answer, Connections, LimitedConnection
 from forecast_ledger.ledger.storing.database import CONNECTIONS, Rows, StoredRows, TakenError, TimeLimits
 from forecast_ledger.ledger.storing.server_address import read_address
@@ -61,6 +61,7 @@ _INSERT = (
 )
 # The lock has a statement of its own, so that the next statement sees what others wrote while this one waited.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({})"
+_NOW = "extract(epoch FROM clock_timestamp())::float8"  # s since 1970
 _LATER = 1.0  # s after its limit in which a server has to say that a turn did not come
 
 
@@ -151,6 +152,20 @@ class Postgres(Rows):
         with self._datastore.after(begin) as (connection, _):
             yield _Turn(connection, self._name, self.location, self._query)
             connection.rollback()  # does nothing after a commit; after an error, the pool rolls back
+
+    def change_cursor(self, statement: str, values: tuple[object, ...]) -> list[tuple[int, str]]:
+        """See `Rows`; the commit does not wait for the disk."""
+        table = sql.Identifier(self._schema, cursors.TABLE).as_string()
+        query = statement.format(table=table.replace("%", "%%"), now=_NOW).replace("?", "%s")
+        with self._datastore.get_connection() as connection:
+            if not _fetch(connection, "SELECT to_regclass(%s)::text", (table,))[0][0]:
+                connection.execute(_BEGIN.format(_lock_key("")))  # PostgreSQL does not let two make one table at once
+                connection.execute(sql.SQL(cursors.CREATE).format(table=sql.Identifier(self._schema, cursors.TABLE)))
+                connection.commit()
+            connection.execute("BEGIN; SET LOCAL synchronous_commit = off")
+            rows = _fetch(connection, query, values)
+            connection.commit()
+        return rows
 
     def close(self) -> None:
         if self._owns:

@@ -27,7 +27,7 @@ from eventsourcing.sqlite import (
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
-from forecast_ledger.ledger.storing import database, forks
+from forecast_ledger.ledger.storing import cursors, database, forks
 from forecast_ledger.ledger.storing.database import (
     CONNECTIONS,
     MAX_ROW_BYTES,
@@ -57,6 +57,7 @@ PRAGMAS = {
     "fullfsync": 1,
     "checkpoint_fullfsync": 1,
 }
+_NOW = "((julianday('now') - 2440587.5) * 86400.0)"  # s since 1970
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ? AND "  # noqa: S608 - a constant
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")
@@ -175,6 +176,24 @@ class SQLite(Rows):
                 yield _Turn(connection, cursor, self._name, self.location)
             finally:
                 connection.rollback()  # does nothing after a commit
+
+    def change_cursor(self, statement: str, values: tuple[object, ...]) -> list[tuple[int, str]]:
+        """See `Rows`; in a file with a WAL, the commit does not wait for the disk."""
+        with self._files.writing() as connection:
+            cursor = connection.cursor()
+            execute = cursor.sqlite_cursor.execute
+            if execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+                execute("PRAGMA synchronous = 1")
+            try:
+                _begin(cursor, self.limits.turn)
+                for each, given in ((cursors.CREATE, ()), (statement, values)):
+                    execute(each.format(table=cursors.TABLE, now=_NOW), given)
+                rows = [tuple(row) for row in cursor.sqlite_cursor.fetchall()]
+                connection.commit()
+            finally:
+                connection.rollback()
+                execute(f"PRAGMA synchronous = {PRAGMAS['synchronous']}")
+        return rows
 
     def close(self) -> None:
         if self._owns:
@@ -490,10 +509,11 @@ def _parse_entries(rows: Sequence[tuple[str, str, str, str | None]]) -> list[_En
 
 @cache
 def _schema() -> frozenset[_Entry]:
-    """Return the schema that the library creates in a new file, with the tables of SQLite's ANALYZE."""
+    """Return the schema that the library creates in a new file, with the tables of cursors and of SQLite's ANALYZE."""
     datastore = SQLiteDatastore(MEMORY, originator_id_type="text")
     SQLiteApplicationRecorder(datastore).create_table()
     with datastore.transaction(commit=True) as cursor:
+        cursor.execute(cursors.CREATE.format(table=cursors.TABLE))
         cursor.execute("ANALYZE")
     with datastore.transaction(commit=False) as cursor:
         cursor.execute(_SCHEMA)

@@ -200,6 +200,11 @@ class StoredLog:
         """Return every row after a position, page by page. Raises Corrupt, Unavailable."""
         return _pages(self.read, after, limit)
 
+    def change_cursor(self, statement: str, values: tuple[object, ...]) -> list[tuple[int, str]]:
+        """See `Rows.change_cursor`. Raises Unavailable."""
+        with self._in_use():
+            return self._rows.change_cursor(statement, values)
+
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows. Raises Unavailable."""
         with self._in_use():

@@ -186,16 +186,23 @@ class Ledger:
         rows = self._store.at(range(found.first, found.last + 1))
         return log.unseal(rows, Checkpoint(found.first - 1, log.decode_row(rows[0], found.first).previous))
 
-    def subscribe(self, after: int | Checkpoint = 0) -> "Subscription":
+    def subscribe(self, after: int | Checkpoint = 0, *, name: str | None = None) -> "Subscription":
         """Return the recorded events after a log position, and then new ones as they are recorded; digests are checked.
 
         after: a position, or a checkpoint, whose digest must be the log's. Events that this ledger appends arrive at
         once, those of other processes within a fifth of a second. Closing the ledger ends the subscription.
-        Raises, first that applies: Refused (the log ends before `after`), Unavailable, Corrupt.
+        name: of a cursor in the store, which begins at `after` when the name is new, and moves behind an event when the
+        next one is asked for; see `Consumer`.
+        Raises, first that applies: Refused (the name is no id, or the log ends before `after`), Unavailable, Corrupt.
         """
+        from forecast_ledger.ledger.storing.consumer import Consumer  # noqa: PLC0415
         from forecast_ledger.ledger.storing.subscription import Subscription  # noqa: PLC0415
 
-        subscription = Subscription(self._store, after, ended=self._subscriptions.discard)
+        subscription = (
+            Subscription(self._store, after, ended=self._subscriptions.discard)
+            if name is None
+            else Consumer(self._store, values.check_id(name, "name"), after, ended=self._subscriptions.discard)
+        )
         self._subscriptions.add(subscription)
         return subscription
 

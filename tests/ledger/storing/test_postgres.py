@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.pay import prizes_from_log
-from tests.ledger.storing import test_rows
+from tests.ledger.storing import test_consumer, test_rows
 from tests.support.crowds import QUESTION, crowd
 from tests.support.crowds import forecast as line
 from tests.support.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
@@ -375,3 +375,24 @@ def test_what_would_be_is_not_written_to_a_server_either(server: str) -> None:
     shown = CliRunner().invoke(main, ["what-if", fresh, *arguments])
     assert (shown.exit_code, json.loads(shown.stdout) != []) == (FINE, True), shown.stderr
     assert replay(fresh).checkpoint == before
+
+
+@pytest.mark.parametrize("rule", [test_consumer.each_event_at_least_once, test_consumer.one_at_a_time,
+                                  test_consumer.losing], ids=lambda rule: rule.__name__)  # fmt: skip
+def test_a_server_keeps_cursors_as_a_file_does(
+    server: str, rule: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each rule of named readers holds, and other ledgers of the store have cursors of their own."""
+    name = f"read with {rule.__name__}"
+    test_consumer.filled(server, name)
+    rule(server, name=name, **{"monkeypatch": monkeypatch} if "monkeypatch" in rule.__annotations__ else {})
+
+
+def test_several_readers_may_make_the_table_of_cursors_at_once(server: str) -> None:
+    """All find it, and each has a cursor of its own."""
+    test_consumer.filled(server, "first cursors")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS ledger_cursors")
+    with ThreadPoolExecutor(4) as threads, Ledger.open(server, "first cursors") as ledger:
+        read = threads.map(lambda name: test_consumer.heard(ledger, 2, name), ["a", "b", "c", "d"])
+        assert [*read] == [[1, 2]] * 4
