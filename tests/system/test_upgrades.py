@@ -1,0 +1,91 @@
+"""Tests of an upgrade: a worker that knows one event less runs beside one of today, on one store."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.given import amendment, closing, forecast, opened
+from tests.support.paths import ROOT
+
+# It knows no amended questions. Each line is a command; the answer is a receipt, or what is wrong.
+OLDER = """
+import sys
+from functools import reduce
+from operator import or_
+from typing import get_args
+from forecast_ledger.ledger.model import events
+events.AnyEvent = reduce(or_, [kind for kind in get_args(events.AnyEvent) if kind is not events.QuestionAmended])
+from forecast_ledger import LedgerError, commands, open_ledger
+import json
+with open_ledger(sys.argv[1]) as ledger:
+    for line in sys.stdin:
+        try:
+            if line == "read\\n":
+                answer = {"read": sum(len(page) for page in ledger.read())}
+            else:
+                receipt = ledger.handle(commands.read(line))
+                answer = {"first": receipt.first, "duplicate": receipt.duplicate}
+        except LedgerError as error:
+            answer = error.to_dict()
+        print(json.dumps(answer), flush=True)
+"""
+
+
+class Older:
+    """A worker of the version before."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def ask(self, line: str) -> dict[str, Any]:
+        """Send a line, and return the answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(line, file=self._process.stdin, flush=True)
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def handle(self, command: AnyCommand) -> dict[str, Any]:
+        """Send a command, and return the answer."""
+        return self.ask(msgspec.json.encode(command).decode())
+
+
+@contextmanager
+def older(location: Path) -> Iterator[Older]:
+    """Start a worker of the version before; it ends when nothing more is sent."""
+    call = [sys.executable, "-c", OLDER, str(location)]
+    with subprocess.Popen(call, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Older(process)
+        finally:
+            process.terminate()
+
+
+def test_two_versions_write_one_log_until_the_newer_records_what_the_older_does_not_know(tmp_path: Path) -> None:
+    """From then on the older one refuses to read and to write, records nothing, and says that it is to be upgraded."""
+    with older(tmp_path / "log.db") as before, Ledger.open(tmp_path / "log.db") as today:
+        assert before.handle(opened(id="c1")) == {"first": 1, "duplicate": False}
+        assert today.handle(forecast(id="c2")).first == 2
+        assert before.handle(forecast(participant="bo", id="c3")) == {"first": 3, "duplicate": False}
+        assert today.handle(forecast(participant="bo", id="c3")).duplicate, "a retry may reach the other version"
+
+        assert today.handle(amendment(title="Rain?", id="c4")).first == 4
+        late = forecast(participant="cy", at=None, id="c5")
+        for answer in (before.handle(late), before.ask("read")):
+            assert (answer["error"], answer["position"], answer["remedy"]) == (
+                "newer_version", 4, "upgrade this process",
+            )  # fmt: skip
+        assert before.handle(opened(id="c1")) == {"first": 1, "duplicate": True}, "what it knows it still answers"
+        assert today.head().position == 4
+
+    with Ledger.open(tmp_path / "log.db") as upgraded:
+        assert upgraded.handle(closing(), "c6").first == 5
+        assert [page[-1].position for page in upgraded.read()] == [5]
