@@ -389,7 +389,7 @@ class Batch:
     ) -> int | None:
         """Record forecasts up to the first request that may be refused or recorded, or is no quick forecast.
 
-        remaining: of the requests without an outcome. Return the place of that request; None at the end. It does what
+        remaining: of the requests without an outcome. Return the index of that request; None at the end. It does what
         `_outcome` does; only forecasts are recorded in it, so the questions that take them stay the same.
         """
         begin = len(outcomes)
@@ -413,7 +413,7 @@ class Batch:
     def _accept_quick(self, quick: QuickForecasts, remaining: _Remaining, begin: int) -> int | None:
         """Make forecasts stand, from the one at `begin` up to the first request that needs another way.
 
-        Return the place of that request; None at the end.
+        Return the index of that request; None at the end.
         """
         taking: dict[str, tuple[int, StandingOf]] = {}  # question -> when it closes, what stands on it
         lasts: list[Standing | None] = []  # what stood before each forecast
@@ -447,7 +447,7 @@ class Batch:
 def _replaced(
     quick: QuickForecasts, begin: int, lasts: Sequence[Standing | None], taking: Mapping[str, tuple[int, StandingOf]]
 ) -> Iterator[Write]:
-    """Return what stood before quick forecasts from a place on, the newest first."""
+    """Return what stood before quick forecasts from an index on, the newest first."""
     for place in range(begin + len(lasts) - 1, begin - 1, -1):
         last = lasts[place - begin]
         yield taking[quick.question[place]][1], quick.participant[place], _MISSING if last is None else last

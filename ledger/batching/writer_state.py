@@ -46,7 +46,7 @@ class RecordedCommand(Struct, frozen=True, gc=False):
 
 
 class HashedIds(NamedTuple):
-    """Ids of commands. hashes: in increasing order. order: for each hash, the place of its id."""
+    """Ids of commands. hashes: in increasing order. order: for each hash, the index of its id."""
 
     ids: Sequence[str]
     hashes: "np.ndarray"
@@ -80,7 +80,7 @@ class CommandIndex:
     def hashed(self, ids: Sequence[str]) -> HashedIds:
         """Hash ids, and sort their hashes: sorted hashes are found much faster.
 
-        A hash is the sum of an id's characters, each multiplied by the number of its place, modulo 2^64: the same in
+        A hash is the sum of an id's characters, each multiplied by its position in the id, modulo 2^64: the same in
         every process, as Python's own is not, and computed for all ids at once.
         """
         import numpy as np  # noqa: PLC0415 - short logs do without
@@ -203,7 +203,7 @@ class StandingFile:
         return StandingInFile(self, begin, len(data))
 
     def get(self, begin: int, size: int) -> bytes:
-        """Return what was written at a place. Raises Unavailable."""
+        """Return so many bytes from an offset in the file. Raises Unavailable."""
         try:
             self._file.seek(begin)
             return self._file.read(size)
@@ -216,7 +216,7 @@ class StandingFile:
 
 
 class StandingInFile(NamedTuple):
-    """The place in the file of the forecasts that stand on one question."""
+    """The offset in the file of the forecasts that stand on one question."""
 
     file: StandingFile
     begin: int

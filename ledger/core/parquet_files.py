@@ -68,7 +68,7 @@ class Footer(NamedTuple):
 
 
 def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
-    r"""Return a struct in Thrift's compact protocol, and the place after it.
+    r"""Return a struct in Thrift's compact protocol, and the offset of the first byte after it.
 
     Raises ValueError: the bytes end before it, a field is in it twice, a kind is not known, or it is too deep.
 

@@ -180,7 +180,7 @@ def cdf_through(points: Sequence[tuple[Decimal, int]], span: NumericRange, metho
 
 
 def is_on_scale(value: Decimal, span: NumericRange) -> bool:
-    """Return whether a value has a place in a range, or beyond its ends: a log scale goes up to its zero point.
+    """Return whether a value lies on the scale of a range, or beyond its ends: a log scale goes up to its zero point.
 
     >>> span = NumericRange(lower="1", upper="100", bins=2, zero_point="0", open_lower=True)
     >>> is_on_scale(Decimal("0.5"), span), is_on_scale(Decimal(0), span)

@@ -45,7 +45,7 @@ Rates = Sequence[tuple[int, int]]  # a numerator (>= 0) and a denominator (> 0) 
 
 
 class Rated(NamedTuple):
-    """Numbers, each of which counts at the rate of its place; numbers and place have shape (n,)."""
+    """Numbers, each of which is multiplied by one of the rates; shape (n,). The index of its rate is given apart."""
 
     numbers: WideInt
     rates: Rates
@@ -60,8 +60,9 @@ class Rated(NamedTuple):
 def sums_by_owner(owners: int, owner: Int64Array, place: Int64Array, columns: Sequence[Rated]) -> list[Fraction]:
     """Return, for each owner 0, 1 …, the sum of number x rate over its rows and all columns.
 
-    owner, place: shape (n,). Numbers with the same rate are added as integers. If an owner has more than FEW rates, its
-    sum has bounds, and its terms are computed only where these leave a doubt.
+    owner, place: of each row, its owner and the index of its rate, shape (n,). Numbers with the same rate are added as
+    integers. If an owner has more than FEW rates, its sum has bounds, and its terms are computed only where these leave
+    a doubt.
     """
     counted = np.zeros(len(owner), bool)
     for column in columns:
@@ -221,7 +222,7 @@ def _alike(questions: Questions) -> Int64Array:
 
 
 def score_terms(rules: RuleSet, groups: QuestionGroups, rows: Scores) -> tuple[Int64Array, list[Rated]]:
-    """Return weight x score of each row as a number at a rate: the place of its rate, shape (n,), and the numbers."""
+    """Return weight x score of each row as a number at a rate: the index of its rate, shape (n,), and the numbers."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
     pairs, pair = distinct(groups.group_of[rows.question] * len(overs) + place)

@@ -1,6 +1,6 @@
 """Numbers that are known to lie between two others; a question that the bounds do not answer raises InDoubt.
 
-They take the place of exact integers in the division of a pool, so that the same functions divide by either.
+They stand for exact integers in the division of a pool, so that the same functions divide by either.
 """
 
 from collections.abc import Hashable

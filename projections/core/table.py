@@ -124,7 +124,7 @@ class Table:
         return [column.name for column in self.columns]
 
     def _place(self, column: str) -> int:
-        """Return the place of a column. Raises KeyError: there is none with this name."""
+        """Return the index of a column. Raises KeyError: there is none with this name."""
         names = [each.name for each in self.columns]
         if column not in names:
             raise KeyError(f"{self.name} has no column {column!r}; it has {listed(str(column), names, len(names))}")

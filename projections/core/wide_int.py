@@ -303,7 +303,7 @@ def _digits(numbers: list[int]) -> Int64Array:
 def _sums_by_place(
     limbs: list[Int64Array], reciprocals: Int64Array, which: Int64Array, starts: Int64Array
 ) -> Int64Array:
-    """Return the sums of the products of all limbs, by run and place, shape (runs, places)."""
+    """Return the sums of the products of all limbs, by run and digit, shape (runs, digits)."""
     count = len(limbs) + len(reciprocals) - 1
     lower = [(place, limb) for place, limb in enumerate(limbs) if limb.any()]
     products = np.zeros((count, len(which)), np.int64)

@@ -286,7 +286,7 @@ class ChangedOutcomes(NamedTuple):
         return self.first - 1
 
     def counted_from(self) -> list[int]:
-        """Return from when on each change counts by the ledger's clock, µs.
+        """Return the instant from which each change counts, by the ledger's clock, µs.
 
         A removal counts when it is recorded. An addition counts at the end of its grace period, or when it is recorded
         if that is later; the next change, if recorded earlier, ends the period: a change is complete before the next.
@@ -523,7 +523,7 @@ ENDINGS = (None, "expired", "outcomes_added", "withdrawn", "replaced", "closed",
 
 
 class Spans(NamedTuple):
-    """Whether and when each forecast stood, µs, and what ended it, by its place in ENDINGS; shape (n,) each."""
+    """Whether and when each forecast stood, µs, and what ended it, as an index into ENDINGS; shape (n,) each."""
 
     stood: BoolArray
     start: Int64Array

@@ -174,7 +174,7 @@ class _Row(NamedTuple):
 class _Rows:
     """The rows of one question as they count, made in log order.
 
-    A row with new numbers has the start ~n, where n is the place at which they begin in `numbers`.
+    A row with new numbers has the start ~n, where n is the index at which they begin in `numbers`.
     """
 
     def __init__(self, forecasts: Forecasts, outcomes: ChangedOutcomes) -> None:

@@ -133,7 +133,7 @@ def plain_means(rows: Aged, value: Int64Array, finer: int = 1) -> Consensus:
 def weights(root: int, unit: int) -> Int64Array:
     """Return the weights of n forecasts, root = ⌈√n⌉: e^(√i - root), in 1 / unit, rounded half-even once; read-only.
 
-    Shape (root² + 1,): place i = 1 … root² counts from the oldest, place 0 holds 0. Root 0 stands for n <= 2, where all
+    Shape (root² + 1,): index i = 1 … root² counts from the oldest, index 0 holds 0. Root 0 stands for n <= 2, where all
     weights are equal. unit: WEIGHT or FINE_WEIGHT.
 
     >>> weights(0, WEIGHT).tolist(), weights(2, WEIGHT).tolist()
@@ -187,7 +187,7 @@ class _Block(NamedTuple):
 def _blocks(changes: _Changes, by_age: Int64Array, unit: int) -> Iterator[_Block]:
     """Yield all changes, BLOCK at a time.
 
-    by_age: rows, the oldest first; inside, an interval's number is its place in this order. unit: of the weights.
+    by_age: rows, the oldest first; inside, an interval's number is its index in this order. unit: of the weights.
     """
     begins, ends = changes.begins[by_age].astype(np.int32), changes.ends[by_age].astype(np.int32)
     roots = np.where(changes.stand > 2, np.searchsorted(_SQUARES, changes.stand), 0)
@@ -209,9 +209,9 @@ def _blocks(changes: _Changes, by_age: Int64Array, unit: int) -> Iterator[_Block
 
 
 def _places(begins: Int32Array, ends: Int32Array, change: Int32Array, newest: Int64Array) -> Int64Array:
-    """Return each interval's place from the oldest after each change; shape (changes, intervals).
+    """Return each interval's number from the oldest after each change; shape (changes, intervals).
 
-    The newest has the place `newest`; an interval that does not stand has the place 0.
+    The newest has the number `newest`; an interval that does not stand has the number 0.
     """
     stands = (begins <= change[:, None]) & (change[:, None] < ends)
     place = np.cumsum(stands, dtype=np.int64).reshape(stands.shape)  # one change after another

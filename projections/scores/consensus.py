@@ -86,7 +86,7 @@ def medians(
 class Neighbours(NamedTuple):
     """The middle of the standing values, from each instant of change until the next; shape (m,), 0 if there is none.
 
-    middle: the value at place (n - 1) // 2 of n values in ascending order, counted from 0. before, after: the values
+    middle: the value at index (n - 1) // 2 of n values in ascending order, counted from 0. before, after: the values
     next to it; the middle itself, if there is no such value.
     """
 
@@ -139,10 +139,10 @@ class _Counts(NamedTuple):
 def _statistics(
     rows: _Values, places: Callable[[Int64Array], list[Int64Array]], ordered: Changes | None
 ) -> tuple[_Counts, list[Int64Array]]:
-    """Return the standing values at some places of their ascending order, over time; 0 where no value stands.
+    """Return the standing values at some indices of their ascending order, over time; 0 where no value stands.
 
-    places: takes the numbers of standing values and returns one column of places, from 0, for each wanted value. The
-    second and later values are searched only where their place differs from the first.
+    places: takes the numbers of standing values and returns one column of indices, from 0, for each wanted value. The
+    second and later values are searched only where their index differs from the first.
     """
     n = len(rows.start)
     if not n:
@@ -199,7 +199,7 @@ class _Levels(NamedTuple):
 
 
 def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
-    """Return each value's place among the distinct values of its group; values lie in [0, 2^34)."""
+    """Return each value's rank, from 0, among the distinct values of its group; values lie in [0, 2^34)."""
     key = (group << VALUE_BITS) | value
     order = stable_order(key)
     key = key[order]

@@ -117,7 +117,7 @@ class Numbers(NamedTuple):
             begin = end
 
     def columns(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Return all numbers in one column, where each forecast begins, and each number's place in its forecast."""
+        """Return all numbers in one column, where each forecast begins, and each number's index in its forecast."""
         begins = np.cumsum(self.width) - self.width
         place = np.arange(int(self.width.sum())) - np.repeat(begins, self.width)
         return self.flat[np.repeat(self.start, self.width) + place], begins, place

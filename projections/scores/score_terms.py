@@ -172,7 +172,7 @@ def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64
 
 
 def _places(order: Int64Array | list[int]) -> Int64Array:
-    """Return the place of each number in an order."""
+    """Return the index of each number in an order."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return place

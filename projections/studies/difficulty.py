@@ -124,7 +124,7 @@ class _Fitted(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str, str]:
-        """The place of the part in its design: by its number of scores, then the first participant and contest."""
+        """The key of the part's order in its design: most scores first, then the first participant and contest."""
         cells, group = self.part.cells, self.scored.group
         contests = {group.names[code] for code in group.questions.contest[cells.question].tolist()}
         return -len(cells.score), min(self.scored.names[code] for code in cells.participant.tolist()), min(contests)

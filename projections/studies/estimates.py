@@ -92,7 +92,7 @@ def surprises(difference: Floats, size: Floats, known: BoolArray) -> Near:
 
 
 def order_bounds(near: Near, places: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Return bounds of the order statistics at these places, from 0, of each row; shape (p, places) each."""
+    """Return bounds of the order statistics at these indices, from 0, of each row; shape (p, indices) each."""
     low, high = (np.partition(ends, places, axis=1)[:, places] for ends in (near.low, near.high))
     return low, high
 

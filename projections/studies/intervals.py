@@ -115,7 +115,7 @@ def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
 
 
 def _distinct(drawn: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the draws that differ, shape (d, units), and for each replicate its place among them.
+    """Return the draws that differ, shape (d, units), and for each replicate its index among them.
 
     Many units are hardly ever drawn twice alike, so that all draws are kept as they are.
     """

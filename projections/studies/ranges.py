@@ -104,8 +104,8 @@ def answer_spans(made: Numbers, discrete: BoolArray) -> AnswerSpans:
 
     A cdf F is linear in each bin, and jumps at the value of a discrete question. Beyond an open end lies all that F
     leaves there. A forecast by quantiles says F only at its levels: an answer that several quantiles are equal to has
-    the probability between their levels, at one quantile it is at its level, and between two it is between them. Of n
-    samples, each of the n + 1 gaps has the same probability, and the answer lies in one of them, or in those beside the
+    the probability between their levels, at one quantile it is at its level, and between two it is between them. The
+    n + 1 gaps of n samples have the same probability each, and the answer lies in one of them, or in those beside the
     samples that it equals.
 
     >>> from forecast_ledger.ledger.model.events import NumericRange
@@ -247,7 +247,7 @@ class Coverage(NamedTuple):
 
 
 def central_levels(levels: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the places of the two levels of each central interval, the widest first. levels: 1e-9, increasing.
+    """Return the indices of the two levels of each central interval, the widest first. levels: 1e-9, increasing.
 
     >>> central_levels((100_000_000, 250_000_000, 500_000_000, 750_000_000))
     [(1, 3)]

@@ -89,7 +89,7 @@ class _Pairs:
         return low[:, 0], high[:, 0]
 
     def ahead(self, first: int) -> BoolArray:
-        """Return than which later rows a row has more on the board, as far as the bounds tell."""
+        """Return which later rows have less than a row on the board, as far as the bounds tell."""
         ahead: BoolArray = (self._board.low[first] > self._board.low[first + 1 :])[:, 0].astype(bool)
         return ahead
 

@@ -204,7 +204,7 @@ def _ends(drawn: Drawn, level_ppm: int) -> list[tuple[int, int]]:
 
 
 def order_statistics(drawn: Drawn, places: tuple[int, ...]) -> Int64Array:
-    """Return the order statistics at places from 0, rounded half-even once, shape (p, places). All must be defined.
+    """Return the order statistics at indices from 0, rounded half-even once, shape (p, indices). All must be defined.
 
     Raises Refused(out_of_range).
     """
@@ -231,7 +231,7 @@ def _rounded(number: Fraction) -> int:
 
 
 def _places(count: int, level_ppm: int) -> tuple[int, int]:
-    """Return the places of the lower and the upper limit among so many replicates, from 0."""
+    """Return the indices of the lower and the upper limit among so many replicates, from 0."""
     outside = max((10**6 - level_ppm) * (count + 1) // (2 * 10**6), 1)
     return outside - 1, count - outside
 

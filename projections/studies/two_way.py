@@ -5,7 +5,7 @@ participants have a score on share an equation, and so do participants with scor
 are solved exactly, digit by digit in powers of a prime.
 
 Source: two-way analysis of variance with unequal numbers, Yates (1934), doi:10.1080/01621459.1934.10502686; as
-ForecastBench adjusts Brier scores for difficulty, Karger et al. (2025), arXiv:2409.19839. Of the solutions: Dixon
+ForecastBench adjusts Brier scores for difficulty, Karger et al. (2025), arXiv:2409.19839. For the solutions, Dixon
 (1982), Exact solution of linear equations using p-adic expansions, Numerische Mathematik 40:137-141,
 doi:10.1007/BF01459082; the numbers from their residues by Wang (1981), doi:10.1145/800206.806398.
 """

@@ -216,7 +216,7 @@ class Analysis:
 
     @cached_property
     def contest_codes(self) -> dict[str, int]:
-        """The place of each contest in the order of ids."""
+        """The index of each contest in the order of ids."""
         return {name: code for code, name in enumerate(self.contests)}
 
     @cached_property

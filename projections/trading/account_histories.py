@@ -68,7 +68,7 @@ class AccountHistories(NamedTuple):
 
 
 class TickAxis(NamedTuple):
-    """The ticks of a contest, and their places among the movements of its accounts.
+    """The ticks of a contest, and where they lie among the movements of its accounts.
 
     ticks: µs, shape (t,). tick: the number of the first tick at or after each movement; shape (m,). number: the same
     counted over the ticks of all accounts, one account after another, each from its first movement on; then the number

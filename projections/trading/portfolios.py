@@ -113,9 +113,9 @@ def _scores(bought: list[tuple[int, int, int]], payout: Fraction | None) -> dict
 
 
 def scored_spans(verdicts: list[Verdict], begins: list[int], end: int) -> Iterator[ScoredSpan]:
-    """Yield the range in which each verdict on one position counts: at each place, the last in the log that has begun.
+    """Yield the range in which each verdict on one position counts: at each index, the last in the log that has begun.
 
-    begins: the place at which each verdict begins. end: the end of the sequence.
+    begins: the index at which each verdict begins. end: the end of the sequence.
 
     >>> won, lost = {7: (0, 1)}, {7: (1, 1)}
     >>> list(scored_spans([Verdict(8, 0, won), Verdict(9, 0, lost)], [3, 5], 9))
@@ -129,7 +129,7 @@ def scored_spans(verdicts: list[Verdict], begins: list[int], end: int) -> Iterat
 
 
 def mean_changes(spans: list[ScoredSpan]) -> Iterator[tuple[int, int, int]]:
-    """Yield each change of the mean of the scores that count: place, mean (1e-9, half-even) and number of scores.
+    """Yield each change of the mean of the scores that count: index, mean (1e-9, half-even) and number of scores.
 
     >>> list(mean_changes([ScoredSpan(2, 5, {7: (1, 4)}), ScoredSpan(3, 9, {8: (0, 1)})]))
     [(2, 250000000, 1), (3, 125000000, 2), (5, 0, 1), (9, -1, 0)]
@@ -181,7 +181,7 @@ class Snapshots(NamedTuple):
     """One row for each tick and each movement of every account of a contest; shape (n,).
 
     Rows are in order of participant, instant and log position; a tick comes after the movements of its instant.
-    participant: place in `participants`, in order of id. at: µs. log_position: MISSING at a tick. cash, net_deposits,
+    participant: index into `participants`, in order of id. at: µs. log_position: MISSING at a tick. cash, net_deposits,
     realised, cost (of open positions): 1e-6. worth, rest: value of open positions at their marks, in whole 1e-6 and the
     remainder in 1e-15. brier: mean over resolved_bets, 1e-9; MISSING without any. stale_marks: number of open positions
     with a stale mark or none. stale_age: age of the oldest mark, µs; MISSING without a mark.

@@ -249,7 +249,7 @@ class ClaimDifference(NamedTuple):
 class Claim(NamedTuple):
     """The header of a published table, and its rows, which are read once.
 
-    places: column of ours -> the place of its cell. skipped: names of the file's columns that are not compared.
+    places: column of ours -> the index of its cell. skipped: names of the file's columns that are not compared.
     decimal_comma: whether its numbers have a comma before the decimals.
     """
 

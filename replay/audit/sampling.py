@@ -111,8 +111,8 @@ def drawn_by_chance(digest: str, items: int, size: int) -> list[int]:
 def drawn_by_amount(start: int, amounts: Sequence[int], size: int) -> dict[int, int]:
     """Return the numbers of the items that are drawn, from 1, and how often each is.
 
-    amounts: units of each item, 0 or more. Of all units, one in each interval of total / size is drawn, from
-    start / size on; the item that has it is drawn. start: 0 up to the total, without it.
+    amounts: units of each item, 0 or more. One unit in each interval of total / size is drawn, from start / size on,
+    and with it the item that has the unit. start: 0 up to the total, without it.
 
     Source: AICPA, Audit Guide "Audit Sampling", monetary unit sampling, fixed intervals with a random start; ISA 530,
     Appendix 4.

@@ -369,7 +369,7 @@ def _worth(place: BoardRow, *, by_take: bool) -> str | None:
 
 
 def _difference(left: BoardRow, right: BoardRow, *, by_take: bool) -> str | None:
-    """Return the worth of the left place less that of the right; None if it has too many digits."""
+    """Return the worth of the left row less that of the right; None if it has too many digits."""
     if not by_take:
         return nine(left.score - right.score)
     values = [_value(place.take) for place in (left, right)]

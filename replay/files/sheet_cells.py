@@ -157,7 +157,7 @@ class Extent(NamedTuple):
 
 
 class SheetRow(NamedTuple):
-    """A row of a sheet that has a value. faults: what is wrong with a cell, by its place from 0."""
+    """A row of a sheet that has a value. faults: what is wrong with a cell, by its index."""
 
     number: int
     texts: list[str]

@@ -574,8 +574,8 @@ def _day_after(day: str) -> str | None:
 def target_files(names: Collection[str]) -> dict[str, str]:
     """Return the files of a hub that are read as target data, and the kind of each.
 
-    A hub without a time series and oracle output may have its latest values in files such as `latest-cases.csv`. Of
-    those of one name, the ones in the uppermost folder count: below are the sources that they are put together from.
+    A hub without a time series and oracle output may have its latest values in files such as `latest-cases.csv`. If
+    several have one name, those in the uppermost folder count: the folders below have the sources of these.
 
     >>> target_files(["target-data/time-series.csv", "target-data/latest-cases.csv"])
     {'target-data/time-series.csv': 'target-data/time-series'}

@@ -94,7 +94,7 @@ def is_nested_too_deep(place: InputPlace) -> bool:
 
 
 def inside(place: InputPlace, noun: str) -> InputPlace:
-    """Return the place of what is inside a value: `item 2, market`, and then its number."""
+    """Return how a message names what is inside a value: `item 2, market`, and then its number."""
     return place._replace(unit=f"{place.unit} {place.line}, {noun}" if place.line else noun)
 
 

@@ -1,6 +1,6 @@
 """Bets of Manifold as trades, and the results that it publishes of them.
 
-A market maker gives shares for money; a bet says how many, and for how much, with its fees. Of a market of several
+A market maker gives shares for money; a bet says how many, and for how much, with its fees. In a market of several
 answers of which one is right, no of an answer is a share of every other. The profit that Manifold publishes is what the
 shares are paid, or worth, and what was received for others, less what was paid.
 

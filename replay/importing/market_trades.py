@@ -17,7 +17,7 @@ TOO_SMALL = "a trade of less than 0.000001 shares"
 
 
 class Trade(NamedTuple):
-    """A trade. name: its id on the platform. outcome: by its place in the market, of which `against` is every other.
+    """A trade. name: its id on the platform. outcome: its index in the market, of which `against` is every other.
 
     outcome None: complete sets. shares, amount: exact; shares below 0 are sold, the amount has no sign. fee: 1e-6.
     rounded: names the holding whose shares, and whose money, are rounded together.

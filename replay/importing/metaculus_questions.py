@@ -251,7 +251,7 @@ def read_question(row: Row, points: int | None, now: int) -> DownloadedQuestion 
 
 
 def _history(text: str) -> list[tuple[int, tuple[str, ...]]]:
-    """Return from when on, µs, a question had which options; an instant without an offset is in UTC.
+    """Return the options of a question with the instant from which it had them, µs; without an offset, it is in UTC.
 
     Refuses: bad_source, bad_instant.
 

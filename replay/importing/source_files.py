@@ -221,7 +221,7 @@ def check_columns(name: str, columns: Sequence[str], needed: Sequence[str]) -> N
 
 
 def place_in(name: str, line: int, command: str = "") -> InputPlace:
-    """Return the place of a row."""
+    """Return the file and the line of a row."""
     return InputPlace(line, command, file=name)
 
 

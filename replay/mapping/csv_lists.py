@@ -91,7 +91,7 @@ def _is_around(text: str) -> bool:
 
 
 def _next_item(inner: str, start: int, separator: str) -> tuple[str, int]:
-    """Return the item that begins at a place, and the place of the separator after it. Raises ValueError."""
+    """Return the item that begins at an index, and the index of the separator after it. Raises ValueError."""
     while inner[start : start + 1].isspace() and not inner.startswith(separator, start):
         start += 1
     quote = inner[start : start + 1]
@@ -111,7 +111,7 @@ def _next_item(inner: str, start: int, separator: str) -> tuple[str, int]:
 
 
 def _end_of_quote(text: str, start: int) -> int | None:
-    """Return the place of the quote that closes the one at `start`."""
+    """Return the index of the quote that closes the one at `start`."""
     place = start + 1
     while place < len(text) and text[place] != text[start]:
         place += 2 if text[place] == "\\" else 1

@@ -152,7 +152,7 @@ def _account_words(row: Row, positions: int) -> str:
 
 
 def _bought(trades: Sequence[Row]) -> dict[tuple[str, int], Decimal]:
-    """Return for how much each position of a participant was bought."""
+    """Return the amount for which each position of a participant was bought."""
     sums: dict[tuple[str, int], Decimal] = {}
     for row in trades:
         if row["type"] == "buy":

@@ -21,7 +21,7 @@ from forecast_ledger.replay.reading.event_text import answer_text
 
 
 def renames_of(facts: Facts, participant: str, as_of: int) -> list[Rename]:
-    """Return by which renames the records of other ids count as a participant's, as of a log position, in log order."""
+    """Return the renames by which records of other ids count as a participant's, as of a log position, in log order."""
     code, renames = facts.participant_codes.codes.get(participant, -1), _up_to(facts, as_of)
     codes = codes_of(renames, code)
     return [rename for rename in renames if rename.old in codes and rename.new in codes]

@@ -231,8 +231,8 @@ TRADING_MECHANICS = _paragraphs("""
   If there are payouts, no outcome is known, and forecasts are scored only if the rule set says so. `cancel_market`
   annuls the question and gives back what open positions cost (`refund_cost`, as `annul_question` does), or undoes all
   trades (`void_trades`), or gives back what was paid for a position less what was received for its shares, and takes
-  nothing from who received more (`refund_stake`). Of 700 paid for a position, of which a part was sold for 450,
-  `refund_stake` gives 250 back; of one that brought 810 it gives nothing, and the 110 stay.
+  nothing from who received more (`refund_stake`). If 700 was paid for a position and a part of it sold for 450,
+  `refund_stake` gives 250 back; if the part brought 810, it gives nothing, and the 110 stay.
 - If a resolution is revoked, its settlement of each position is reversed. Cash may become negative; such a debt is
   shown and never forgiven. If an annulment that came after a resolution is revoked, every open position is settled by
   that resolution again.

@@ -161,7 +161,7 @@ class LineBlocks:
         return self._rest.read(most) or (self._read(most) if most else b"")
 
     def _cut(self, data: bytes, end: int) -> bytes:
-        """Return the first bytes, up to a place, and keep the rest for the next block."""
+        """Return the first bytes, up to an index, and keep the rest for the next block."""
         self._keep(data[end:])
         return data[:end]
 
@@ -215,7 +215,7 @@ class LineBlocks:
 
 
 def _end_of_line(data: bytes, number: int) -> int:
-    """Return the place after the end of a line; the first line has number 1."""
+    """Return the index after the end of a line; the first line has number 1."""
     end = 0
     for _ in range(number):
         end = data.index(b"\n", end) + 1
