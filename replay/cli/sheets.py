@@ -78,7 +78,7 @@ def tie_out(log: Location, contest: str, as_of: str | None, name: str, view: Vie
     default=95,
     show_default=True,
     metavar="PERCENT",
-    help="Of the upper limit of the rate of error, with --evaluate.",
+    help="The confidence of the upper limit of the rate of error, with --evaluate.",
 )
 @as_of_option
 @name_option

@@ -312,7 +312,7 @@ def _board_note(  # noqa: PLR0913, PLR0917 - what a note depends on
         )
     counted = sum(1 for weight in projections.scored(name).questions.weight.tolist() if weight)
     if counted < FEW:
-        sentences.append(f"Of only {count(counted, 'question')}, intervals are narrower than they should be.")
+        sentences.append(f"With only {count(counted, 'question')}, intervals are narrower than they should be.")
     if adjusted:
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "

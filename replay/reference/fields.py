@@ -343,7 +343,7 @@ FIELDS: dict[str, str] = {
     "prices_quoted.quoted_at": "the instant of the prices",
     "prices_quoted.quotes": "the prices of each question",
     "prices_quoted.refused": "the prices that are not recorded, because they are bad, if the command has `skip_bad`",
-    "RefusedQuote.place": "the place of the question among the `quotes` of the command, from 0",
+    "RefusedQuote.place": "the index of the question among the `quotes` of the command",
     "RefusedQuote.question": "the id of the question, as it was written in the command",
     "RefusedQuote.code": "why its prices are refused: a code of `help refusals`",
     "RefusedQuote.field": "which of its fields is refused, with the outcome",
