@@ -6,10 +6,12 @@ import re
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import file_digest
 from importlib.metadata import PackageNotFoundError, requires, version
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +23,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.projections.boards.totals import may_take_reference_label
 from forecast_ledger.projections.core.columns import Ids, Values
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -95,8 +98,8 @@ def pack(
         (folder / CHECKPOINT).write_bytes(checkpoint_text(saved).encode())
         projections = replay(log, name, end.position, on_progress).projections
         _write(folder / "tables.json", _tables(projections, manifest))
-        if key := _score_key(projections):
-            _write(folder / "score.json", _score(projections, *key))
+        if keys := _score_keys(projections):
+            _write(folder / "score.json", [_score(projections, *key) for key in keys])
         _write(folder / "versions.json", _versions(manifest, folder))
         _write_texts(folder, manifest)
         zipped = scratch / "zip"
@@ -139,21 +142,31 @@ def form_of(values: Values) -> str:
     return "ids" if isinstance(values, Ids) else "wide" if isinstance(values, WideInt) else "int64"
 
 
-def _score_key(projections: Projections) -> tuple[str, str, str] | None:
-    """Return the contest, question and participant of the score to check, or None without a score.
+_Key = tuple[str, str, str]
 
-    It is the one farthest from 0 of who won most in a sealed contest, on a question with outcomes if there is one.
+
+def _score_keys(projections: Projections) -> list[_Key]:
+    """Return the contest, question and participant of the scores to check: for each kernel and reference, one.
+
+    The first is the one farthest from 0 of who won most in a sealed contest, on a question with outcomes if there is
+    one; the others are chosen likewise.
     """
     facts = projections.facts
-    best: tuple[tuple[bool, int, bool, int], tuple[str, str, str]] | None = None
+    best = dict[str, tuple[tuple[bool, int, bool, int], _Key]]()
     plain = {each.question for each in facts.questions if each.kind in {"binary", "multiple_choice"}}
     prizes = {(row[0], row[1]): row[2] for row in projections.table("prizes").plain()}
+    rules = {name: each.opened.rules for name, each in facts.contests.items()}
     for contest, question, participant, points, *_ in projections.table("scores").plain():
+        if may_take_reference_label(participant):  # perhaps the score of no participant, but of a reference
+            continue
         sealed = facts.contests[contest].sealed is not None
+        own = rules[contest]
+        kernel = own.kernel if question in plain else f"{own.cdf_kernel} {own.quantile_kernel} of a range"
+        kernel += f" against {own.reference}"
         worth = sealed, prizes.get((contest, participant), 0), question in plain, abs(points)
-        if best is None or worth > best[0]:
-            best = worth, (contest, question, participant)
-    return None if best is None else best[1]
+        if kernel not in best or worth > best[kernel][0]:
+            best[kernel] = worth, (contest, question, participant)
+    return [key for _, key in sorted(best.values(), key=itemgetter(0), reverse=True)]
 
 
 def _score(projections: Projections, contest: str, question: str, participant: str) -> dict[str, object]:
@@ -256,7 +269,7 @@ def unpack(path: Path, folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(member) as read, target.open("xb") as written:
                     _copy(read, written, member.file_size)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
         raise Unavailable(f"{path}: not a pack: {error}") from None
 
 

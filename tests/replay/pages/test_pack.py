@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 
@@ -67,7 +68,9 @@ def test_a_pack_is_checked_without_this_program(unpacked: Path) -> None:
     assert told[1] == "ok  chain of digests of 39 rows"
     assert told[2].startswith("ok  digests of ")
     assert told[3].startswith("ok  score of B on olympics-2021 in plain: ")
-    assert told[4:] == ["ok  prizes of plain: 4 shares of 1000.00"]
+    assert told[3].endswith(" = 0.566471704; terms computed again by ln: 2 of 2")
+    assert told[4].startswith("ok  score of B on gdp-next-year in plain: ")
+    assert told[5:] == ["ok  prizes of plain: 4 shares of 1000.00", f"not checked: {check_pack.NOT_CHECKED}"]
 
 
 @pytest.mark.parametrize("story", ["arena-week", "board-rules", "changed-outcomes", "bids-and-asks", "spot-times"])
@@ -138,26 +141,104 @@ def test_a_unit_that_went_to_a_smaller_remainder_is_found(unpacked: Path) -> Non
 
 def test_terms_are_compared_with_their_formula(unpacked: Path) -> None:
     """Terms and contributions are changed alike, so that only ln p - ln r shows it; then a part is left out."""
-    score = json.loads((unpacked / "score.json").read_text("utf-8"))
-    good = json.dumps(score)
-    for part in score["parts"]:
+    scores = json.loads((unpacked / "score.json").read_text("utf-8"))
+    good = json.dumps(scores)
+    for part in scores[0]["parts"]:
         part["contribution"] = str(int(part["contribution"]) * 2)
         part["term"] = f"{float(part['term']) * 2:.12f}"
-    (unpacked / "score.json").write_text(json.dumps(score), "utf-8")
-    assert " by its formula" in check_pack.check_score(unpacked)[1]
-    score = json.loads(good)
-    del score["parts"][0]
-    (unpacked / "score.json").write_text(json.dumps(score), "utf-8")
-    assert "the parts add up to " in check_pack.check_score(unpacked)[1]
+    (unpacked / "score.json").write_text(json.dumps(scores), "utf-8")
+    assert " by its formula" in check_pack.check_scores(unpacked)[0][1]
+    scores = json.loads(good)
+    del scores[0]["parts"][0]
+    (unpacked / "score.json").write_text(json.dumps(scores), "utf-8")
+    assert "the parts add up to " in check_pack.check_scores(unpacked)[0][1]
+
+
+HALF, THIRD, FIFTH = Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "score"),
+    [
+        ("brier", "0.39"),  # (0.5² + 0.7² + 0.2²) / 2
+        ("brier_sum", "0.78"),
+        ("brier_mean", "0.26"),
+        ("ordered_brier", "0.29"),  # 2 / 2 x (0.5² + (0.8 - 1)²)
+        ("error", "1"),
+        ("spherical", "0.486664263392"),  # 0.3 / √0.38
+        ("ln", "-1.203972804326"),
+        ("log2", "-1.736965594166"),
+    ],
+)
+def test_a_kernel_scores_a_whole_forecast(kernel: str, score: str) -> None:
+    """Of three outcomes with the probabilities 0.5, 0.3 and 0.2, of which the second happened."""
+    paid = [Fraction(0), Fraction(1), Fraction(0)]
+    assert check_pack.kernel_score(kernel, [HALF, THIRD, FIFTH], paid) == Fraction(score)
+
+
+def test_a_kernel_scores_payouts() -> None:
+    """Half is paid for each of the first two: 0² + 0.2² + 0.2², and of splits 0² + 0.2²."""
+    paid = [HALF, HALF, Fraction(0)]
+    found = {
+        kernel: check_pack.kernel_score(kernel, [HALF, THIRD, FIFTH], paid) for kernel in ("brier", "ordered_brier")
+    }
+    assert found == {"brier": Fraction("0.04"), "ordered_brier": Fraction("0.04")}
+
+
+@pytest.mark.parametrize(
+    ("reference", "own", "term"),
+    [
+        ("none", {}, {"0.39"}),
+        ("none", {"probability": "0.5"}, set[str]()),  # no forecast of the participant has it
+        ("uniform", {}, {"0.056666666667"}),  # 0.39 - ((1/3)² + (2/3)² + (1/3)²) / 2, rounded
+        ("consensus", {"reference": "0.4"}, set[str]()),  # those of the other outcomes are not there
+    ],
+)
+def test_terms_are_those_of_the_participants_forecasts(reference: str, own: dict[str, str], term: set[str]) -> None:
+    """Those of the participant, also under a former id, and of nobody else."""
+    names = {"question": "cup", "type": "forecast_made.v1"}
+    events = [
+        {"type": "contest_opened.v1", "contest": "c", "rules": {"kernel": "brier", "reference": reference}},
+        {"type": "question_opened.v1", "question": "cup", "kind": "multiple_choice", "outcomes": ["x", "y", "z"]},
+        names | {"participant": "old", "probabilities": [500_000_000, 300_000_000, 200_000_000]},
+        names | {"participant": "bo", "probabilities": [200_000_000, 300_000_000, 500_000_000]},
+        {"type": "participant_renamed.v1", "participant": "old", "to": "ada"},
+        {"type": "question_resolved.v1", "question": "cup", "outcome": 1},
+    ]  # fmt: skip
+    case = check_pack.Case({"contest": "c", "question": "cup", "participant": "ada"}, events)
+    assert case.why_not() == ""
+    found = check_pack.expected_terms(case, {"probability": "0.3", "reference": None} | own)
+    assert found == {*map(Fraction, term)}
+
+
+@pytest.mark.parametrize("kernel", ["brier_sum", "brier", "ordered_brier"])
+def test_a_forged_score_of_another_kernel_is_found(kernel: str, tmp_path: Path) -> None:
+    """The terms of every kernel are computed again; a term and its contribution that were doubled are found."""
+    pack(written(tmp_path / "log.db", commands_of("daily-brier")), tmp_path / "log.zip")
+    unpack(tmp_path / "log.zip", tmp_path / "pack")
+    path = tmp_path / "pack" / "score.json"
+    told = [said for said, _ in check_pack.check_scores(tmp_path / "pack")]
+    [number] = [each for each, said in enumerate(told) if said.endswith(f" by {kernel}: 1 of 1")]
+    scores = json.loads(path.read_text("utf-8"))
+    [part] = scores[number]["parts"]
+    part["contribution"] = str(2 * int(part["contribution"]))
+    part["term"] = f"{2 * float(part['term']):.12f}"
+    path.write_text(json.dumps(scores), "utf-8")
+    assert " by its formula" in check_pack.check_scores(tmp_path / "pack")[number][1]
 
 
 def test_probabilities_are_those_of_forecasts() -> None:
     """Of any participant, or the least that the rules score; the score in the pack has them all in its log."""
-    question = {"type": "forecast_made.v1", "question": "rain", "probabilities": [700_000_000, 300_000_000]}
+    made = {"type": "forecast_made.v1", "question": "rain", "probabilities": [700_000_000, 300_000_000]}
+    opened = {"type": "question_opened.v1", "question": "rain", "kind": "binary", "outcomes": ["yes", "no"]}
     parts = [{"probability": "0.7"}, {"probability": "0.3"}, {"probability": None}, {"probability": "0.01"}]
-    rules = {"least_probability_ppm": 10_000}
-    assert check_pack._unrecorded([question], rules, "rain", parts) == ""
-    assert check_pack._unrecorded([question], {}, "rain", parts) == "no forecast has the probability 0.01"
+    for least, said in ((10_000, ""), (0, "no forecast has the probability 0.01")):
+        rules = {"kernel": "ln", "reference": "none", "least_probability_ppm": least}
+        contest = {"type": "contest_opened.v1", "contest": "c", "rules": rules}
+        case = check_pack.Case(
+            {"contest": "c", "question": "rain", "participant": "ada"}, [contest, opened, made | {"participant": "bo"}]
+        )
+        assert check_pack._unrecorded(case, parts) == said
 
 
 def test_a_file_that_is_added_or_missing_or_unreadable_is_found(unpacked: Path) -> None:
@@ -256,7 +337,7 @@ def test_a_pack_is_checked_by_this_program(packed: Path, unpacked: Path, tmp_pat
     """It decides each command again, and makes the checkpoint and the paper again."""
     result = run("pack", "--check", str(packed))
     assert result.exit_code == FINE, result.stdout
-    imported, recomputed, paper = result.stdout.splitlines()[5:]
+    imported, recomputed, paper = result.stdout.splitlines()[6:]
     assert (imported, paper) == (
         "ok  the log, imported and decided again: 39 events",
         "ok  the working paper, made again",
