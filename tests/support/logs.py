@@ -14,9 +14,13 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import oracle
+from tests.support.effort import LONG
 from tests.support.given import NOW
 from tests.support.paths import DATA
 
+STORIES = sorted(path.parent.name for path in DATA.glob("*/commands.jsonl"))
+SOME = "arena-week autocast-2022 changed-outcomes exchange-fees hub-scores metaculus-2022 moved-times question-groups"
+VARIED = STORIES if LONG > 1 else SOME.split()  # what any story has, these have between them
 REPLICATES = 39  # of a contest whose samples are few
 
 

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.commands import Prices, SubmitForecast
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.storing import sqlite
 from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.effort import times
 from tests.support.given import DAY, NOW, day, forecast, market, opened, quotes, remembered
 
 MARKETS = [f"market {number}" for number in range(9)]
@@ -54,7 +55,7 @@ def commands_of_a_history(dice: random.Random) -> Iterator[object]:
         )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(times(16)))
 def test_every_command_is_found_after_every_step_and_no_other(seed: int) -> None:
     """Whatever the order and the size of batches; and a retry has the receipt of the first time."""
     dice = random.Random(seed)
@@ -81,7 +82,7 @@ def test_every_command_is_found_after_every_step_and_no_other(seed: int) -> None
         assert len(in_the_log(ledger)) > 20
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(times(24)))
 def test_batches_of_forecasts_alone_are_found_and_undone(
     seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -714,7 +714,7 @@ def drawn(chance: Random) -> RuleSet:
     return rules
 
 
-@pytest.mark.parametrize("seed", range(times(12)))
+@pytest.mark.parametrize("seed", range(times(8)))
 def test_every_table_can_be_computed_for_every_consistent_rule_set(seed: int) -> None:
     """No contest that was accepted can stop a reader of the log.
 

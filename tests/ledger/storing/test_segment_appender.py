@@ -130,7 +130,7 @@ def events_of(location: Path) -> list[Any]:
 @pytest.mark.parametrize("many", [1, 50])
 def test_a_block_that_fails_keeps_whole_transactions(many: int, tmp_path: Path) -> None:
     """At every step, the folder ends where a transaction does; all is sent again, and it is that of a log."""
-    commands = [*commands_of("metaculus-2022")[:16], *commands_of("arena-week")[:36]]  # 76 events, up to 5 a command
+    commands = [*commands_of("metaculus-2022")[:8], *commands_of("arena-week")[:24]]  # of up to 5 events
     folder, clock = tmp_path / "s", lambda: NOW + 99 * DAY
     ends, listed = [0], {0}
     entered = appended(folder, clock=clock, size=3)

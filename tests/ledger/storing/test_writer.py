@@ -32,6 +32,7 @@ from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenErro
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.ledger.model.test_log import sealed
+from tests.support.effort import times
 from tests.support.given import (
     NOW,
     annulment,
@@ -895,7 +896,7 @@ def killed_writer(path: Path, first: int, chance: random.Random) -> list[int]:
     return [int(line) for line in acknowledged if line.endswith("\n")]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(times(8)))
 def test_a_killed_process_loses_nothing_it_acknowledged(tmp_path: Path, seed: int) -> None:
     """The process is killed twice; each acknowledged batch is recorded, each batch is whole, and the log verifies."""
     path, chance = tmp_path / "a.db", random.Random(seed)

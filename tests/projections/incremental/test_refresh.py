@@ -166,7 +166,7 @@ def test_updates_equal_a_rebuild_of_any_trading_season(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(times(8)))
 def test_updates_equal_a_rebuild_at_every_position(seed: int) -> None:
     """The tables are refreshed after every event and compared with a rebuild after every 13th."""
     recorded, tables, incremental = trading(seed)[:260], RefreshedTables(), IncrementalTables()
@@ -250,14 +250,14 @@ def tournament() -> list[Recorded]:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("begin", [0, 43])
+@pytest.mark.parametrize(("few", "begin"), [(2, 0), (0, 43)], indirect=["few"])
 def test_scores_are_right_after_each_event_of_a_tournament(begin: int) -> None:
     """Bots and exclusions change the members; questions and forecasters come late; answers are revoked and annulled."""
     assert_equal_after_each_event(tournament(), begin)
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("step", [3, 20])
+@pytest.mark.parametrize(("few", "step"), [(0, 3), (2, 20)], indirect=["few"])
 def test_updates_do_not_depend_on_the_size_of_pages(step: int) -> None:
     """One page may hold a question's whole life, or a seal with the events before and after it."""
     recorded = tournament()
@@ -293,7 +293,7 @@ def renamed_season() -> list[Recorded]:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("begin", [0, 25])
+@pytest.mark.parametrize(("few", "begin"), [(2, 0), (0, 25)], indirect=["few"])
 def test_tables_are_right_after_each_other_id_of_a_participant(begin: int) -> None:
     """There and back, one who is excluded, a bot, an entrant, two who are one, and after a seal."""
     assert_equal_after_each_event(renamed_season(), begin)

@@ -151,7 +151,7 @@ def standing(*values: int) -> list[Interval]:
 
 
 @pytest.mark.parametrize("unit", [WEIGHT, FINE_WEIGHT])
-@pytest.mark.parametrize("root", [*range(1, 40), 64])
+@pytest.mark.parametrize("root", [1, 2, 3, 4, 7, 12, 20, 33, 64])
 def test_weights_agree_with_sixty_digits(root: int, unit: int) -> None:
     """Every place counts from the oldest; place 0 is for a forecast that does not stand."""
     assert community.weights(root, unit).tolist() == [

@@ -44,9 +44,8 @@ from tests.support.given import (
     revocation,
     withdrawal,
 )
-from tests.support.logs import written
+from tests.support.logs import VARIED, written
 from tests.system import test_stories as stories
-from tests.system.test_stories import STORIES
 
 PERIOD = 10 * DAY  # the scheduled period of the questions in tests/support/given.py, µs
 HALF, EIGHTH_TENTHS, FIFTH = -693_147_180_560, -223_143_551_314, -1_609_437_912_434  # ln 0.5, ln 0.8, ln 0.2 in 1e-12
@@ -580,7 +579,7 @@ def test_too_many_parts_are_refused_before_they_are_computed(monkeypatch: pytest
         projections.table("score_parts")
 
 
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("story", VARIED)
 def test_the_parts_of_one_question_are_those_of_the_whole_table(story: str) -> None:
     """And so are those of a contest, of a participant, and of all three; nobody else's forecasts are scored."""
     projections = oracle.projected(*stories.commands(story))

@@ -22,7 +22,7 @@ from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.enclosures import FEW
 from forecast_ledger.projections.core.wide_int import PLACES
-from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions
 from forecast_ledger.projections.tables import question_parts
 from forecast_ledger.projections.tables.analysis import CachedResults
@@ -40,7 +40,8 @@ from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, day, entry, forecast, opened, resolution
-from tests.system.test_stories import STORIES, recorded
+from tests.support.logs import STORIES, VARIED
+from tests.system.test_stories import recorded
 
 NONE = Facts().forecasts
 Sent = TypeVar("Sent")
@@ -53,6 +54,16 @@ def divided(facts: Facts, random: Random, most: int) -> list[Int64Array]:
     return [np.array(random.sample(codes.tolist(), len(codes)), np.int64) for codes in found]
 
 
+def forecasts_on(facts: Facts, codes: Int64Array) -> Forecasts:
+    """All forecasts on some questions, renumbered in their order; those that are retracted count before a seal."""
+    place = np.full(len(facts.questions), -1)
+    place[codes] = np.arange(len(codes))
+    number = place[facts.forecasts.question]
+    index = np.flatnonzero(number >= 0)
+    index = index[np.argsort(number[index], kind="stable")]
+    return replace(facts.forecasts.rows(index), question=number[index])
+
+
 def in_parts(
     facts: Facts, parts: list[Int64Array], random: Random, tables: tuple[str, ...] = BUILT, *, bounded: bool = False
 ) -> CachedResults:
@@ -63,8 +74,7 @@ def in_parts(
         each = []
         for codes in parts:
             own = with_questions(shared, pickled(by_question.on(codes.tolist())))
-            forecasts = facts.forecasts.on(codes, facts.as_of)
-            each.append(pickled(score(replace(own, held=forecasts), wanted).numbered(codes)))
+            each.append(pickled(score(replace(own, held=forecasts_on(facts, codes)), wanted).numbered(codes)))
         return random.sample(each, len(each))
 
     wanted = needed(tables) | ({BOUNDS} if bounded else set())
@@ -294,7 +304,17 @@ def test_sums_that_are_too_large_for_bounds_are_computed_again(
     assert failed
 
 
-@pytest.mark.parametrize("story", STORIES)
+def test_the_varied_stories_have_what_any_story_has() -> None:
+    """Every type of event and every kind of question."""
+
+    def met(stories: list[str]) -> set[Any]:
+        events_of = [each.event for story in stories for each in recorded(story)]
+        return {type(event) for event in events_of} | {getattr(event, "kind", None) for event in events_of}
+
+    assert met(VARIED) == met(STORIES)
+
+
+@pytest.mark.parametrize("story", VARIED)
 def test_every_table_of_every_story_is_made_of_its_parts(story: str) -> None:
     """Changed outcomes, sealed boards, attestations, markets, trades; also if all sums of scores have bounds."""
     facts = oracle.facts_in(recorded(story))

@@ -51,7 +51,7 @@ from tests.support.trading_seasons import Season as TradingSeason
 
 STORIES = ("autocast-2022",)
 SEEDS = range(times(1))
-FIRST = 6  # so many events of a type are looked at in a log
+FIRST = 3  # so many events of a type are looked at in a log
 
 
 def story(name: str) -> list[Recorded]:

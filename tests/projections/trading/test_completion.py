@@ -125,8 +125,8 @@ def test_a_participant_who_is_hidden_before_it_is_enrolled_is_not_waited_for() -
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_refresh_gives_the_boards_of_a_rebuild(case: str) -> None:
-    """After every event, the boards that a refresh yields are those of all events so far."""
-    log = oracle.history(*floor("ada", "bob"), *CASES[case][0])
+    """After every event of the case, the boards that a refresh yields are those of all events so far."""
+    log, start = oracle.history(*floor("ada", "bob"), *CASES[case][0]), len(oracle.history(*floor("ada", "bob")))
     refreshed, boards = IncrementalTables(), ("arena_leaderboard", "arena_series", "contests")
     kept: dict[str, list[dict[str, Any]]] = {name: [] for name in boards}
     for end, recorded in enumerate(log, 1):
@@ -135,4 +135,6 @@ def test_a_refresh_gives_the_boards_of_a_rebuild(case: str) -> None:
             update.table.name: [*update.table.rows()] for update in refreshed.updates() if update.table.name in boards
         }
         refreshed.forget()
-        assert kept == {name: [*Projections(oracle.facts_in(log[:end])).table(name).rows()] for name in boards}
+        assert end < start or kept == {
+            name: [*Projections(oracle.facts_in(log[:end])).table(name).rows()] for name in boards
+        }

@@ -32,8 +32,9 @@ from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.support import oracle
 from tests.support.effort import times
+from tests.support.logs import VARIED
 from tests.support.paths import ROOT
-from tests.system.test_stories import STORIES, recorded
+from tests.system.test_stories import recorded
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +97,7 @@ def test_the_parts_of_any_log_are_all_of_it(commands: list[AnyCommand], data: st
     assert contents(facts) == contents(oracle.facts_in(records))
 
 
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("story", VARIED)
 def test_the_parts_of_every_story_are_all_of_it(story: str, tmp_path: Path) -> None:
     """Changed outcomes, other times, attestations, trades."""
     records = recorded(story)

@@ -23,6 +23,7 @@ from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
 from tests.support import forging, oracle
+from tests.support.effort import times
 from tests.support.given import (
     addition,
     choices,
@@ -71,7 +72,7 @@ def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log:
     """Contributions to the numerator, points to the published score; one row a forecast, or one a part."""
     rows = list(replay(log(story)).projections.table("scores").rows())
     assert rows
-    for row in rows[:: len(rows) // 20 + 1]:
+    for row in rows[:: len(rows) // times(64) + 1]:
         for every_part in (False, True):
             found = score(Log(log(story)), row["contest"], row["question"], row["participant"], every_part=every_part)
             assert {name: found.number[name] for name in row} == row

@@ -5,6 +5,7 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -255,8 +256,10 @@ def test_events_that_others_append_meanwhile_are_left_out(tmp_path: Path, monkey
     assert rows(str(tmp_path / "copy.db")) == before
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt(), Corrupt(3, "changed meanwhile")])
+@pytest.mark.parametrize(
+    ("form", "error"),
+    [*zip(FORMS, cycle([OSError("disk full"), KeyboardInterrupt(), Corrupt(3, "changed meanwhile")]), strict=False)],
+)
 def test_what_fails_leaves_nothing(
     log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, error: BaseException
 ) -> None:

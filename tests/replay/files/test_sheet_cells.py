@@ -114,7 +114,7 @@ def test_a_cell_is_read_as_a_person_sees_it(given: Any, form: str, text: str) ->
 def test_every_second_of_a_day_is_read_to_the_second() -> None:
     """A time is stored as a part of a day in binary; no second of it is lost or gained."""
     day = datetime.datetime(2026, 10, 24)
-    times = [day + datetime.timedelta(seconds=second) for second in range(0, 86400, 7)]
+    times = [day + datetime.timedelta(seconds=second) for second in range(0, 86400, 31)]
     found = texts(workbook([["x"], *([each] for each in times)]))[1:]
     assert [cells[0] for _, cells in found] == [each.isoformat(" ") for each in times]
 
@@ -284,7 +284,7 @@ def test_a_bomb_that_lies_about_its_size_is_refused() -> None:
     with zipfile.ZipFile(workbook([["a"]])) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
             text = old.read(name)
-            new.writestr(name, text + b" " * 2**27 if name == "xl/styles.xml" else text)
+            new.writestr(name, text + b" " * 2**24 if name == "xl/styles.xml" else text)
         size = new.getinfo("xl/styles.xml").file_size
     lied = file.getvalue().replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
     tracemalloc.start()

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
-from tests.replay.importing.test_interrupted_imports import SOURCES
+from tests.replay.importing.test_interrupted_imports import FORMS, SOURCES
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking
 
@@ -208,15 +208,9 @@ MEANT = {  # what takes something back, since the format says so
     ("polymarket", "", "closedTime"): "without a time, another one of the record counts",
     ("polymarket", "markets.ndjson", "umaResolutionStatus"): "prices that are not quite 0 and 1 need it",
 }
-FILES = [
-    pytest.param(kind, path.relative_to(DATA / folder).as_posix(), id=f"{kind} {path.name}")
-    for kind, folder in SOURCES.items()
-    for path in sorted((DATA / folder).rglob("*"))
-    if path.suffix in {".csv", ".json", ".ndjson"} and path.name != "score_data.csv"
-]
 
 
-@pytest.mark.parametrize(("kind", "name"), FILES)
+@pytest.mark.parametrize(("kind", "name"), FORMS)
 def test_a_file_of_another_form_takes_nothing_back(kind: str, name: str, tmp_path: Path) -> None:
     """A page of an error, an empty file or list, an object for a list, a column or a key that is not there."""
     there = Path(shutil.copytree(DATA / SOURCES[kind], tmp_path / "copy"))

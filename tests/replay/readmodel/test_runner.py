@@ -142,13 +142,13 @@ def test_tables_equal_a_rebuild_of_any_tournament_through_any_crashes(asked: lis
         interrupted(folder, recorded, Random(seed))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(times(16)))
 def test_tables_equal_a_rebuild_of_any_season_of_trading_through_any_crashes(seed: int, tmp_path: Path) -> None:
     """Likewise, with quotes, decisions and corrections."""
     interrupted(str(tmp_path), trading(seed), Random(seed))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(times(8)))
 def test_optional_tables_equal_a_rebuild_after_every_refresh(seed: int, tmp_path: Path) -> None:
     """A runner that is not told about them goes on to keep them; a check finds a row of theirs that was changed."""
     path, tables, recorded = f"{tmp_path}/log.db", f"{tmp_path}/tables.db", trading(seed)[:90]

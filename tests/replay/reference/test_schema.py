@@ -286,7 +286,7 @@ def test_what_the_ledger_takes_the_schema_accepts(value: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", _BY_TAG.values())
-@settings(max_examples=times(15), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=times(8), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_what_the_schema_accepts_the_ledger_reads(kind: str, data: st.DataObject) -> None:
     """Values that are made from the schema of a command are commands; the ledger refuses how they are written only in
