@@ -20,13 +20,7 @@ from forecast_ledger.ledger.core.errors import (
     Unavailable,
     Uncertain,
 )
-from forecast_ledger.ledger.deciding import accounts as account_rules
-from forecast_ledger.ledger.deciding import contests as contest_rules
 from forecast_ledger.ledger.deciding import decider
-from forecast_ledger.ledger.deciding import decisions as decision_rules
-from forecast_ledger.ledger.deciding import outcomes as outcome_rules
-from forecast_ledger.ledger.deciding import questions as question_rules
-from forecast_ledger.ledger.deciding import trades as trade_rules
 from forecast_ledger.ledger.deciding.decider import decide
 from forecast_ledger.ledger.model import canonical, commands
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -35,18 +29,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.source_files import read_table
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
-from tests.ledger.deciding import (
-    test_accounts,
-    test_amendments,
-    test_contests,
-    test_decisions,
-    test_names,
-    test_outcomes,
-    test_questions,
-    test_recorded_trades,
-    test_restatements,
-    test_schedules,
-)
+from tests.ledger.deciding.test_refusals import DECIDERS
 from tests.support.given import (
     AFTER,
     BEFORE,
@@ -80,22 +63,6 @@ from tests.support.given import (
 )
 
 ORDER = list(REFUSALS)
-DECIDERS = [
-    getattr(room, name)
-    for room, table in [
-        (question_rules, test_questions),
-        (question_rules, test_amendments),
-        (question_rules, test_restatements),
-        (contest_rules, test_names),
-        (question_rules, test_schedules),
-        (outcome_rules, test_outcomes),
-        (contest_rules, test_contests),
-        (account_rules, test_accounts),
-        (decision_rules, test_decisions),
-        (trade_rules, test_recorded_trades),
-    ]
-    for name in table.FUNCTIONS
-]
 LONG_ID, LONG_TEXT = "x" * 201, "x" * 10_001
 declared: Callable[..., Any] = Attestation  # a type whose fields are given any value
 

@@ -7,7 +7,6 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import accounts
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices
 from forecast_ledger.ledger.model.events import (
@@ -42,7 +41,6 @@ from tests.support.given import (
     micros,
     numeric,
     palette,
-    promised,
     quote,
     quotes,
     ran,
@@ -129,26 +127,11 @@ REFUSED: list[Promise] = [
     ("withdraw_cash", "not_enough_cash", "amount", [*OPEN_FLOOR, cash_out(10_000)], cash_out("0.000001")),
     *[("trading_account", *row[:3], deposit(**row[3])) for row in NO_CASH[4:8]],
 ]
-NAMES = [f"{function}-{code}-{number}" for number, (function, code, *_) in enumerate(REFUSED)]
 FUNCTIONS = sorted({function for function, *_ in REFUSED})
 
 
-@pytest.mark.parametrize(("function", "code", "field", "history", "command"), REFUSED, ids=NAMES)
-def test_a_command_that_breaks_one_rule_is_refused_for_it(
-    function: str, code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule, and the log does not change."""
-    given(*history).when(command).refuses(code, field)
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(function: str) -> None:
-    """A docstring lists exactly the refusals that can happen."""
-    assert {code for name, code, *_ in REFUSED if name == function} == set(promised(getattr(accounts, function)))
-
-
 # Two faults at once: the two codes, the one to report first, the history and the command.
-BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
+ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("malformed", "out_of_range", [RAIN], structs.replace(quote(prices={"yes": 2}), quotes=())),
     ("out_of_range", "unknown_question", [], quote(prices={"yes": 2})),
     ("unknown_question", "duplicate_question", [RAIN], quotes(*[of_rain({"yes": 1}, "hail")] * 2)),
@@ -165,18 +148,6 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("not_enrolled", "no_recapitalisation", TRADED, cash_out(participant="cyd")),
     ("no_recapitalisation", "not_enough_cash", TRADED, cash_out(10_001)),
 ]
-
-
-@pytest.mark.parametrize(("first", "second", "history", "command"), BOTH)
-def test_the_earlier_of_two_broken_rules_is_reported(
-    first: str, second: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The rules apply in the order of the docstring's list."""
-    orders = [promised(getattr(accounts, function)) for function in FUNCTIONS]
-    assert any(first in order and second in order[order.index(first) + 1 :] for order in orders)
-    outcome = given(*history).when(command).outcome
-    assert isinstance(outcome, Refused)
-    assert outcome.code == first
 
 
 def quoted(*quotes: tuple[str, tuple[int | None, ...]], at: int = micros(2), quoted_at: int = micros(2)) -> AnyEvent:

@@ -9,7 +9,6 @@ from msgspec import structs
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT
-from forecast_ledger.ledger.deciding import contests
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, Spot
 from forecast_ledger.ledger.model.log import Recorded
@@ -44,7 +43,6 @@ from tests.support.given import (
     numeric,
     opened,
     payment,
-    promised,
     quartiles,
     quote,
     ran,
@@ -194,31 +192,13 @@ REFUSED: list[Promise] = [
     ("finalize_contest", "unknown_contest", "contest", [], finalization()),
     ("finalize_contest", "contest_finalized", "contest", [CUP, finalization()], finalization()),
 ]
-NAMES = [f"{function}-{code}-{number}" for number, (function, code, *_) in enumerate(REFUSED)]
 
 
-@pytest.mark.parametrize(("function", "code", "field", "history", "command"), REFUSED, ids=NAMES)
-def test_a_command_that_breaks_one_rule_is_refused_for_it(
-    function: str, code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule, and the log does not change."""
-    given(*history).when(command).refuses(code, field)
-
-
-# Refusals of a ledger without prizes, tested below, and of a forged log, tested in test_pay.
-ELSEWHERE = {"pay_prizes": {"prizes_unknown", "prizes_differ"}}
 FUNCTIONS = sorted({function for function, *_ in REFUSED})
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(function: str) -> None:
-    """A docstring lists exactly the refusals that can happen."""
-    tested = {code for name, code, *_ in REFUSED if name == function} | ELSEWHERE.get(function, set())
-    assert tested == set(promised(getattr(contests, function)))
-
-
 # Two faults at once: the two codes, the one to report first, the history and the command.
-BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
+ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("out_of_range", "unknown_rules", [], contest(pool=-1, rules="none")),
     ("out_of_range", "unknown_rules", [], contest(payable_unit=0, rules="none")),
     ("unknown_rules", "duplicate_contest", [CUP], contest(rules="none")),
@@ -266,23 +246,6 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("contest_finalized", "no_hidden_period", [RAIN, CUP, finalization()], entry(hidden_coverage_weight=1)),
     ("question_in_contest", "no_hidden_period", [RAIN, CUP, entry()], entry(hidden_coverage_weight=1)),
 ]
-
-
-@pytest.mark.parametrize(("first", "second", "history", "command"), BOTH)
-def test_the_earlier_of_two_broken_rules_is_reported(
-    first: str, second: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The rules apply in the order of the docstring's list."""
-    outcome = given(*history).when(command).outcome
-    assert isinstance(outcome, Refused)
-    assert outcome.code == first
-
-
-def test_the_pairs_above_walk_the_order_of_the_docstrings() -> None:
-    """The docstrings have each pair in this order."""
-    orders = [promised(getattr(contests, function)) for function in FUNCTIONS]
-    for first, second, *_ in BOTH:
-        assert any(first in order and second in order[order.index(first) + 1 :] for order in orders), (first, second)
 
 
 @pytest.mark.parametrize("name", ["relative-2021-11", "relative-2022-04"])

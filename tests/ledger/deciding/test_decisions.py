@@ -10,7 +10,6 @@ from msgspec import structs
 
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import decisions
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, ModelCall, RecordDecision
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -34,7 +33,6 @@ from tests.support.given import (
     given,
     market,
     micros,
-    promised,
     quote,
     ran,
     remembered,
@@ -136,22 +134,7 @@ REFUSED += [
         ("decision_taken", "period", [*BOTH_TRADE, decision()], failed_call()),
     ]
 ]
-NAMES = [f"{code}-{number}" for number, (_, code, *_) in enumerate(REFUSED)]
 FUNCTIONS = ["record_decision", "record_failed_call"]
-
-
-@pytest.mark.parametrize(("function", "code", "field", "history", "command"), REFUSED, ids=NAMES)
-def test_a_decision_that_breaks_one_rule_is_refused_for_it(
-    function: str, code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule; nothing is recorded, not even the texts."""
-    given(*history).when(command).refuses(code, field)
-
-
-def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
-    """The docstring lists exactly the refusals that can happen."""
-    for name in FUNCTIONS:
-        assert {code for function, code, *_ in REFUSED if function == name} == set(promised(getattr(decisions, name)))
 
 
 def test_a_failed_call_is_recorded_and_uses_up_no_attempt() -> None:
@@ -226,7 +209,7 @@ def test_a_setting_is_recorded_as_its_text() -> None:
 
 
 # Two faults at once: the two codes, the one to report first, the history and the command.
-BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
+ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("malformed", "unknown_contest", [], NOTHING),
     ("malformed", "contest_complete", [*TRADED, decision()], structs.replace(NOTHING, attempt=2)),
     ("contest_finalized", "not_enrolled", DONE, decision(participant="bob")),
@@ -248,18 +231,6 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("decision_taken", "out_of_order", [*BOTH_TRADE, decision()], decision(attempt=2, at=day(1, 1))),
     ("wrong_attempt", "out_of_order", [*TRADED, FAILED], decision(attempt=3, at=day(1, 1))),
 ]
-
-
-@pytest.mark.parametrize(("first", "second", "history", "command"), BOTH)
-def test_the_earlier_of_two_broken_rules_is_reported(
-    first: str, second: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The rules apply in the order of the docstring's list."""
-    order = promised(decisions.record_decision)
-    assert order.index(first) < order.index(second)
-    outcome = given(*history).when(command).outcome
-    assert isinstance(outcome, Refused)
-    assert outcome.code == first
 
 
 OF_KEY: dict[str, Any] = {"contest": "week", "participant": "ada", "period": 1}

@@ -6,7 +6,6 @@ from msgspec import structs
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
-from forecast_ledger.ledger.deciding import contests
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -26,7 +25,6 @@ from tests.support.given import (
     given,
     micros,
     opened,
-    promised,
     quote,
     remembered,
     renaming,
@@ -58,19 +56,6 @@ REFUSED: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("account_keeps_id", "participant", [*trading_floor("al", "bo"), renaming("al", "ada")], renaming()),
 ]
 FUNCTIONS = ["rename_participant"]
-
-
-@pytest.mark.parametrize(("code", "field", "history", "command"), REFUSED)
-def test_a_command_that_breaks_one_rule_is_refused_for_it(
-    code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule, and the log does not change."""
-    given(*history).when(command).refuses(code, field)
-
-
-def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
-    """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(contests.rename_participant))
 
 
 def test_one_event_is_recorded() -> None:

@@ -6,7 +6,6 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.core.values import read_instant
-from forecast_ledger.ledger.deciding import outcomes
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, ChangeOutcomes
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -25,7 +24,6 @@ from tests.support.given import (
     micros,
     numeric,
     opened,
-    promised,
     quote,
     removal,
     resolution,
@@ -75,19 +73,6 @@ REFUSED: list[Promise] = [
         removal(),
     ),
 ]
-
-
-@pytest.mark.parametrize(("code", "field", "history", "command"), REFUSED)
-def test_a_change_that_breaks_one_rule_is_refused_for_it(
-    code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule, and the log does not change."""
-    given(*history).when(command).refuses(code, field)
-
-
-def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
-    """They are in the docstring's order of precedence."""
-    assert promised(outcomes.change_outcomes) == list(dict.fromkeys(code for code, *_ in REFUSED))
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ from tests.support.given import (
     micros,
     numeric,
     opened,
-    promised,
     quartiles,
     ran,
     resolution,
@@ -377,29 +376,13 @@ REFUSED: list[Promise] = [
     ("revoke_resolution", "not_resolved", "question", [RAIN, WET, revocation()], revocation()),
     ("revoke_resolution", "wrong_order_of_instants", "at", [RAIN, WET, annulment()], revocation(at=day(19))),
 ]
-NAMES = [f"{function}-{code}-{number}" for number, (function, code, *_) in enumerate(REFUSED)]
-
-
-@pytest.mark.parametrize(("function", "code", "field", "history", "command"), REFUSED, ids=NAMES)
-def test_a_command_that_breaks_one_rule_is_refused_for_it(
-    function: str, code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule, and the log does not change."""
-    given(*history).when(command).refuses(code, field)
 
 
 FUNCTIONS = sorted({function for function, *_ in REFUSED})
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(function: str) -> None:
-    """A docstring lists exactly the refusals that can happen."""
-    tested = {code for name, code, *_ in REFUSED if name == function}
-    assert tested == set(promised(getattr(questions, function)))
-
-
 # Two faults at once: history, command, and the two codes, the one to report first.
-BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
+ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("out_of_range", "duplicate_question", [DEPTH], numeric(bins=0)),
     ("out_of_range", "duplicate_question", [RAIN], opened(tags=("wet",) * 101)),
     ("duplicate_question", "duplicate_outcome", [COLOUR], choices(outcomes=("a", "a"))),
@@ -488,23 +471,6 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("before_opening", "wrong_order_of_instants", [RAIN], resolution(at=day(4), known_at=day(5))),
     ("before_opening", "wrong_order_of_instants", [RAIN], resolution(at=day(4), known_at=day(12))),
 ]
-
-
-@pytest.mark.parametrize(("first", "second", "history", "command"), BOTH)
-def test_the_earlier_of_two_broken_rules_is_reported(
-    first: str, second: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The rules apply in the order of the docstring's list."""
-    outcome = given(*history).when(command).outcome
-    assert isinstance(outcome, Refused)
-    assert outcome.code == first
-
-
-def test_the_pairs_above_walk_the_order_of_the_docstrings() -> None:
-    """The docstrings have each pair in this order."""
-    orders = [promised(getattr(questions, function)) for function in FUNCTIONS]
-    for first, second, *_ in BOTH:
-        assert any(first in order and second in order[order.index(first) + 1 :] for order in orders), (first, second)
 
 
 def test_an_opened_binary_question_is_recorded_with_yes_and_no() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.core.errors import Corrupt, Refused
-from forecast_ledger.ledger.deciding import trades
+from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.deciding.state import PositionState
 from forecast_ledger.ledger.deciding.trades import cost_change
 from forecast_ledger.ledger.model import events
@@ -35,7 +34,6 @@ from tests.support.given import (
     market,
     micros,
     numeric,
-    promised,
     quote,
     resolution,
     revocation,
@@ -86,20 +84,7 @@ REFUSED: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "field", "history", "command"), REFUSED)
-def test_a_trade_that_breaks_one_rule_is_refused_for_it(
-    code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule, and the log does not change."""
-    given(*history).when(command).refuses(code, field)
-
-
 FUNCTIONS = ["record_trade"]
-
-
-def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
-    """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(trades.record_trade))
 
 
 ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
@@ -117,18 +102,6 @@ ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("not_enough_shares", "too_much_traded", [*FLOOR, traded(LARGEST, 1)], sold(5, outcome="no")),
     ("too_much_traded", "not_enough_cash", [*FLOOR, traded(LARGEST, 1)], traded(1, 10_000)),
 ]
-
-
-@pytest.mark.parametrize(("first", "second", "history", "command"), ORDER)
-def test_the_earlier_of_two_broken_rules_is_reported(
-    first: str, second: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The rules apply in the order of the docstring's list."""
-    codes = promised(trades.record_trade)
-    assert codes.index(first) < codes.index(second)
-    outcome = given(*history).when(command).outcome
-    assert isinstance(outcome, Refused)
-    assert outcome.code == first
 
 
 def trades_of(history: list[AnyCommand], command: AnyCommand) -> list[events.TradeRecorded]:

@@ -8,7 +8,6 @@ from msgspec import structs
 
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import questions
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -23,7 +22,6 @@ from tests.support.given import (
     micros,
     numeric,
     opened,
-    promised,
     quartiles,
     resolution,
     restatement,
@@ -62,19 +60,6 @@ REFUSED: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 
 
 FUNCTIONS = ["restate_forecasts"]
-
-
-@pytest.mark.parametrize(("code", "field", "history", "command"), REFUSED)
-def test_a_command_that_breaks_one_rule_is_refused_for_it(
-    code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule, and the log does not change."""
-    given(*history).when(command).refuses(code, field)
-
-
-def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
-    """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(questions.restate_forecasts))
 
 
 def test_a_refusal_says_which_forecast_it_is_about() -> None:

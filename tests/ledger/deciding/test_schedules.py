@@ -3,7 +3,6 @@
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import questions
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion, Spot
 from tests.support import oracle
@@ -25,7 +24,6 @@ from tests.support.given import (
     given,
     micros,
     opened,
-    promised,
     rescheduling,
     resolution,
     revocation,
@@ -74,20 +72,7 @@ REFUSED: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "field", "history", "command"), REFUSED)
-def test_a_command_that_breaks_one_rule_is_refused_for_it(
-    code: str, field: str, history: list[AnyCommand], command: AnyCommand
-) -> None:
-    """The refusal has the code and field of that rule, and the log does not change."""
-    given(*history).when(command).refuses(code, field)
-
-
 FUNCTIONS = ["reschedule_question"]
-
-
-def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
-    """The docstring lists exactly the refusals that can happen."""
-    assert {code for code, *_ in REFUSED} == set(promised(questions.reschedule_question))
 
 
 @pytest.mark.parametrize(
