@@ -112,7 +112,7 @@ class _History:
         self._name = self._own.get("contest", "")
         self._depends_on_forecasts = reads_forecasts(table) or reads_scores(table)
         reads = CATALOGUE[table].reads
-        self._ticks, self._draws = not ALWAYS.isdisjoint(reads), "digest" in reads
+        self._ticks, self._draws, self._quotes = not ALWAYS.isdisjoint(reads), "digest" in reads, "quotes" in reads
         self._base: list[Recorded] = []  # all but forecasts, which stay in columns, unless the clock counts
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
         self._digests: list[str] = []  # of the log at every position, if the table depends on it
@@ -268,7 +268,8 @@ class _History:
             return True
         contest = self._facts.contests.get(self._own.get("contest", ""))
         if isinstance(event, events.PricesQuoted):
-            return contest is None or contest.opened.rules.trading is not None or scope.shows(event)
+            trading = contest is None or contest.opened.rules.trading is not None
+            return self._quotes or trading or scope.shows(event)
         if contest is not None and contest.opened.rules.trading is None:
             about_question = not hasattr(event, "contest") and hasattr(event, "question")
             return (
