@@ -1,7 +1,7 @@
 """A ledger for programs on asyncio: the calls of `Ledger`, which wait in threads of the event loop's executor."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from types import TracebackType
@@ -74,6 +74,8 @@ class AsyncLedger:
         self, commands: Iterable[AnyCommand], *, atomic: bool = False, recorded_at: Iterable[Any] | None = None
     ) -> list[Receipt | Refused]:
         """Decide commands in order, and record them in one transaction; see `Ledger.handle_many`."""
+        if isinstance(commands, Iterator):  # its items are checked as those of a list
+            return await self.handle_many([*commands], atomic=atomic, recorded_at=recorded_at)
         return await asyncio.to_thread(self._ledger.handle_many, commands, atomic=atomic, recorded_at=recorded_at)
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Recorded]]:
@@ -82,6 +84,7 @@ class AsyncLedger:
         while page := await asyncio.to_thread(next, pages, None):
             yield page
 
+    @checked()  # unlike `handle`, it does not refuse an id itself
     async def events_of(self, command_id: str) -> list[Recorded]:
         """Return the recorded events of a command, in their order; see `Ledger.events_of`."""
         return await asyncio.to_thread(self._ledger.events_of, command_id)

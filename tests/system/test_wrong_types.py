@@ -1,5 +1,6 @@
 """Every public function and every field of a command, given a value of each wrong type: only documented errors."""
 
+import asyncio
 import inspect
 import io
 import math
@@ -168,7 +169,15 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "Ledger.read": (lambda **given: [*ledger.read(**given)], lambda: {"after": 0}),
         "Ledger.events_of": (ledger.events_of, lambda: {"command_id": "x"}),
-        "Ledger.subscribe": (ledger.subscribe, lambda: {"after": 0}),
+        "Ledger.subscribe": (ledger.subscribe, lambda: {"after": 0, "name": None}),
+        "AsyncLedger.handle": (awaited(ledger, "handle"), lambda: {"command": POISON, "command_id": "x"}),
+        "AsyncLedger.handle_many": (
+            awaited(ledger, "handle_many"),
+            lambda: {"commands": [POISON], "atomic": False, "recorded_at": None},
+        ),
+        "AsyncLedger.read": (awaited(ledger, "read"), lambda: {"after": 0}),
+        "AsyncLedger.events_of": (awaited(ledger, "events_of"), lambda: {"command_id": "x"}),
+        "AsyncLedger.subscribe": (f.AsyncLedger(ledger).subscribe, lambda: {"after": 0}),
         "append": (
             f.append,
             lambda: {
@@ -299,6 +308,16 @@ def calls(folder: Path) -> dict[str, Call]:
     }
 
 
+def awaited(ledger: Ledger, method: str) -> Callable[..., Any]:
+    """A method of a ledger on asyncio as a function, which runs it to its end."""
+
+    async def call(given: dict[str, Any]) -> Any:
+        made = getattr(f.AsyncLedger(ledger), method)(**given)
+        return await made if inspect.isawaitable(made) else [page async for page in made]
+
+    return lambda **given: asyncio.run(call(given))
+
+
 def fault_of(name: str, argument: str, call: Callable[[], Any]) -> str:
     """The error of a call that is not documented: one that is of no known class, or does not name the argument."""
     try:
@@ -351,5 +370,5 @@ def offered() -> set[str]:
 
 def test_every_function_and_method_of_the_door_is_in_the_test(tmp_path: Path) -> None:
     """But for what runs without end, and what only the package itself calls."""
-    ours = {"Runner.follow", "WithSegments.sealed", "ForecastColumns.of_quick"}
+    ours = {"Runner.follow", "WithSegments.sealed", "ForecastColumns.of_quick", "Ledger.after_fork"}
     assert offered() - {*calls(tmp_path)} == ours | {"ForecastColumns.count", "ForecastColumns.index"}
