@@ -47,6 +47,7 @@ __all__ = [
     "NewerVersion",
     "Picture",
     "Projections",
+    "ReadModel",
     "Receipt",
     "Recorded",
     "Refreshed",
@@ -117,6 +118,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.pages.working_paper import Audit
     from forecast_ledger.replay.reading.log import WithSegments
     from forecast_ledger.replay.reading.replay import Replay, replay
+    from forecast_ledger.replay.readmodel.read_model import ReadModel
     from forecast_ledger.replay.readmodel.runner import Lag, Refreshed, Runner
     from forecast_ledger.replay.scoring.frames import append_frame, score
     from forecast_ledger.replay.writing.append import append_lines as append
@@ -142,6 +144,7 @@ else:  # so that a type checker reports a name that is not offered
         "PRESETS": ("ledger.model.rules", "PRESETS"),
         "Picture": ("replay.pages.pictures", "Picture"),
         "Projections": ("projections.tables.catalogue", "Projections"),
+        "ReadModel": ("replay.readmodel.read_model", "ReadModel"),
         "Receipt": ("ledger.batching.batch", "Receipt"),
         "Recorded": ("ledger.model.log", "Recorded"),
         "Refreshed": ("replay.readmodel.runner", "Refreshed"),

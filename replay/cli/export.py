@@ -249,6 +249,7 @@ _MOST = 80  # characters of a value that are shown
     help="Read the beginning of LOG from this folder, which `seal` made of it, as far as the tables have it already.",
 )
 @click.option("--wait", is_flag=True, help="If the ledger does not exist yet, wait for it.")
+@click.option("--rebuild", is_flag=True, help="Make all tables again; readers see the old ones until these are done.")
 @click.option(
     "--with",
     "optional",
@@ -265,18 +266,20 @@ def follow(
     check: bool,
     segments: str | None,
     wait: bool,
+    rebuild: bool,
     optional: tuple[str, ...],
     name: str,
 ) -> None:
-    """Keep tables in an SQLite file up to date with a log.
+    """Keep tables in an SQLite file or a PostgreSQL schema up to date with a log.
 
-    READMODEL has the tables that `replay` lists. Those with a row for each forecast, which are standing, consensus and
-    scores, are kept only if --with names them. --with can also name quotes and portfolio_snapshots, which every refresh
-    computes again.
+    READMODEL is the path of a file, or postgresql://USER@HOST/DATABASE?schema=NAME. It has the tables that `replay`
+    lists. Those with a row for each forecast, which are standing, consensus and scores, are kept only if --with names
+    them. --with can also name quotes and portfolio_snapshots, which every refresh computes again.
 
     The table `_tracking` has the log position and digest of the last refresh, and is updated in the same transaction.
     `follow` continues from there until it is interrupted. It reports each refresh and the lag behind the log on
-    stderr. If READMODEL is damaged, or another program changed it, it is refused.
+    stderr. While another `follow` keeps READMODEL, it waits, and takes over when the other one ends; with --once, it is
+    refused. If READMODEL is damaged, or another program changed it, it is refused, and --rebuild makes it again.
 
     --check rebuilds the tables as of that log position and prints the values that differ; if there are any, the exit
     code is 1.
@@ -286,8 +289,8 @@ def follow(
     for table in optional:
         require_name("table for --with", table, OPTIONAL)
     if check:
-        if once or wait or optional or segments is not None:
-            fail("--check cannot be used with --once, --wait, --with or --segments: leave them out", USAGE)
+        if once or wait or rebuild or optional or segments is not None:
+            fail("--check cannot be used with --once, --wait, --rebuild, --with or --segments: leave them out", USAGE)
         _check(log, readmodel, name)
         return
     try:
@@ -298,7 +301,7 @@ def follow(
             raise
         say("stopped")
     else:
-        _follow(log, readmodel, name, once, segments=segments, optional=optional)
+        _follow(log, readmodel, name, once, segments=segments, optional=optional, rebuild=rebuild)
 
 
 def _is_there(log: str, name: str, wait: bool) -> bool:
@@ -320,13 +323,17 @@ def _is_there(log: str, name: str, wait: bool) -> bool:
     return there
 
 
-def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | None, optional: tuple[str, ...]) -> None:
+def _follow(
+    log: str, readmodel: str, name: str, once: bool, *, segments: str | None, optional: tuple[str, ...], rebuild: bool
+) -> None:
 
     from forecast_ledger.replay.readmodel.runner import Runner
 
     with (
         progress("read") as on_progress,
-        Runner(log, readmodel, name, on_progress, segments, optional=optional) as runner,
+        Runner(
+            log, readmodel, name, on_progress, segments, optional=optional, standby=not once, rebuild=rebuild
+        ) as runner,
     ):
 
         def report(done: "Refreshed") -> None:
@@ -346,7 +353,7 @@ def _follow(log: str, readmodel: str, name: str, once: bool, segments: str | Non
         else:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, stop)
-            runner.follow(report)
+            runner.follow(report, say)
             say("stopped")
 
 
@@ -363,8 +370,8 @@ def _check(log: str, readmodel: str, name: str) -> None:
         print(f"and {more:,} more")
     say_as_of(result.reached)
     if result.total:
-        fail(f"{readmodel}: differs from its log in {result.total:,} places", FINDINGS)
-    say(f"{readmodel}: every table agrees with the log")
+        fail(f"{redacted(readmodel)}: differs from its log in {result.total:,} places", FINDINGS)
+    say(f"{redacted(readmodel)}: every table agrees with the log")
 
 
 def _describe(drift: "Drift") -> str:

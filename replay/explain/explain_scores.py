@@ -40,8 +40,7 @@ from forecast_ledger.replay.reading.board_notes import (
 from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
 from forecast_ledger.replay.reading.log import Log, find_contest, find_entry, outcome_names
-from forecast_ledger.replay.readmodel import read_model
-from forecast_ledger.replay.readmodel.read_model import IndexQuery
+from forecast_ledger.replay.readmodel.log_index import IndexQuery, indexed_pages
 
 OTHERS_LISTED = 10  # participants that are listed, of those that a number depends on
 
@@ -112,7 +111,7 @@ def read_log(
 
     if query is not None:
         with source.opened() as store:
-            facts = from_log.facts(filtered(read_model.indexed_pages(store, query, cut)))
+            facts = from_log.facts(filtered(indexed_pages(store, query, cut)))
         return LogReading(cut.reached(), facts, selected)
     with source.parts(cut, UNTOLD) as parts:
         if only:

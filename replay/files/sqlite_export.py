@@ -20,7 +20,8 @@ from forecast_ledger.replay.files.formats import (
     floats_of,
 )
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
-from forecast_ledger.replay.readmodel.part_store import insert_rows, sql_type
+from forecast_ledger.replay.readmodel.part_store import sql_type
+from forecast_ledger.replay.readmodel.sqlite_tables import insert_rows
 
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
 

@@ -1,1 +1,1 @@
-"""A read model: tables in an SQLite file, kept up to date with a log, and checked against it."""
+"""A read model: tables in SQLite or PostgreSQL, kept up to date with a log, and checked against it."""

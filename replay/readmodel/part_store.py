@@ -1,11 +1,11 @@
-"""The tables of a read model in an SQLite file: columns, keys, rows part by part, and the digest of each part."""
+"""The tables of a read model: columns, keys, rows part by part, and the digest of each part."""
 
-import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from hashlib import sha256
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import msgpack
 
@@ -13,34 +13,6 @@ from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.projections.core.columns import Column
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, PartKey, TableUpdate
-
-_PARAMETERS = 999  # of a statement, the most that every version of SQLite takes
-
-
-def insert_rows(
-    connection: sqlite3.Connection, table: str, width: int, rows: Iterable[tuple[Any, ...]], verb: str = "INSERT"
-) -> None:
-    """Write rows of this width to a table of ours, in their order. verb: `REPLACE` replaces rows with the same key.
-
-    >>> with sqlite3.connect(":memory:") as connection:
-    ...     made = connection.execute("CREATE TABLE pairs (a, b)")
-    ...     insert_rows(connection, "pairs", 2, ((n, n * n) for n in range(1_000)))
-    ...     connection.execute("SELECT count(*), max(b) FROM pairs").fetchall()
-    [(1000, 998001)]
-    """
-    at_once = max(_PARAMETERS // width, 1)
-    values = f"({', '.join('?' * width)})"
-    statement, reading = f'{verb} INTO "{table}" VALUES ', iter(rows)
-    many, rest = statement + ", ".join([values] * at_once), list[tuple[Any, ...]]()
-
-    def whole() -> Iterator[list[Any]]:
-        while len(group := [*islice(reading, at_once)]) == at_once:
-            yield [*chain.from_iterable(group)]
-        rest.extend(group)
-
-    connection.executemany(many, whole())
-    connection.executemany(statement + values, rest)
-
 
 TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
 _PLACES_IN_ROW = 512  # log positions in a row of the log index
@@ -63,8 +35,8 @@ def sql_type(column: Column) -> str:
 
 
 class Layout(NamedTuple):
-    """A table in SQLite. columns: names and types; the first `key` columns are the key of a row, and the first `part`
-    of these are the key of the part that the row belongs to.
+    """A table. columns: names and kinds, which are TEXT, INTEGER, or BLOB for either of them; the first `key` columns
+    are the key of a row, and the first `part` of these are the key of the part that the row belongs to.
     """
 
     name: str
@@ -76,19 +48,10 @@ class Layout(NamedTuple):
         """Return the names of the columns of the key."""
         return [name for name, _ in self.columns[: self.key]]
 
-    def create_statement(self) -> str:
-        """Return the statement that creates the table; SQLite stores its text."""
-        columns = ", ".join(f'"{name}" {kind}' for name, kind in self.columns)
-        keys = ", ".join(f'"{name}"' for name in self.key_names())
-        return f'CREATE TABLE "{self.name}" ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID'
-
-    def indexes(self) -> dict[str, str]:
-        """Return the statements that create the indexes, by name: queries select rows by contest and question."""
-        if self.name.startswith("_"):
-            return {}
+    def indexed(self) -> list[str]:
+        """Return the columns with an index of their own: queries select rows by contest and question."""
         others = {name for name, _ in self.columns} - set(self.key_names()[:1])
-        indexed = {f"{self.name} by {column}": column for column in ("contest", "question") if column in others}
-        return {name: f'CREATE INDEX "{name}" ON "{self.name}" ("{column}")' for name, column in indexed.items()}
+        return [] if self.name.startswith("_") else [name for name in ("contest", "question") if name in others]
 
     def group_parts(self, rows: Iterable[StoredRow]) -> Iterator[Group]:
         """Yield rows, in order of their keys, part by part."""
@@ -227,38 +190,120 @@ def pair_parts(
 
 
 def row_changes(table: Layout, old: list[StoredRow], new: list[StoredRow]) -> tuple[list[StoredRow], list[StoredRow]]:
-    """Return the keys of the rows that no longer exist, and the rows that are new or changed.
+    """Return the rows that no longer exist or have changed, as they were, and those that are new or have changed.
 
     >>> row_changes(Layout("t", (), 1, 0), [("a", 1), ("b", 2), ("c", 3)], [("b", 2), ("c", 4), ("d", 5)])
-    ([('a',)], [('c', 4), ('d', 5)])
+    ([('a', 1), ('c', 3)], [('c', 4), ('d', 5)])
     """
     if not old:
         return [], new
     before = {row[: table.key]: row for row in old}
-    put = [row for row in new if before.pop(row[: table.key], None) != row]
-    return list(before), put
+    same = {row[: table.key] for row in new if before.get(row[: table.key]) == row}
+    return [row for key, row in before.items() if key not in same], [row for row in new if row[: table.key] not in same]
 
 
-REMEDY = "delete the file with its -wal and -shm files, and follow the log again; name its optional tables with --with"
 _BATCH_ROWS = 10_000  # rows that are written together
 
 
-class StoredTables:
-    """The tables of a read model, through a connection to its file. The caller begins and ends transactions."""
+class Database(Protocol):
+    """Where the tables of a read model are: an SQLite file, or a schema of a PostgreSQL database.
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
-        self._connection = connection
-        self._path = path
+    Its methods raise the errors of its library, which `errors` translates. location: without a password. remedy: what
+    to do if it is damaged.
+    """
+
+    location: str
+    remedy: str
+
+    def errors(self) -> AbstractContextManager[None]:
+        """Raise Unavailable in place of the errors of the library."""
+
+    def transaction(self, *, writing: bool, tables: Sequence[str] = ()) -> AbstractContextManager[None]:
+        """Begin a transaction; commit it in the end, or undo it if an error is raised.
+
+        What one that does not write reads is of one instant. tables: those that it reads, if they are known.
+        """
+
+    def hold(self) -> bool:
+        """Keep other runners away until `close`, or return that another runner has it. The system ends it if killed."""
+
+    def close(self) -> None:
+        """Close it, and let another runner have it."""
+
+    def structure(self) -> dict[str, str]:
+        """Return the tables that exist, and other parts of the structure, each with a text that says how it is made."""
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a table of this name."""
+
+    def expected(self, table: Layout) -> dict[str, str]:
+        """Return the part of the structure that a table of this layout has."""
+
+    def make(self, table: Layout) -> None:
+        """Create a table without rows in place of one of this name, which others see until the transaction ends."""
+
+    def drop(self, name: str) -> None:
+        """Remove a table if it exists."""
+
+    def finish(self) -> None:
+        """Complete the tables that were made in this transaction; it is the last thing that the transaction does."""
+
+    def start_over(self) -> None:
+        """Act as if there were no tables; others see those there are until the next transaction that writes ends."""
+
+    def select(self, table: Layout, key: Sequence[Any]) -> Iterator[StoredRow]:
+        """Yield the rows whose key begins with these values, in order of their keys."""
+
+    def where(self, table: Layout, equal: Mapping[str, Any]) -> Iterable[StoredRow]:
+        """Return the rows that have these values in these columns, None for NULL, in order of their keys."""
+
+    def keys(self, table: Layout) -> Iterable[StoredRow]:
+        """Return the keys of parts that have rows."""
+
+    def insert(self, table: Layout, rows: list[StoredRow]) -> None:
+        """Write new rows."""
+
+    def delete(self, table: Layout, keys: list[StoredRow]) -> None:
+        """Remove the rows whose keys begin with these values, all of which have the same length."""
+
+    def is_checked(self) -> bool:
+        """Return whether nobody else has written since `note_checked`. A transaction is open."""
+
+    def note_checked(self) -> None:
+        """Note that all that this transaction sees was checked."""
 
     def check_file(self) -> None:
-        """Run SQLite's integrity check. Raises Unavailable if it fails."""
-        [(result, *_)] = self._connection.execute("PRAGMA integrity_check(1)")
-        if result != "ok":
-            raise Unavailable(f"{self._path}: the file is damaged: SQLite reports {result}; {REMEDY}")
+        """Run the database's own check, if it has one. Raises Unavailable if it fails."""
 
-    def statements(self) -> dict[str, str]:
-        """Return the statements that created the tables and indexes of the file, by name."""
-        return dict(self._connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+
+class Changes:
+    """What was written to projections: the number of rows, the tables they are in, the contests they are about."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.tables: set[str] = set()
+        self.contests: set[str] = set()
+
+    def add(self, table: Layout, gone: list[StoredRow], come: list[StoredRow]) -> None:
+        """Add rows that are gone, as they were, and rows that are new or have changed."""
+        if (gone or come) and not table.name.startswith("_"):
+            vanished = {row[: table.key] for row in gone} - {row[: table.key] for row in come}
+            self.rows += len(come) + len(vanished)
+            self.tables.add(table.name)
+            for place, (name, _) in enumerate(table.columns):
+                if name == "contest":
+                    self.contests |= {row[place] for row in chain(gone, come)} - {None, ""}
+
+
+class StoredTables:
+    """The tables of a read model in a database. The caller begins and ends transactions.
+
+    changes: what was written since the caller last replaced it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.changes = Changes()
 
     def has(self, *names: str) -> bool:
         """Return whether these tables exist, with the layout of this version."""
@@ -266,43 +311,38 @@ class StoredTables:
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Return the tables among these that do not exist, have another layout, or lack an index."""
-        present = self.statements().items()
-        needed = {name: {name: layout(name).create_statement(), **layout(name).indexes()} for name in names}
-        return [name for name, statements in needed.items() if not statements.items() <= present]
+        present = self._database.structure().items()
+        return [name for name in names if not self._database.expected(layout(name)).items() <= present]
 
     def drop(self, name: str) -> None:
         """Remove a table, its rows and the digests of its parts."""
-        self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
-        if name != PARTS:
-            self._connection.execute(f"DELETE FROM {PARTS} WHERE name = ?", [name])  # noqa: S608 - a constant
+        self._database.drop(name)
+        self._database.delete(layout(PARTS), [(name,)])
 
     def make(self, name: str) -> None:
-        """Create a table without rows; a table of this name is removed first."""
-        self.drop(name)
-        self._connection.execute(layout(name).create_statement())
-
-    def index(self, name: str) -> None:
-        """Create the indexes of a table, which is faster after its rows are written."""
-        for statement in layout(name).indexes().values():
-            self._connection.execute(statement)
+        """Create a table without rows in place of one of this name."""
+        self._database.make(layout(name))
+        if name != PARTS:
+            self._database.delete(layout(PARTS), [(name,)])
 
     def digests(self, name: str, key: PartKey = ()) -> dict[PartKey, str]:
         """Return the stored digests of the parts whose keys begin with `key`."""
-        query = f"SELECT first, second, digest FROM {PARTS} WHERE name = ?"  # noqa: S608 - a constant
-        query += "".join(f" AND {column} = ?" for column, _ in zip(("first", "second"), key, strict=False))
         width = layout(name).part
-        return {tuple(both[:width]): digest for *both, digest in self._connection.execute(query, (name, *key))}
+        return {tuple(both[:width]): digest for _, *both, digest in self._database.select(layout(PARTS), (name, *key))}
 
     def part_keys(self, name: str) -> set[PartKey]:
         """Return the keys of the parts that have rows."""
-        table = layout(name)
-        columns = ", ".join(f'"{column}"' for column in table.key_names()[: table.part]) or "NULL"
-        query = f'SELECT DISTINCT {columns} FROM "{name}"'  # noqa: S608 - names of layouts
-        return {row[: table.part] for row in self._connection.execute(query)}
+        return {*self._database.keys(layout(name))}
 
     def rows(self, name: str, key: PartKey = ()) -> list[StoredRow]:
         """Return the rows of the parts whose keys begin with `key`, in order; digests are not compared."""
-        return self._rows(layout(name), key).fetchall()
+        return [*self._database.select(layout(name), key)]
+
+    def selected(self, name: str, equal: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a projection that have these values in these columns, in order of their keys."""
+        table = layout(name)
+        names = [column for column, _ in table.columns]
+        return (dict(zip(names, row, strict=True)) for row in self._database.where(table, equal))
 
     def parts(self, name: str, key: PartKey = ()) -> Iterator[Group]:
         """Yield the parts whose keys begin with `key`, in order.
@@ -311,63 +351,53 @@ class StoredTables:
         """
         table = layout(name)
         digests = self.digests(name, key)
-        for part, rows in table.group_parts(self._rows(table, key)):
+        for part, rows in table.group_parts(self._database.select(table, key)):
             if digests.pop(part, None) != rows_digest(rows):
                 raise self._differs(name, part)
             yield part, rows
         for part in digests:
             raise self._differs(name, part)
 
-    def put(self, name: str, key: PartKey, rows: list[StoredRow]) -> int:
-        """Replace the rows of a part, writing only those that differ; returns how many. Raises what `parts` raises."""
-        return self._exchange(layout(name), self.parts(name, key), iter([(key, sorted(rows))] if rows else []))
+    def put(self, name: str, key: PartKey, rows: list[StoredRow]) -> None:
+        """Replace the rows of a part, writing only those that differ. Raises what `parts` raises."""
+        self._exchange(layout(name), self.parts(name, key), iter([(key, sorted(rows))] if rows else []))
 
-    def replace(self, update: TableUpdate) -> int:
+    def replace(self, update: TableUpdate) -> None:
         """Replace parts of a projection's table, likewise."""
         table = layout(update.table.name)
         before = chain.from_iterable(self.parts(table.name, key) for key in update.keys)
-        now = ((key, sorted(rows)) for key, rows in table.group_parts(stored_rows(update.table)))  # in SQLite's order
-        return self._exchange(table, before, now)
+        now = ((key, sorted(rows)) for key, rows in table.group_parts(stored_rows(update.table)))  # as they are stored
+        self._exchange(table, before, now)
 
-    def _rows(self, table: Layout, key: PartKey) -> sqlite3.Cursor:
-        columns, order = (
-            ", ".join(f'"{name}"' for name in names) for names in ([n for n, _ in table.columns], table.key_names())
-        )
-        where = " AND ".join(f'"{name}" = ?' for name, _ in zip(table.key_names(), key, strict=False)) or "1"
-        query = f'SELECT {columns} FROM "{table.name}" WHERE {where} ORDER BY {order}'  # noqa: S608 - names of layouts
-        return self._connection.execute(query, key)
-
-    def _exchange(self, table: Layout, before: Iterator[Group], now: Iterator[Group]) -> int:
-        """Replace parts, writing only the rows that differ; returns their number."""
-        changed, gone, come, digests = 0, list[StoredRow](), list[StoredRow](), list[StoredRow]()
+    def _exchange(self, table: Layout, before: Iterator[Group], now: Iterator[Group]) -> None:
+        """Replace parts, writing only the rows that differ."""
+        rows, digests = (list[StoredRow](), list[StoredRow]()), (list[StoredRow](), list[StoredRow]())
         for key, old, new in pair_parts(before, now):
             if old != new:
-                removed, put = row_changes(table, old, new)
-                gone += removed
-                come += put
-                digests.append((table.name, *(*key, "", "")[:2], rows_digest(new) if new else None))
-            if len(gone) + len(come) >= _BATCH_ROWS:  # all of them precede the rows that are not read yet
-                changed += self._write_batch(table, gone, come, digests)
-                gone, come, digests = [], [], []
-        return changed + self._write_batch(table, gone, come, digests)
+                part = (table.name, *(*key, "", "")[:2])
+                for place, changed in enumerate(row_changes(table, old, new)):
+                    rows[place].extend(changed)
+                for place, group in enumerate((old, new)):
+                    digests[place].extend([(*part, rows_digest(group))] if group else [])
+            if sum(map(len, rows)) >= _BATCH_ROWS:  # all of them precede the rows that are not read yet
+                self._write_batch(table, rows, digests)
+        self._write_batch(table, rows, digests)
 
     def _write_batch(
-        self, table: Layout, gone: list[StoredRow], come: list[StoredRow], digests: list[StoredRow]
-    ) -> int:
-        self._remove(table, gone)
-        self._add(table, come)
-        self._remove(layout(PARTS), [row[:3] for row in digests if row[3] is None])
-        self._add(layout(PARTS), [row for row in digests if row[3] is not None])
-        return len(gone) + len(come)
-
-    def _remove(self, table: Layout, keys: Iterable[StoredRow]) -> None:
-        where = " AND ".join(f'"{name}" = ?' for name in table.key_names())
-        self._connection.executemany(f'DELETE FROM "{table.name}" WHERE {where}', keys)  # noqa: S608 - names of layouts
-
-    def _add(self, table: Layout, rows: list[StoredRow]) -> None:
-        insert_rows(self._connection, table.name, len(table.columns), rows, "REPLACE")
+        self,
+        table: Layout,
+        rows: tuple[list[StoredRow], list[StoredRow]],
+        digests: tuple[list[StoredRow], list[StoredRow]],
+    ) -> None:
+        """Write what is gone and what has come, of rows and of digests, and empty the lists."""
+        self.changes.add(table, *rows)
+        for each, (gone, come) in ((table, rows), (layout(PARTS), digests)):
+            self._database.delete(each, [row[: each.key] for row in gone])
+            self._database.insert(each, come)
+            gone.clear()
+            come.clear()
 
     def _differs(self, name: str, key: PartKey) -> Unavailable:
         which = " of " + ", ".join(map(repr, key)) if key else ""
         wrong = f"the rows{which} in {name} differ from those that were written: changed by hand, or damaged"
-        return Unavailable(f"{self._path}: {wrong}; {REMEDY}")
+        return Unavailable(f"{self._database.location}: {wrong}; {self._database.remedy}")

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from os import PathLike, fspath
+from threading import Lock
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +14,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.events import AccountEvent
+from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import other_events
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
@@ -21,8 +22,9 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
-from forecast_ledger.projections.tables.catalogue import BUILT, PartKey, Projections
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, PartKey, Projections
 from forecast_ledger.replay.reading.log import Cut, Log, OnProgress
+from forecast_ledger.replay.readmodel.log_index import NewPlaces
 from forecast_ledger.replay.readmodel.part_store import (
     PARTS,
     PLACES,
@@ -38,7 +40,7 @@ from forecast_ledger.replay.readmodel.part_store import (
     stored_rows,
     table_versions,
 )
-from forecast_ledger.replay.readmodel.read_model import NewPlaces, Places, ReadModel, Tracking, Update
+from forecast_ledger.replay.readmodel.stored_model import Places, StoredModel, Tracking, Update
 
 
 class Lag(NamedTuple):
@@ -60,7 +62,10 @@ class Lag(NamedTuple):
 
 
 class Refreshed(NamedTuple):
-    """The result of a refresh: the number of events read, the number of rows changed, and the checkpoint reached.
+    """The result of a refresh: the numbers of events read and rows changed, the checkpoint reached, and what changed.
+
+    tables: those with rows that changed, in the catalogue's order. contests: those that the changed rows name, sorted;
+    a table without a column `contest`, such as that of questions, names none.
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import Refreshed, Runner, commands, open_ledger
@@ -71,11 +76,15 @@ class Refreshed(NamedTuple):
     ...         first, second = runner.refresh(), runner.refresh()
     >>> first.events, second == Refreshed(events=0, rows=0, reached=first.reached)
     (1, True)
+    >>> first.tables, first.contests
+    (('contests',), ('spring',))
     """
 
     events: int
     rows: int
     reached: Checkpoint
+    tables: tuple[str, ...] = ()
+    contests: tuple[str, ...] = ()
 
 
 @checked()
@@ -96,7 +105,7 @@ class Runner:
     """
 
     @checked("name")
-    def __init__(  # noqa: PLR0913 - a log, a file, and three choices that have defaults
+    def __init__(  # noqa: PLR0913 - a log, a read model, and choices that have defaults
         self,
         location: str | PathLike[str],
         path: str | PathLike[str],
@@ -105,36 +114,66 @@ class Runner:
         segments: str | PathLike[str] | None = None,
         *,
         optional: Sequence[str] = (),
+        standby: bool = False,
+        rebuild: bool = False,
     ) -> None:
-        """location, name: of the log. path: of the read model, which is created if need be. on_progress: called with
-        the number of events read so far. segments: a folder that has the beginning of the log; what the read model has
-        already is read from there, after a check of the files, and the rest from the log; a new one reads all of it.
+        """location, name: of the log. path: of the read model, which is created if need be: an SQLite file, or
+        `postgresql://USER@HOST/DATABASE?schema=NAME`. on_progress: called with the number of events read so far.
+        segments: a folder that has the beginning of the log; what the read model has already is read from there, after
+        a check of the files, and the rest from the log; a new one reads all of it.
         optional: tables to keep too, of those that have a row for each forecast (`standing`, `consensus`, `scores`),
         quote (`quotes`) or tick (`portfolio_snapshots`); the read model keeps them from then on.
+        standby: if another runner keeps the read model, wait in `follow` until it ends. rebuild: make all tables again,
+        even if the read model is damaged; readers see the old ones until the first refresh has ended.
 
         Raises, first that applies: Refused (the name is not an id), ValueError (no such optional table), Unavailable
-        (either cannot be opened; another runner keeps the read model up to date; it was changed by another program, or
-        follows another ledger).
+        (either cannot be opened; without `standby`, another runner keeps the read model up to date; it was changed by
+        another program, or follows another ledger).
         """
         self._name, self._on_progress = values.check_id(name, "name"), on_progress
+        self._segments, self._rebuild = segments, rebuild
         self._store = StoredLog.open(location, self._name, read_only=True)
         try:
-            self._model = ReadModel(fspath(path), optional=optional)
+            self._model = StoredModel(fspath(path), optional=optional)
         except BaseException:
             self._store.close()
             raise
         self._places = NewPlaces()  # of the rows read since the last refresh
         self._first, self._recorded_at = "", 0
         self._subscription = Subscription(self._store)
+        self._using = Lock()  # while it is refreshed
+        self._tracking: Tracking | None = None
+        self._is_active = False  # whether it holds the read model
         try:
-            self._growing = IncrementalTables(self._model.names())
-            self._tracking = self._checked(self._model.tracking())
-            self._indexed = self._model.is_indexed()
-            if segments is not None:
-                self._read_segments(SealedLog(folder_at(segments), self._name))
+            if not self._activate() and not standby:
+                raise self._held()
         except BaseException:
             self.close()
             raise
+
+    def _activate(self) -> bool:
+        """Begin to keep the read model, or return that another runner does. Raises what the constructor raises."""
+        if not self._model.hold():
+            return False
+        if self._rebuild:
+            known: Tracking | None = None
+            with suppress(Unavailable):  # it is damaged
+                known = self._model.tracking()
+            self._checked(known)
+            self._model.start_over()
+        else:
+            self._model.check()
+        self._growing = IncrementalTables(self._model.names())
+        self._tracking = self._checked(self._model.tracking())
+        self._indexed = self._model.is_indexed()
+        if self._segments is not None:
+            self._read_segments(SealedLog(folder_at(self._segments), self._name))
+        self._is_active = True
+        return True
+
+    def _held(self) -> Unavailable:
+        wrong = "another runner keeps this read model up to date; end that runner, or follow into another one"
+        return Unavailable(f"{self._model.location}: {wrong}")
 
     def refresh(self) -> Refreshed:
         """Read the events recorded since the last refresh, and update the tables.
@@ -143,6 +182,12 @@ class Runner:
         Unavailable (also if the read model was changed by another program), Conflict (another process has updated
         it). If it raises, the read model is unchanged.
         """
+        with self._using:
+            return self._refresh()
+
+    def _refresh(self) -> Refreshed:
+        if not self._is_active and not self._activate():
+            raise self._held()
         before = self._tracking
         with gc_pause.paused():
             for page in self._subscription.available_pages():
@@ -163,17 +208,26 @@ class Runner:
                 again = [name for name in self._model.names() if name not in (*BUILT, *rebuilt)]
                 tables += self._growing.whole_tables(again)
             places = self._places.by_key(self._growing.facts.question_codes.labels)
-            rows = self._model.write(before, now, Update(tables, places, rebuilt))
+            changes = self._model.write(before, now, Update(tables, places, rebuilt))
         self._growing.forget()
         self._places = NewPlaces()
         self._tracking = now
-        return Refreshed(reached.position - (before.reached.position if before else 0), rows, reached)
+        names = tuple(name for name in CATALOGUE if name in changes.tables)
+        read = reached.position - (before.reached.position if before else 0)
+        return Refreshed(read, changes.rows, reached, names, tuple(sorted(changes.contests)))
 
-    def follow(self, report: Callable[[Refreshed], None]) -> None:
+    def follow(self, report: Callable[[Refreshed], None], on_message: Callable[[str], None] = lambda _: None) -> None:
         """Refresh whenever something is recorded, until `stop`.
 
-        report: called with the result of each refresh that read events or changed rows. Raises what `refresh` raises.
+        report: called with the result of each refresh that read events or changed rows. on_message: called with a
+        sentence when a runner on standby begins to wait, and when it takes over. Raises what `refresh` raises.
         """
+        if not self._is_active and not self._activate():
+            on_message(f"{self._model.location}: another runner keeps this read model up to date; waiting to take over")
+            while not self._subscription.stopped and not self._activate():
+                self._subscription.wait()
+            if self._is_active:
+                on_message(f"{self._model.location}: the other runner has ended; taking over")
         while not self._subscription.stopped:
             done = self.refresh()
             if done.events or done.rows:
@@ -214,7 +268,7 @@ class Runner:
         if tracking is None or (tracking.ledger == self._name and tracking.first in {self._first, log.GENESIS}):
             return tracking
         same = " of the same name" * (tracking.ledger == self._name)
-        raise Unavailable(f"{self._model.path}: the read model follows another ledger{same}, {tracking.ledger!r}")
+        raise Unavailable(f"{self._model.location}: the read model follows another ledger{same}, {tracking.ledger!r}")
 
     def _read_segments(self, sealed: SealedLog) -> None:
         """Read what the read model has already from segments, a new one all. Raises Unavailable, Corrupt."""
@@ -231,7 +285,9 @@ class Runner:
         self._growing.forget()
         if end.position == old.position and end != old:
             raise Corrupt(old.position, _wrong(old))
-        self._subscription = Subscription(self._store, end)
+        stopped, self._subscription = self._subscription.stopped, Subscription(self._store, end)
+        if stopped:
+            self.stop()
 
     def _add(self, page: Sequence[Recorded]) -> None:
         """Read a page; its rows up to the checkpoint of the read model are not new."""
@@ -304,7 +360,7 @@ class _Expected:
         """Add a row to the index; rows about an account only are left out."""
         if not isinstance(recorded.event, AccountEvent):
             key = getattr(recorded.event, "question", ""), getattr(recorded.event, "contest", "")
-            if any(key):
+            if any(key) or isinstance(recorded.event, ParticipantRenamed):
                 self.places.setdefault(key, []).append(recorded.position)
 
     def groups(self) -> Iterator[Group]:
@@ -312,24 +368,25 @@ class _Expected:
             yield key, place_rows(key, self.places[key])
 
 
-def check_model(followed: Log, path: str) -> ModelCheck:
+def check_model(followed: Log, location: str) -> ModelCheck:
     """Compare a read model with the tables made again from the log, as of the checkpoint of the read model.
 
-    A runner may keep the read model up to date meanwhile. Raises, first that applies: Refused (the name is not an id),
+    location: of the read model, a path or URL. A runner may keep the read model up to date meanwhile.
+    Raises, first that applies: Refused (the name is not an id),
     Unavailable (either cannot be read; the read model is damaged, of another ledger, or of none yet), Corrupt (the log
     is damaged, or not the one that was followed).
     """
     with (
         followed.opened() as store,
-        closing(ReadModel(path, read_only=True)) as model,
+        closing(StoredModel(location, read_only=True)) as model,
         model.reading() as stored,
     ):
-        stored.check_file()
+        model.check_file()
         tracking = model.tracking()
         if tracking is None:
-            raise Unavailable(f"{path}: the read model follows no ledger yet")
+            raise Unavailable(f"{model.location}: the read model follows no ledger yet")
         if tracking.ledger != followed.name:
-            raise Unavailable(f"{path}: the read model follows another ledger, {tracking.ledger!r}")
+            raise Unavailable(f"{model.location}: the read model follows another ledger, {tracking.ledger!r}")
         cut, past = Cut(tracking.reached.position, followed.on_progress), _Expected()
         facts = facts_of(past.collect(cut.pages(log.unseal_pages(store.pages()))))
         if cut.last.position < tracking.reached.position:
@@ -340,17 +397,18 @@ def check_model(followed: Log, path: str) -> ModelCheck:
             wrong = f"the read model has digest {tracking.reached.digest} for this row, but the log has another"
             raise Corrupt(tracking.reached.position, wrong)
         expected = Tracking(followed.name, past.first, cut.last, cut.recorded_at or 0)
-        drifts = _drifts(stored, Projections(facts), expected, past, model.names())
+        drifts = _drifts(stored, model, Projections(facts), expected, past)
         first = [*islice(drifts, DRIFTS_SHOWN)]
         return ModelCheck(cut.last, first, len(first) + sum(1 for _ in drifts))
 
 
 def _drifts(
-    stored: StoredTables, projections: Projections, tracking: Tracking, past: _Expected, names: list[str]
+    stored: StoredTables, model: StoredModel, projections: Projections, tracking: Tracking, past: _Expected
 ) -> Iterator[Drift]:
+    names = model.names()
     missing = stored.missing((PARTS, *SYSTEM, *names))
     for name in missing:
-        yield Drift(name, (), "", layout(name).create_statement(), "no such table, or without its indexes")
+        yield Drift(name, (), "", model.expected(name), "no such table, or without its indexes")
     own = {
         TRACKING: iter([((), [tracking.row()])]),
         VERSIONS: iter([((), table_versions(names))]),

@@ -29,6 +29,7 @@ from tests.replay.readmodel.test_runner import PER_FORECAST, kept, rebuilt, stor
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import bet, day, decision, entry, market, trading_floor
+from tests.support.read_models import queried
 from tests.support.seasons import Season as Tournament
 from tests.support.seasons import drawn_rules
 from tests.support.trading_seasons import PEOPLE
@@ -90,13 +91,14 @@ def trading(seed: int) -> list[AnyCommand]:
 class Followed:
     """A log that grows command by command, its read model, and what became of both."""
 
-    def __init__(self, folder: str, random: Random, seldom: float) -> None:
-        """seldom: how often a refresh is left to the next command.
+    def __init__(self, folder: str, random: Random, seldom: float, model: str = "") -> None:
+        """seldom: how often a refresh is left to the next command. model: a read model elsewhere than in the folder.
 
         Some tables with a row for each forecast are not in the read model.
         """
         self.chosen = random.sample(PER_FORECAST, random.choice([0, 2, 3, 3]))
-        self.log, self.model, self.random, self.seldom = f"{folder}/log.db", f"{folder}/tables.db", random, seldom
+        self.log, self.model = f"{folder}/log.db", model or f"{folder}/tables.db"
+        self.random, self.seldom = random, seldom
 
     def through(self, asked: Sequence[AnyCommand], compared: Callable[[str, list[Recorded]], None]) -> int:
         """Follow a season; returns how many commands were recorded."""
@@ -129,12 +131,9 @@ def compared(path: str, recorded: list[Recorded]) -> None:
             assert sorted(actual[name], key=repr) == sorted(expected[name], key=repr), (name, len(recorded))
         else:
             assert actual[name] == expected[name], (name, len(recorded))
-    with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT question, contest, positions FROM _places").fetchall()
-        places = sorted((int(position), *about) for *about, positions in rows for position in positions.split())
-        assert connection.execute("SELECT position, digest FROM _tracking").fetchall() == [
-            (recorded[-1].position, recorded[-1].digest)
-        ]
+    rows = queried(path, "SELECT question, contest, positions FROM _places")
+    places = sorted((int(position), *about) for *about, positions in rows for position in positions.split())
+    assert queried(path, "SELECT position, digest FROM _tracking") == [(recorded[-1].position, recorded[-1].digest)]
     assert places == [
         (each.position, *about)
         for each in recorded

@@ -17,8 +17,8 @@ from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, UNREADABLE, USAGE
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.part_store import SYSTEM, rows_digest
-from forecast_ledger.replay.readmodel.read_model import ReadModel
 from forecast_ledger.replay.readmodel.runner import DRIFTS_SHOWN, Drift, Runner, check_model
+from forecast_ledger.replay.readmodel.stored_model import StoredModel
 from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, history, record
 from tests.support.effort import LONG, times
@@ -281,7 +281,7 @@ def test_larger_damage_is_told_too(copied: tuple[str, str], damage: Callable[[by
         found: list[int] = []
         assert told(lambda: found.append(check_model(Log(log), tables).total)) or found[0]  # noqa: B023 - called at once
         assert told(lambda: Runner(log, tables).refresh())
-        with suppress(Unavailable), closing(ReadModel(tables, read_only=True)) as model:
+        with suppress(Unavailable), closing(StoredModel(tables, read_only=True)) as model:
             model.places("main", "derby", "week-1")
         for beside in ("-wal", "-shm"):
             Path(f"{tables}{beside}").unlink(missing_ok=True)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.replay.readmodel import read_model
+from forecast_ledger.replay.readmodel import sqlite_tables
 from forecast_ledger.replay.readmodel.part_store import StoredTables
-from forecast_ledger.replay.readmodel.read_model import BESIDE
 from forecast_ledger.replay.readmodel.runner import Runner
+from forecast_ledger.replay.readmodel.sqlite_tables import BESIDE
 from tests.replay.readmodel.test_runner import SAID, assert_up_to_date, record
 from tests.support import oracle
 from tests.support.given import forecast
@@ -63,7 +63,7 @@ def test_a_file_that_nobody_changed_is_not_compared_row_by_row(followed: tuple[s
             record(log, HISTORY[end - 1 : end])
             runner.refresh()
         assert_up_to_date(tables, HISTORY[:end])
-    assert read_model.is_unchanged(tables)
+    assert sqlite_tables.is_unchanged(tables)
 
 
 def changed_in_the_log_of_writes(tables: str) -> sqlite3.Connection:
@@ -86,7 +86,7 @@ def test_a_change_that_is_not_in_the_file_yet_is_found(followed: tuple[str, str]
     """It is in the write-ahead log of another connection."""
     log, tables = followed
     with closing(changed_in_the_log_of_writes(tables)):
-        assert read_model.is_unchanged(tables) is False
+        assert sqlite_tables.is_unchanged(tables) is False
         with pytest.raises(Unavailable, match="in standing differ from those that were written"):
             Runner(log, tables)
     with pytest.raises(Unavailable, match="in standing differ from those that were written"):

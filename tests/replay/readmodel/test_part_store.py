@@ -1,23 +1,23 @@
 """Rows of a read model are written many at a time, and read back as they were given."""
 
-import sqlite3
 from contextlib import closing
 
 import pytest
 
 from forecast_ledger.replay.readmodel.part_store import PARTS, PLACES, StoredTables
+from forecast_ledger.replay.readmodel.sqlite_tables import SQLiteTables
 
 
 @pytest.mark.parametrize("count", [1, 248, 249, 250, 498, 499])  # a statement has at most 999 values, four in a row
-def test_every_row_of_a_part_is_stored_whether_or_not_rows_fill_their_statements(count: int) -> None:
+def test_every_row_of_a_part_is_stored_whether_or_not_rows_fill_their_statements(count: int, tmp_path: object) -> None:
     """A part is read back row by row as it was given, and a row that changes later replaces the one before it."""
     rows = [("rain", "", number, str(number)) for number in range(count)]
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        stored = StoredTables(connection, "memory")
+    with closing(SQLiteTables(f"{tmp_path}/tables.db")) as database:
+        stored = StoredTables(database)
         for name in (PARTS, PLACES):
             stored.make(name)
-        assert stored.put(PLACES, ("rain", ""), rows) == count
+        stored.put(PLACES, ("rain", ""), rows)
         assert stored.rows(PLACES) == rows
         changed = [*rows[:-1], ("rain", "", count - 1, "changed")]
-        assert stored.put(PLACES, ("rain", ""), changed) == 1
+        stored.put(PLACES, ("rain", ""), changed)
         assert [*stored.parts(PLACES)] == [(("rain", ""), changed)]

@@ -25,15 +25,16 @@ from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.readmodel import read_model
+from forecast_ledger.replay.readmodel import sqlite_tables
 from forecast_ledger.replay.readmodel.part_store import OPTIONAL, VERSIONS
-from forecast_ledger.replay.readmodel.read_model import ReadModel
 from forecast_ledger.replay.readmodel.runner import Lag, Runner, check_model
+from forecast_ledger.replay.readmodel.stored_model import StoredModel
 from tests.projections.incremental.test_refresh import trading
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.logs import written
+from tests.support.read_models import all_queried
 
 SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
 PER_FORECAST = ("consensus", "scores", "standing")
@@ -48,7 +49,7 @@ def record(path: str, recorded: Sequence[Recorded]) -> None:
 
 def kept(path: str) -> list[str]:
     """The projections that a read model has: all that are built but some of those with a row for each forecast."""
-    with closing(ReadModel(path, read_only=True)) as model:
+    with closing(StoredModel(path, read_only=True)) as model:
         names = model.names()
     assert {*BUILT} - {*PER_FORECAST} <= {*names}
     return names
@@ -57,15 +58,14 @@ def kept(path: str) -> list[str]:
 def stored(path: str, names: Sequence[str] | None = None) -> Stored:
     """The tables of a read model, in order of their keys; a board without the numbers of its rows."""
     names = kept(path) if names is None else names
-    with closing(sqlite3.connect(path)) as connection:
-        found = {}
-        for name in names:
-            keyless = CATALOGUE[name].as_built
-            columns = ", ".join(f'"{column.name}"' for column in CATALOGUE[name].columns)
-            within = ", ".join(CATALOGUE[name].part) or "contest"
-            order = f' ORDER BY {within}, "row"' if keyless else ""
-            found[name] = connection.execute(f'SELECT {columns} FROM "{name}"{order}').fetchall()  # noqa: S608
-    return found
+    queries = []
+    for name in names:
+        keyless = CATALOGUE[name].as_built
+        columns = ", ".join(f'"{column.name}"' for column in CATALOGUE[name].columns)
+        within = ", ".join(CATALOGUE[name].part) or "contest"
+        order = f' ORDER BY {within}, "row"' if keyless else ""
+        queries.append(f'SELECT {columns} FROM "{name}"{order}')  # noqa: S608 - names of the catalogue
+    return dict(zip(names, all_queried(path, queries), strict=True))
 
 
 def rebuilt(recorded: Sequence[Recorded], names: Sequence[str] = BUILT) -> Stored:
@@ -83,30 +83,36 @@ def assert_up_to_date(path: str, recorded: Sequence[Recorded], names: Sequence[s
         assert (sorted(found[name], key=str) if keyed else found[name]) == (
             sorted(expected[name], key=str) if keyed else expected[name]
         ), name
-    with closing(ReadModel(path, read_only=True)) as model:
+    with closing(StoredModel(path, read_only=True)) as model:
         tracking = model.tracking()
     assert tracking is not None
     assert tracking.reached == ((recorded[-1].position, recorded[-1].digest) if recorded else log.START)
 
 
-def crashing(model: ReadModel, after: int) -> None:
+def connection_of(model: StoredModel) -> sqlite3.Connection:
+    """The connection to the file of a read model."""
+    assert isinstance(model._database, sqlite_tables.SQLiteTables)
+    return model._database._connection
+
+
+def crashing(model: StoredModel, after: int) -> None:
     """Have a read model fail after so many changes of a table, in the middle of its transaction."""
     written, left = model._stored._write_batch, iter(range(after))
 
-    def fail(*arguments: Any) -> int:
+    def fail(*arguments: Any) -> None:
         if next(left, None) is None:
             raise RuntimeError("crashed")
-        return written(*arguments)
+        written(*arguments)
 
     vars(model._stored)["_write_batch"] = fail
 
 
-def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> None:
+def interrupted(folder: str, recorded: Sequence[Recorded], random: Random, model: str = "") -> None:
     """Record a log bit by bit, follow it with a runner that crashes and starts again, and compare now and then.
 
     The read model has the tables with a row for each forecast, some of them, or none.
     """
-    path, tables = f"{folder}/log.db", f"{folder}/tables.db"
+    path, tables = f"{folder}/log.db", model or f"{folder}/tables.db"
     with closing(StoredLog.open(path, "main")):
         pass
     chosen = random.sample(PER_FORECAST, random.choice([0, 1, 3, 3]))
@@ -231,8 +237,8 @@ def test_a_projection_of_another_version_is_made_again(
 def test_the_table_of_a_projection_that_is_no_more_goes(followed: tuple[str, str]) -> None:
     """The next refresh that changes anything removes it."""
     path, tables = followed
-    with closing(ReadModel(tables)) as model:
-        model._connection.execute("CREATE TABLE gone (question TEXT)")
+    with closing(StoredModel(tables)) as model:
+        connection_of(model).execute("CREATE TABLE gone (question TEXT)")
         model._stored.put(VERSIONS, (), [*model._stored.rows(VERSIONS), ("gone", 1, "v1")])
     with Runner(path, tables) as runner, Ledger.open(path) as ledger:
         ledger.handle(resolution(), "late")
@@ -328,7 +334,7 @@ def test_two_runners_do_not_both_write_where_locks_do_not_work(
 ) -> None:
     """On some network drives locks do not work: the second runner to write finds other tables than it left."""
     path, tables = followed
-    monkeypatch.setattr(ReadModel, "_lock_file", lambda _: None)
+    monkeypatch.setattr(sqlite_tables.SQLiteTables, "hold", lambda _: True)
     with Runner(path, tables) as one, Runner(path, tables) as two, Ledger.open(path) as ledger:
         ledger.handle(forecast(participant="eve"), "eve")
         one.refresh()
@@ -349,7 +355,7 @@ def test_a_locked_read_model_is_told_and_can_be_tried_again(
 ) -> None:
     """The failure loses nothing, and nothing is done twice."""
     path, tables = followed
-    monkeypatch.setattr(read_model, "_LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr(sqlite_tables, "_LOCK_TIMEOUT", 0.05)
     with Runner(path, tables) as runner, closing(sqlite3.connect(tables, isolation_level=None)) as other:
         with Ledger.open(path) as ledger:
             ledger.handle(forecast(participant="eve"), "eve")
@@ -370,12 +376,12 @@ def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(followed: tuple[
         ledger.handle_many([forecast(f"q{n}", id=f"f{n}", participant="x" * 200) for n in range(40)])
     before = stored(tables)
     with Runner(path, tables) as runner:
-        [pages] = runner._model._connection.execute("PRAGMA page_count").fetchone()
-        runner._model._connection.execute(f"PRAGMA max_page_count = {pages}")
+        [pages] = connection_of(runner._model).execute("PRAGMA page_count").fetchone()
+        connection_of(runner._model).execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(Unavailable, match="full"):
             runner.refresh()
         assert stored(tables) == before
-        runner._model._connection.execute("PRAGMA max_page_count = 1000000")
+        connection_of(runner._model).execute("PRAGMA max_page_count = 1000000")
         runner.refresh()
     assert_up_to_date(tables, history(path))
 
