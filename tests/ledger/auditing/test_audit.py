@@ -499,10 +499,7 @@ def test_a_command_is_there_to_its_last_event() -> None:
         grant + 1,
         "participant_enrolled.v1: expected cash_granted.v1 here; found another command, 'c6'",
     )
-    assert stops(log[:grant]) == (
-        grant,
-        "expected cash_granted.v1 after this; found the end of the log",
-    )
+    assert stops(log[:grant]) == (grant, "expected cash_granted.v1 after this; found the end of the log")
     audited(log[:grant], cut=True)
     text_index = index_of(log, events.TextKept)
     assert stops(log[: text_index + 1])[0] == text_index + 1

@@ -10,17 +10,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import oracle
-from tests.support.given import (
-    amendment,
-    contest,
-    entry,
-    finalization,
-    forecast,
-    given,
-    micros,
-    opened,
-    resolution,
-)
+from tests.support.given import amendment, contest, entry, finalization, forecast, given, micros, opened, resolution
 
 RAIN = opened()
 CUP: list[AnyCommand] = [RAIN, opened("dry"), contest(), entry()]

@@ -215,12 +215,7 @@ ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("pool_not_payable", "duplicate_cohort", [WEEK], cohort("other", pool="0.001")),
     ("enrolled_already", "contest_complete", [*TRADED, decision()], enrolment("week")),
     ("contest_finalized", "enrolled_already", [*TRADED, decision(), finalization("week")], enrolment("week")),
-    (
-        "contest_finalized",
-        "contest_complete",
-        [*TRADED, decision(), finalization("week")],
-        enrolment("week", "bob"),
-    ),
+    ("contest_finalized", "contest_complete", [*TRADED, decision(), finalization("week")], enrolment("week", "bob")),
     ("malformed", "out_of_range", [RAIN, CUP], entry(spot_at=day(12), spots=(), weight=-1)),
     ("out_of_range", "unknown_contest", [], entry(spots=())),
     ("out_of_range", "unknown_contest", [], entry(weight=-1)),
@@ -233,12 +228,7 @@ ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("wrong_order_of_instants", "unscorable_question", [FLOW, CUP], entry(question="flow", spot_at=AFTER)),
     ("wrong_order_of_instants", "no_hidden_period", [RAIN, CUP], entry(spot_at=AFTER, hidden_coverage_weight=1)),
     ("contest_finalized", "unscorable_question", [FLOW, CUP, finalization()], entry(question="flow")),
-    (
-        "unscorable_question",
-        "no_hidden_period",
-        [FLOW, CUP],
-        entry(question="flow", hidden_coverage_weight=1),
-    ),
+    ("unscorable_question", "no_hidden_period", [FLOW, CUP], entry(question="flow", hidden_coverage_weight=1)),
     ("contest_not_finalized", "nobody_wins", [WITH_POOL], payment()),
     ("contest_not_finalized", "nobody_wins", won(pool=0)[:-1], payment()),
     ("unknown_question", "contest_finalized", [CUP, finalization()], entry()),
@@ -364,8 +354,7 @@ def test_a_contest_is_paid_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("history", "code"),
-    [([], "unknown_contest"), ([WITH_POOL], "contest_not_finalized"), (PAYABLE, "prizes_unknown")],
+    ("history", "code"), [([], "unknown_contest"), ([WITH_POOL], "contest_not_finalized"), (PAYABLE, "prizes_unknown")]
 )
 def test_a_ledger_that_cannot_compute_prizes_pays_nobody(history: list[AnyCommand], code: str) -> None:
     """The refusal comes after all others."""
@@ -496,9 +485,7 @@ def test_a_question_may_be_in_several_contests_and_a_contest_have_several_questi
 
 
 @pytest.mark.parametrize(
-    "history",
-    [[resolution()], [annulment()], [annulment(), revocation()]],
-    ids=["resolved", "annulled", "revoked"],
+    "history", [[resolution()], [annulment()], [annulment(), revocation()]], ids=["resolved", "annulled", "revoked"]
 )
 def test_a_question_may_be_added_in_any_state(history: list[AnyCommand]) -> None:
     """The projections decide what counts on the board."""
@@ -636,7 +623,7 @@ INCOMPLETE: dict[str, list[AnyCommand]] = {
     "one has decided twice": [*BOTH_ENROLLED, decision(), decision(period=2, at=day(9))],
     "something is open": [*BOTH_ENROLLED, decision(bet()), decision(participant="bob")],
     "something is left": [
-        *[*TRADED, decision(bet()), quote(at=day(9)), decision(sale("99.9999"), period=2, at=day(9))],
+        *[*TRADED, decision(bet()), quote(at=day(9)), decision(sale("99.9999"), period=2, at=day(9))]
     ],
     "one of two markets is settled": [*TRADED, decision(bet(), bet(side="red", market_id="colour")), resolution()],
     "the resolution is revoked": [*TRADED, decision(bet()), resolution(), revocation()],
@@ -644,17 +631,13 @@ INCOMPLETE: dict[str, list[AnyCommand]] = {
 }
 COMPLETE: dict[str, list[AnyCommand]] = {
     "all hold": [*BOTH_ENROLLED, decision(), decision(participant="bob")],
-    "one holds by default": [
-        *BOTH_ENROLLED,
-        decision(),
-        *[replied("?", "bob"), replied("?", "bob", attempt=2)],
-    ],
+    "one holds by default": [*BOTH_ENROLLED, decision(), *[replied("?", "bob"), replied("?", "bob", attempt=2)]],
     "all is settled": [*BOTH_ENROLLED, decision(bet()), decision(bet(side="no"), participant="bob"), resolution()],
     "all is sold": [*TRADED, decision(bet()), quote(at=day(9)), decision(sale(), period=2, at=day(9))],
     "all is refunded": [*TRADED, decision(bet()), annulment()],
     "all is void": [*TRADED, decision(bet()), cancellation()],
     "all is settled after a correction": [
-        *[*TRADED, decision(bet()), resolution(), revocation(), resolution(outcome="no")],
+        *[*TRADED, decision(bet()), resolution(), revocation(), resolution(outcome="no")]
     ],
     "others hold positions in another contest": [
         *[*trading_floor("ada", series="a"), cohort("b", series="b"), entry("b"), enrolment("b", "bob")],

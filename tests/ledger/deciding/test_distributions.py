@@ -42,11 +42,7 @@ from tests.support.given import (
 
 DEPTH = numeric()
 LOG_SCALE = numeric(lower=1, upper=100, zero_point=0, open_lower=True)
-WHEN = opened(
-    "when",
-    kind="date",
-    range=Range(lower="2026-01-01", upper="2026-01-05", bins=4, open_upper=True),
-)
+WHEN = opened("when", kind="date", range=Range(lower="2026-01-01", upper="2026-01-05", bins=4, open_upper=True))
 
 
 def made(stated: Points, question: str = "depth", **fields: Any) -> SubmitForecast:

@@ -189,7 +189,7 @@ def test_each_outcome_is_a_position_of_its_own() -> None:
     legs = [bet(50, "no"), bet(50, "red", "colour"), bet(50, "NO"), bet(50, "yes"), bet(50, "green", "colour")]
     bought = carried_out(TRADED, *legs)
     assert [(leg.question, leg.outcome, leg.position) for leg in bought] == [
-        *[("rain", 1, 1), ("colour", 0, 2), ("rain", 1, 1), ("rain", 0, 3), ("colour", 1, 4)],
+        *[("rain", 1, 1), ("colour", 0, 2), ("rain", 1, 1), ("rain", 0, 3), ("colour", 1, 4)]
     ]
 
 
@@ -442,7 +442,7 @@ def test_a_bet_above_the_cap_of_the_remaining_cash_is_refused() -> None:
     """After 2,500, the next bet may be at most 1,875, and so on. Source: Forecaster Arena's published code."""
     legs = carried_out(TRADED, bet(2_500), bet(2_500), bet("1875.000001"), bet(1_875), bet(2_500, "up"))
     assert [leg if isinstance(leg, str) else leg.amount // MONEY for leg in legs] == [
-        *[2_500, "above_cap", "above_cap", 1_875, "unknown_side"],
+        *[2_500, "above_cap", "above_cap", 1_875, "unknown_side"]
     ]
 
 
@@ -450,7 +450,7 @@ def test_of_a_price_of_nothing_and_a_bet_above_the_cap_the_price_is_recorded() -
     """If a bet exceeds the cap and the limit of shares, the cap is recorded."""
     cheap = [*TRADED, quote(prices={"yes": CENT})]
     assert carried_out(cheap, bet(2_500, "red", "colour"), bet(2_500, "blue", "colour"), bet(2_500))[1:] == [
-        *["no_price", "above_cap"],
+        *["no_price", "above_cap"]
     ]
 
 
@@ -500,7 +500,7 @@ def test_the_legs_of_the_first_methodology_are_independent() -> None:
     """
     legs = carried_out(TRADED, bet(100), bet(100, "up"), bet(100, "no"))
     assert [leg if isinstance(leg, str) else leg.shares for leg in legs] == [
-        *[250 * SHARES, "unknown_side", millionths("166.666666")],
+        *[250 * SHARES, "unknown_side", millionths("166.666666")]
     ]
 
 
@@ -529,7 +529,7 @@ def test_sales_are_independent_in_both_methodologies() -> None:
     history = [*ALL_OR_NOTHING, decision(bet(500)), quote(at=day(9))]
     legs = carried_out(history, sale(50, 2), sale(50), sale(50, "x"), **NEXT)
     assert [leg if isinstance(leg, str) else leg.shares for leg in legs] == [
-        *["no_position", 625 * SHARES, "no_position"],
+        *["no_position", 625 * SHARES, "no_position"]
     ]
 
 
@@ -555,7 +555,7 @@ def test_a_question_called_yes_and_no_of_another_kind_takes_its_outcomes_exactly
     history = [*TRADED, vote, entry("week", "vote"), quote("vote", prices={"No": "0.2", "yes": "0.3", "no": "0.5"})]
     legs = carried_out(history, bet(100, "No", "vote"), bet(100, "no", "vote"), bet(100, "NO", "vote"))
     assert [leg if isinstance(leg, str) else (leg.outcome, leg.price) for leg in legs] == [
-        *[(0, 200_000_000), (2, 500_000_000), "unknown_side"],
+        *[(0, 200_000_000), (2, 500_000_000), "unknown_side"]
     ]
 
 
@@ -605,7 +605,7 @@ def test_who_buys_no_takes_from_the_bids_of_yes() -> None:
     """300 shares can be sold as yes or bought as no, at 0.60; both together are no more than 300."""
     bought = carried_out(deep("partial"), bet(60, "no"), bet(300, "no"), bet(1, "no"), bet(400))
     assert [getattr(leg, "shares", leg) for leg in bought] == [
-        *[100 * SHARES, 200 * SHARES, "not_enough_depth", 1_000 * SHARES],
+        *[100 * SHARES, 200 * SHARES, "not_enough_depth", 1_000 * SHARES]
     ]
     [sold] = carried_out([*deep("partial"), decision(bet(400), bet(60, "no"))], sale(), period=2)
     assert (sold.shares, sold.requested) == (200 * SHARES, 1_000 * SHARES)

@@ -134,10 +134,7 @@ def test_what_may_follow(said: list[AnyCommand]) -> None:
 
 REFUSED_AFTER: dict[str, tuple[str, list[AnyCommand]]] = {
     "a forecast before the last under the old id": ("out_of_order", [*ADA, renaming(), forecast(participant="bo")]),
-    "a forecast before the last of the other": (
-        "out_of_order",
-        [*BOTH, renaming("bo", "ada"), forecast(at=day(13))],
-    ),
+    "a forecast before the last of the other": ("out_of_order", [*BOTH, renaming("bo", "ada"), forecast(at=day(13))]),
     "a withdrawal after one under the old id": (
         "nothing_standing",
         [*ADA, withdrawal(), renaming(), withdrawal(participant="bo", at=day(14))],

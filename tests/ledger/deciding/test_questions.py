@@ -264,13 +264,7 @@ REFUSED: list[Promise] = [
     ("submit_forecast", "question_closed", "at", [RAIN, closing(at=day(15))], forecast(at=day(15))),
     ("submit_forecast", "wrong_order_of_instants", "until", [RAIN], forecast(at=day(12), until=day(12))),
     ("submit_forecast", "wrong_order_of_instants", "until", [RAIN], forecast(at=day(12), until=day(11))),
-    (
-        "submit_forecast",
-        "out_of_order",
-        "at",
-        [RAIN, forecast(at=day(13))],
-        forecast(at="2026-03-12T23:59:59.999999Z"),
-    ),
+    ("submit_forecast", "out_of_order", "at", [RAIN, forecast(at=day(13))], forecast(at="2026-03-12T23:59:59.999999Z")),
     (
         "submit_forecast",
         "out_of_order",
@@ -443,12 +437,7 @@ ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("question_resolved", "nothing_standing", [RAIN, WET], withdrawal()),
     ("question_closed", "nothing_standing", [RAIN], withdrawal(at=CLOSES)),
     ("question_closed", "out_of_order", [RAIN, forecast(at=day(14)), closing(at=day(12))], withdrawal(at=day(13))),
-    (
-        "out_of_order",
-        "nothing_standing",
-        [RAIN, forecast(at=day(13)), withdrawal(at=day(13))],
-        withdrawal(at=day(12)),
-    ),
+    ("out_of_order", "nothing_standing", [RAIN, forecast(at=day(13)), withdrawal(at=day(13))], withdrawal(at=day(12))),
     ("question_resolved", "question_closed", [RAIN, WET], closing(at=CLOSES)),
     ("question_resolved", "before_opening", [RAIN, WET], closing(at=BEFORE)),
     ("before_opening", "out_of_order", BOUGHT, closing(at=day(1))),
@@ -733,10 +722,7 @@ def test_probabilities_are_recorded_in_the_order_of_the_questions_outcomes() -> 
     """The order in the command does not matter."""
     given(COLOUR).when(forecast("colour", probabilities={"blue": "0.5", "red": "0.2", "green": "0.3"})).records(
         events.ForecastMade(
-            at=micros(11),
-            question="colour",
-            participant="ada",
-            probabilities=(200_000_000, 300_000_000, 500_000_000),
+            at=micros(11), question="colour", participant="ada", probabilities=(200_000_000, 300_000_000, 500_000_000)
         )
     )
 

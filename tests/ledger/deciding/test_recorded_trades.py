@@ -120,13 +120,7 @@ def test_a_purchase_and_a_sale_are_recorded_at_average_cost() -> None:
     """Of 100 shares that cost 40, 25 are sold: they cost 10. The fee is no part of the cost."""
     given(*FLOOR).when(traded(fee="0.5")).records(
         events.TradeRecorded(
-            **OF,
-            outcome=0,
-            position=1,
-            shares=100 * MILLION,
-            amount=40 * MILLION,
-            cost=40 * MILLION,
-            fee=500_000,
+            **OF, outcome=0, position=1, shares=100 * MILLION, amount=40 * MILLION, cost=40 * MILLION, fee=500_000
         )
     )
     given(*FLOOR, traded()).when(sold(25, 20)).records(
@@ -146,10 +140,7 @@ def test_a_trade_of_complete_sets_is_one_of_every_outcome() -> None:
 def test_all_but_one_outcome_is_a_share_of_each_other() -> None:
     """No of red is a share of green and one of blue."""
     trades = trades_of(FLOOR, traded(10, 5, outcome=None, all_but="red", question="colour"))
-    assert [(trade.outcome, trade.amount, trade.parts) for trade in trades] == [
-        (1, 2_500_000, 2),
-        (2, 2_500_000, 2),
-    ]
+    assert [(trade.outcome, trade.amount, trade.parts) for trade in trades] == [(1, 2_500_000, 2), (2, 2_500_000, 2)]
 
 
 @pytest.mark.parametrize(

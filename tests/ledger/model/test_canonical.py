@@ -243,13 +243,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
     (given.withdrawal(), {"at": day(14), "question": "snow", "participant": "bob"}),
     (
         given.addition(),
-        {
-            "at": day(12),
-            "question": "snow",
-            "add": ("violet", "grey"),
-            "remove": ("red",),
-            "grace_ends_at": day(16),
-        },
+        {"at": day(12), "question": "snow", "add": ("violet", "grey"), "remove": ("red",), "grace_ends_at": day(16)},
     ),
     (given.closing(), {"at": "2026-03-15T00:00:00.000001Z", "question": "snow"}),
     (
@@ -416,10 +410,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
         },
     ),
     *[
-        (
-            money,
-            {"at": day(3), "contest": "other", "participant": "bob", "amount": "1000.0000001", "reason": "other"},
-        )
+        (money, {"at": day(3), "contest": "other", "participant": "bob", "amount": "1000.0000001", "reason": "other"})
         for money in (given.deposit(), given.cash_out())
     ],
 ]
@@ -593,10 +584,7 @@ def test_another_rule_is_other_content(field: str) -> None:
         (given.replied("x", prompt="y"), given.replied("y", prompt="x")),
         (given.enrolment(family="x"), given.enrolment(release="x")),
         (given.resolution(outcome="yes"), given.resolution(payouts={"yes": 1, "no": 0})),
-        (
-            given.quote("rain"),
-            given.quotes(commands.Prices(question="rain", prices={"yes": "0.4"})),
-        ),
+        (given.quote("rain"), given.quotes(commands.Prices(question="rain", prices={"yes": "0.4"}))),
     ],
     ids=lambda value: type(value).__name__,
 )

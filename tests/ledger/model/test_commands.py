@@ -392,12 +392,7 @@ NUMBERS = [
     ("2", "out_of_range"),
     ("-0.1", "out_of_range"),
 ]
-TEXTS = [
-    ("nan", "not_finite"),
-    ("NaN", "not_finite"),
-    ("-Infinity", "not_finite"),
-    ("inf", "not_finite"),
-]
+TEXTS = [("nan", "not_finite"), ("NaN", "not_finite"), ("-Infinity", "not_finite"), ("inf", "not_finite")]
 NO_DECIMALS = ["", " 0.5", "0.5 ", "1_0e-1", "\u0660.\u0665", "\uff10", "sNaN", "NaN123", "0x1", "1,5", "half"]
 
 
@@ -519,10 +514,7 @@ PLACES: dict[str, tuple[bytes, list[bytes]]] = {
     ),
     "attestation": (line("submit_forecast", attestation="@").replace(b'"@"', b"@"), [line("open_question", id="q")]),
     **{
-        part: (
-            line("submit_forecast", attestation={part: "@"}).replace(b'"@"', b"@"),
-            [line("open_question", id="q")],
-        )
+        part: (line("submit_forecast", attestation={part: "@"}).replace(b'"@"', b"@"), [line("open_question", id="q")])
         for part in Attestation.__struct_fields__
     },
     "spot_at": (line("add_question", spot_at="@").replace(b'"@"', b"@"), [line("open_question", id="q"), OPEN_CUP]),
@@ -533,10 +525,7 @@ PLACES: dict[str, tuple[bytes, list[bytes]]] = {
         line("resolve_question", outcome=None, payouts={"yes": "@", "no": 0.5}).replace(b'"@"', b"@"),
         [line("open_question", id="q")],
     ),
-    "starts_at": (
-        line("open_contest", rules="arena-v1", starts_at="@").replace(b'"@"', b"@"),
-        [],
-    ),
+    "starts_at": (line("open_contest", rules="arena-v1", starts_at="@").replace(b'"@"', b"@"), []),
     "series": (line("open_contest", rules="arena-v1", series="@").replace(b'"@"', b"@"), []),
     "family": (line("enrol_participant", family="@").replace(b'"@"', b"@"), [OPEN_CUP]),
     "quoted_at": (line("quote", quoted_at="@").replace(b'"@"', b"@"), TRADED),
@@ -805,11 +794,7 @@ WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
     (given.annulment, "reason", [None, 7, b"r", ["r"], Odd(), "\ud800"]),
     (given.revocation, "reason", [None, 7, Odd()]),
     (given.contest, "contest", [None, 7, ["cup"], Odd()]),
-    (
-        given.contest,
-        "rules",
-        [None, 7, b"x", ["x"], Odd(), Decimal(1), datetime(2026, 3, 1), "\ud800", {}],
-    ),
+    (given.contest, "rules", [None, 7, b"x", ["x"], Odd(), Decimal(1), datetime(2026, 3, 1), "\ud800", {}]),
     (given.contest, "rules", [ruled(name="x", kernel="lg"), ruled(name="", kernel="ln")]),
     (given.contest, "rules", [ruled(name="x", kernel="ln", least_probability_ppm=-1), ruled(name="x" * 201)]),
     (given.contest, "rules", [ruled(name="x", kernel="ln", day_minutes=2**70), ruled(name=None)]),

@@ -106,10 +106,7 @@ AT_NOTHING = happened(*trading_floor(), decision(bet(500, "blue", COLOUR)))
 AT_NEARLY_NOTHING = happened(*trading_floor(), quote(prices={"yes": "0.000000001"}), decision(bet(2_500)))  # 10, 11, 12
 CASH = happened(*trading_floor(rules=FREE), deposit(1_000), cash_out(500))  # 10, 11
 BITS = happened(
-    *trading_floor(rules=TINY),
-    decision(bet("0.000001")),
-    quote(at=day(9)),
-    decision(sale(1), period=2, at=day(9)),
+    *trading_floor(rules=TINY), decision(bet("0.000001")), quote(at=day(9)), decision(sale(1), period=2, at=day(9))
 )
 PURCHASE, SALE = BOUGHT[10], SOLD[13]
 OTHERS = structs.replace(FLOOR[0], question="hail")
@@ -134,11 +131,7 @@ def deposited(amount: int) -> events.CashDeposited:
 
 BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule that it breaks, the difference found
     # quotes
-    (
-        forged(FLOOR, 9, quotes=()),
-        "one quote or more, each question once",
-        "quote to be allowed; found malformed",
-    ),
+    (forged(FLOOR, 9, quotes=()), "one quote or more, each question once", "quote to be allowed; found malformed"),
     (
         forged(FLOOR, 9, quoted_at=micros(2) + 1),
         "prices quoted by 2026-03-02T00:00:00Z",
@@ -170,11 +163,7 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
         "one enrolment of 'ada'",
         "enrol_participant to be allowed; found enrolled_already: participant = 'ada'",
     ),
-    (
-        forged(FLOOR[:7], 7, amount=9_999_999_999),
-        "the contest's starting cash",
-        "amount 10000.00; found 9999.999999",
-    ),
+    (forged(FLOOR[:7], 7, amount=9_999_999_999), "the contest's starting cash", "amount 10000.00; found 9999.999999"),
     (
         [*FLOOR, deposited(10**9)],
         "no deposits, which the rules do not allow",
@@ -236,119 +225,51 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
         ("an instant after the participant's last decision"),
         "record_decision to be allowed; found out_of_order: at = '2026-03-01T23:59:59.999999Z'",
     ),
-    (
-        forged(BOUGHT, 10, prompt="why")[:10],
-        "a prompt whose text is recorded",
-        "prompt ''; found 'why'",
-    ),
-    (
-        forged(BOUGHT, 10, action="HOLD")[:10],
-        "no bets with HOLD",
-        "text_kept.v1 here; found decision_recorded.v1",
-    ),
-    (
-        forged(BOUGHT, 10, executed=2)[:10],
-        "0 to 1 legs carried out",
-        "executed 1; found 2",
-    ),
-    (
-        forged(MALFORMED, 11, fault="odd")[:11],
-        "a known fault",
-        "fault 'unreadable'; found 'odd'",
-    ),
+    (forged(BOUGHT, 10, prompt="why")[:10], "a prompt whose text is recorded", "prompt ''; found 'why'"),
+    (forged(BOUGHT, 10, action="HOLD")[:10], "no bets with HOLD", "text_kept.v1 here; found decision_recorded.v1"),
+    (forged(BOUGHT, 10, executed=2)[:10], "0 to 1 legs carried out", "executed 1; found 2"),
+    (forged(MALFORMED, 11, fault="odd")[:11], "a known fault", "fault 'unreadable'; found 'odd'"),
     # events that are missing or too many
     (
         [*FLOOR[:6], FLOOR[7]],
         "the starting cash after an enrolment",
         "cash_granted.v1 here; found another command, 'c7'",
     ),
-    (
-        forged(BOUGHT, 11, leg=2),
-        "the number of the next leg",
-        "leg 1; found 2",
-    ),
+    (forged(BOUGHT, 11, leg=2), "the number of the next leg", "leg 1; found 2"),
     (
         forged(BOUGHT, 11, at=micros(2) + 1),
         "the instant of the decision",
         "at 2026-03-02T00:00:00Z; found 2026-03-02T00:00:00.000001Z",
     ),
-    (
-        [*FLOOR, PURCHASE],
-        "a decision before its leg",
-        "no more events of command 'c9'; found one more",
-    ),
+    ([*FLOOR, PURCHASE], "a decision before its leg", "no more events of command 'c9'; found one more"),
     # legs
-    (
-        forged(BEYOND, 12, code="odd"),
-        "a known reason of a refused leg",
-        "code 'above_cap'; found 'odd'",
-    ),
-    (
-        forged(BOUGHT, 10, executed=0),
-        "as many legs as the decision says",
-        "executed 1; found 0",
-    ),
+    (forged(BEYOND, 12, code="odd"), "a known reason of a refused leg", "code 'above_cap'; found 'odd'"),
+    (forged(BOUGHT, 10, executed=0), "as many legs as the decision says", "executed 1; found 0"),
     (
         [*FLOOR[:8], OTHERS, *forged(BOUGHT, 11, question="hail")[9:]],
         "a question of the contest",
         "question 'rain'; found 'hail'",
     ),
-    (
-        [*FLOOR, RESOLVED, *BOUGHT[9:]],
-        "question 'rain' to be neither resolved nor annulled",
-        "executed 0; found 1",
-    ),
-    (
-        forged(BOUGHT, 11, outcome=2),
-        "an outcome from 0 to 1",
-        "outcome 0; found 2",
-    ),
+    ([*FLOOR, RESOLVED, *BOUGHT[9:]], "question 'rain' to be neither resolved nor annulled", "executed 0; found 1"),
+    (forged(BOUGHT, 11, outcome=2), "an outcome from 0 to 1", "outcome 0; found 2"),
     (
         forged(BOUGHT, 1, closes_at=micros(2)),
         "a leg from 2026-03-01T00:00:00Z on and before 2026-03-02T00:00:00Z",
         "executed 0; found 1",
     ),
-    (
-        [*BOUGHT[:7], BOUGHT[8], *BOUGHT[8:]],
-        "a quote of question 'rain' before",
-        "executed 0; found 1",
-    ),
-    (
-        forged(BOUGHT, 11, quote=9),
-        "the question's last quote",
-        "quote 8; found 9",
-    ),
-    (
-        forged(BOUGHT, 11, price=400_000_001),
-        "a price of 0.4, as quoted",
-        "price 0.4; found 0.400000001",
-    ),
+    ([*BOUGHT[:7], BOUGHT[8], *BOUGHT[8:]], "a quote of question 'rain' before", "executed 0; found 1"),
+    (forged(BOUGHT, 11, quote=9), "the question's last quote", "quote 8; found 9"),
+    (forged(BOUGHT, 11, price=400_000_001), "a price of 0.4, as quoted", "price 0.4; found 0.400000001"),
     (
         forged(BOUGHT, 8, quoted_at=micros(1)),
         "a quote of at most 3600 s before 2026-03-02T00:00:00Z",
         "executed 0; found 1",
     ),
     # purchases
-    (
-        forged(BOUGHT, 11, outcome=1, price=600_000_000),
-        "the question and side of the bet",
-        "outcome 0; found 1",
-    ),
-    (
-        forged(BOUGHT, 11, amount=500_000_001),
-        "the amount of the bet",
-        "amount 500.00; found 500.000001",
-    ),
-    (
-        carried_out(BEYOND, BEYOND[10]),
-        "a bet of 50.00 to 1875.00",
-        "executed 1; found 2",
-    ),
-    (
-        forged(BOUGHT, 11, cash=10**10 - 1),
-        "cash of 10000.00 before",
-        "cash 10000.00; found 9999.999999",
-    ),
+    (forged(BOUGHT, 11, outcome=1, price=600_000_000), "the question and side of the bet", "outcome 0; found 1"),
+    (forged(BOUGHT, 11, amount=500_000_001), "the amount of the bet", "amount 500.00; found 500.000001"),
+    (carried_out(BEYOND, BEYOND[10]), "a bet of 50.00 to 1875.00", "executed 1; found 2"),
+    (forged(BOUGHT, 11, cash=10**10 - 1), "cash of 10000.00 before", "cash 10000.00; found 9999.999999"),
     (
         carried_out(AT_NOTHING, PURCHASE, question=COLOUR, outcome=2, price=0, quote=9),
         "a price at which the amount buys shares",
@@ -369,83 +290,39 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
         "a confidence of 0.2, as the amount implies",
         "confidence 0.2; found 0.200000001",
     ),
-    (
-        forged(BOUGHT, 11, position=2),
-        "the number of the open position or the next one",
-        "position 1; found 2",
-    ),
+    (forged(BOUGHT, 11, position=2), "the number of the open position or the next one", "position 1; found 2"),
     # sales
     (
         forged(SOLD, 13, sells=(events.Sale(position="7", percentage=50 * 10**6),)),
         "the position of the sale",
         "executed 0; found 1",
     ),
-    (
-        forged(SOLD, 14, position=7),
-        "a position that was bought before",
-        "position 1; found 7",
-    ),
-    (
-        carried_out(TWICE, TWICE[13]),
-        "position 1 to be open",
-        "executed 1; found 2",
-    ),
+    (forged(SOLD, 14, position=7), "a position that was bought before", "position 1; found 7"),
+    (carried_out(TWICE, TWICE[13]), "position 1 to be open", "executed 1; found 2"),
     (
         forged(SOLD, 14, outcome=1, price=600_000_000),
         "question and outcome 'rain', 0, of the position",
         "outcome 0; found 1",
     ),
-    (
-        carried_out(BITS, SALE, shares=0),
-        "a percentage that sells shares",
-        "executed 0; found 1",
-    ),
-    (
-        forged(SOLD, 14, shares=626_000_000),
-        "625.00 shares, the percentage asked for",
-        "shares 625.00; found 626.00",
-    ),
-    (
-        forged(SOLD, 14, cost=249_999_999),
-        "a cost of 250.00, of the shares sold",
-        "cost 250.00; found 249.999999",
-    ),
+    (carried_out(BITS, SALE, shares=0), "a percentage that sells shares", "executed 0; found 1"),
+    (forged(SOLD, 14, shares=626_000_000), "625.00 shares, the percentage asked for", "shares 625.00; found 626.00"),
+    (forged(SOLD, 14, cost=249_999_999), "a cost of 250.00, of the shares sold", "cost 250.00; found 249.999999"),
     (
         forged(SOLD, 14, proceeds=250_000_001),
         "proceeds of 250.00, of the shares at the price",
         "proceeds 250.00; found 250.000001",
     ),
     # ends of positions
-    (
-        forged(SETTLED, 13, outcome=1),
-        "outcome 0, of the position",
-        "outcome 0; found 1",
-    ),
-    (
-        forged(SETTLED, 13, shares=1),
-        "1250.00 shares, of the position",
-        "shares 1250.00; found 0.000001",
-    ),
-    (
-        forged(SETTLED, 13, cost=0),
-        "a cost of 500.00, of the position",
-        "cost 500.00; found 0.00",
-    ),
-    (
-        forged(SETTLED, 13, payout=HALF),
-        "a payout of 1, as resolved",
-        "payout 1; found 0.5",
-    ),
+    (forged(SETTLED, 13, outcome=1), "outcome 0, of the position", "outcome 0; found 1"),
+    (forged(SETTLED, 13, shares=1), "1250.00 shares, of the position", "shares 1250.00; found 0.000001"),
+    (forged(SETTLED, 13, cost=0), "a cost of 500.00, of the position", "cost 500.00; found 0.00"),
+    (forged(SETTLED, 13, payout=HALF), "a payout of 1, as resolved", "payout 1; found 0.5"),
     (
         forged(SETTLED, 13, proceeds=10**9),
         "an amount of 1250.00, what the position is worth",
         "proceeds 1250.00; found 1000.00",
     ),
-    (
-        forged(REFUNDED, 13, cost=499_000_000),
-        "a cost of 500.00, of the position",
-        "cost 500.00; found 499.00",
-    ),
+    (forged(REFUNDED, 13, cost=499_000_000), "a cost of 500.00, of the position", "cost 500.00; found 499.00"),
     (
         forged(VOIDED, 13, amount=499_000_000),
         "an amount of 500.00, what the position is worth",
@@ -461,16 +338,8 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
         "an amount of 1250.00, what the position was settled with",
         "amount 1250.00; found 0.00",
     ),
-    (
-        forged(REVERSED, 15, outcome=1),
-        "outcome 0, of the position",
-        "outcome 0; found 1",
-    ),
-    (
-        [*FLOOR, structs.replace(IN_PARTS, outcome=0)],
-        "outcome -1 beside payouts",
-        "outcome -1; found 0",
-    ),
+    (forged(REVERSED, 15, outcome=1), "outcome 0, of the position", "outcome 0; found 1"),
+    ([*FLOOR, structs.replace(IN_PARTS, outcome=0)], "outcome -1 beside payouts", "outcome -1; found 0"),
     (
         [*FLOOR, structs.replace(IN_PARTS, payout_unit=6, payouts=(2, 4))],
         "payouts in lowest terms",

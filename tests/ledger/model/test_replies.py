@@ -580,7 +580,7 @@ def test_rules_of_their_own_have_limits_of_their_own() -> None:
     """A rule set may have another least bet, cap and least percentage than the arena's presets."""
     rules = Trading(least_bet_micros=10**6, cap_divisor=1, least_percentage_micros=50 * 10**6)
     assert [first_fault(read_reply(betting(amount)), rules, CASH) for amount in (0.99, 1, 10_000, 10_001)] == [
-        *["below_least_bet", "", "", "above_cap"],
+        *["below_least_bet", "", "", "above_cap"]
     ]
     assert [first_fault(read_reply(selling(share)), rules, CASH) for share in (49.999999, 50)] == ["bad_percentage", ""]
     story = ran(*trading_floor(rules=RuleSet(name="own", trading=rules)), decision(bet(10_000)))

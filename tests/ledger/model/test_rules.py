@@ -207,11 +207,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         for floor in ("least_probability_ppm", "least_density_ppm", "open_end_ppm")
     ],
     *[
-        (
-            "fee_exponent, fee_unit and",
-            LOSS | {"trading": Trading(**fee)},
-            {"trading": Trading(fee_rate_ppm=1, **fee)},
-        )
+        ("fee_exponent, fee_unit and", LOSS | {"trading": Trading(**fee)}, {"trading": Trading(fee_rate_ppm=1, **fee)})
         for fee in FEES
     ],
     *[

@@ -183,10 +183,7 @@ def test_a_second_sealer_is_refused_while_the_first_is_at_work(every: list[bytes
 def test_a_folder_of_something_else_is_refused(every: list[bytes], tmp_path: Path) -> None:
     """Nothing is written beside files that are not segments, into a file, or where no folder can be made."""
     (tmp_path / "notes.txt").write_text("mine")
-    for folder, says in (
-        (tmp_path, "other files, such as 'notes.txt'"),
-        (tmp_path / "notes.txt", "segments need one"),
-    ):
+    for folder, says in ((tmp_path, "other files, such as 'notes.txt'"), (tmp_path / "notes.txt", "segments need one")):
         with pytest.raises(Unavailable, match=says):
             seal(pages(every), "main", folder, SIZE)
     with pytest.raises(Unavailable, match="No such file"):

@@ -296,10 +296,7 @@ def test_segments_without_their_manifest_are_not_removed(tmp_path: Path) -> None
         ledger.handle_many(export_commands())
     (tmp_path / "s" / MANIFEST).unlink()
     before = files_of(tmp_path / "s")
-    with (
-        pytest.raises(Unavailable, match="there are files of segments, and no"),
-        appended(tmp_path / "s"),
-    ):
+    with pytest.raises(Unavailable, match="there are files of segments, and no"), appended(tmp_path / "s"):
         pass
     assert files_of(tmp_path / "s") == before
 

@@ -168,8 +168,7 @@ def test_a_ledgers_name_is_an_id(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "position"),
-    [("= 1", 1), ("= 2", 2), ("= 4", 4), ("IN (2, 4)", 2), ("< 3", 1), ("IN (1, 2, 3, 4)", 1)],
+    ("where", "position"), [("= 1", 1), ("= 2", 2), ("= 4", 4), ("IN (2, 4)", 2), ("< 3", 1), ("IN (1, 2, 3, 4)", 1)]
 )
 def test_a_missing_row_is_found_by_the_gap(tmp_path: Path, where: str, position: int) -> None:
     """Positions are 1, 2, 3 … without gaps; the first missing one is named."""

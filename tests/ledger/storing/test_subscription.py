@@ -156,11 +156,7 @@ def test_a_checkpoint_of_another_log_is_refused(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "position"),
-    [
-        (CHANGE, 5),
-        ("DELETE FROM stored_events WHERE originator_version = 4", 4),
-    ],
+    ("damage", "position"), [(CHANGE, 5), ("DELETE FROM stored_events WHERE originator_version = 4", 4)]
 )
 def test_it_never_returns_a_damaged_event(ledger: Ledger, tmp_path: Path, damage: str, position: int) -> None:
     """A changed row or a gap ends the iteration with the log position."""

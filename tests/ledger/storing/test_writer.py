@@ -60,9 +60,7 @@ from tests.support.given import (
     withdrawal,
     won,
 )
-from tests.support.given import (
-    closing as early_close,
-)
+from tests.support.given import closing as early_close
 from tests.support.paths import ROOT
 from tests.support.processes import forking
 
@@ -354,10 +352,7 @@ def test_a_refused_atomic_batch_acknowledges_only_what_is_in_the_log(ledger: Led
 def test_an_atomic_batch_of_retries_and_new_commands_is_accepted(ledger: Ledger) -> None:
     """A retry does not count as a refusal."""
     ledger.handle(GOOD)
-    assert ledger.handle_many([GOOD, BETTER], atomic=True) == [
-        Receipt("c1", 1, 1, duplicate=True),
-        Receipt("c2", 2, 2),
-    ]
+    assert ledger.handle_many([GOOD, BETTER], atomic=True) == [Receipt("c1", 1, 1, duplicate=True), Receipt("c2", 2, 2)]
 
 
 STORY: list[AnyCommand] = [
@@ -698,10 +693,7 @@ MISFITS: dict[str, list[events.AnyEvent]] = {
     "purchase without account": [OPENED, STAKED, BOUGHT],
     "purchase of a question of no contest": [OPENED, STAKED, GRANTED, BOUGHT],
     "sale without position": [*FLOOR, SOLD],
-    "settlement without position": [
-        *FLOOR,
-        events.PositionSettled(**OF_FIRST, shares=1, cost=1, payout=1, proceeds=1),
-    ],
+    "settlement without position": [*FLOOR, events.PositionSettled(**OF_FIRST, shares=1, cost=1, payout=1, proceeds=1)],
     "refund without position": [*FLOOR, events.PositionRefunded(**OF_FIRST, shares=1, cost=1)],
     "void without position": [*FLOOR, events.TradesVoided(**OF_FIRST, shares=1, cost=1, amount=1)],
     "reversal without position": [*FLOOR, events.SettlementReversed(**OF_FIRST, reverses=1, amount=1)],

@@ -406,8 +406,7 @@ def test_bins_are_those_of_the_definition(rows: list[Row], edges: list[int]) -> 
 
 
 @pytest.mark.parametrize(
-    "edges",
-    [[], [0], [0, 5], [5, 10**9], [-1, 0, 10**9], [0, 10**9, 10**9 + 1], [0, 5, 5, 10**9], [0, 6, 5, 10**9]],
+    "edges", [[], [0], [0, 5], [5, 10**9], [-1, 0, 10**9], [0, 10**9, 10**9 + 1], [0, 5, 5, 10**9], [0, 6, 5, 10**9]]
 )
 def test_edges_that_do_not_increase_from_zero_to_one_are_an_error(edges: list[int]) -> None:
     """Every forecast is in exactly one bin."""

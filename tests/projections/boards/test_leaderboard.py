@@ -334,8 +334,7 @@ def test_the_best_submission_is_chosen_among_those_with_enough_questions() -> No
 
 
 @pytest.mark.parametrize(
-    ("level", "reason"),
-    [("no_prize", "too_few_questions"), ("no_rank", "no_rank"), ("hidden", None)],
+    ("level", "reason"), [("no_prize", "too_few_questions"), ("no_rank", "no_rank"), ("hidden", None)]
 )
 def test_of_two_reasons_the_board_shows_the_one_that_takes_more(level: Level, reason: str | None) -> None:
     """Too few questions takes the rank, which no_prize leaves."""

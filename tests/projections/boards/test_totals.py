@@ -248,11 +248,7 @@ def test_each_kind_has_its_own_sum_with_the_worst_score_for_missing_forecasts() 
     assert QUESTION_KINDS == ("binary", "multiple_choice", "numeric")
     commands = *made("ada", "rain", "wind", "colour", "size"), *made("bob", "rain", "colour"), *made("cyd", "size")
     actual = combined(*commands)
-    expected = {
-        "ada": ["1.96", "0.39", "0.15"],
-        "bob": ["3.04", "0.39", "1"],
-        "cyd": ["4", "1", "0.15"],
-    }
+    expected = {"ada": ["1.96", "0.39", "0.15"], "bob": ["3.04", "0.39", "1"], "cyd": ["4", "1", "0.15"]}
     for who, scores in expected.items():
         assert [kind.score for kind in actual[who].kinds] == [Fraction(score) for score in scores]
         assert [kind.kind for kind in actual[who].kinds] == list(QUESTION_KINDS)

@@ -75,10 +75,7 @@ def test_a_decimal_may_have_38_digits(values: list[int | None]) -> None:
         assert [None if value is None else Fraction(value) * 10**9 for value in exact] == values
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [("points", 10**38), ("fine_money", -(10**38)), ("count", 2**63)],
-)
+@pytest.mark.parametrize(("kind", "value"), [("points", 10**38), ("fine_money", -(10**38)), ("count", 2**63)])
 def test_a_value_that_does_not_fit_is_refused(kind: str, value: Any) -> None:
     """A decimal of more than 38 digits or a count of more than 64 bits is refused with the name of its column."""
     with pytest.raises(Refused) as refused:

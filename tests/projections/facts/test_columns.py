@@ -49,13 +49,7 @@ from tests.support.given import (
 
 # A mean over the time from the opening on the 10th to the close on the 20th, as far as a forecast stands.
 BRIER = RuleSet(name="mean", kernel="brier", period="covered", total="mean", least_probability_ppm=0)
-START: list[AnyCommand] = [
-    opened(),
-    contest(rules=BRIER),
-    contest("sealed", rules=BRIER),
-    entry(),
-    entry("sealed"),
-]
+START: list[AnyCommand] = [opened(), contest(rules=BRIER), contest("sealed", rules=BRIER), entry(), entry("sealed")]
 # (1 - 0.7)² = 0.09 and (1 - 0.5)² = 0.25; each for half of the time, their mean is 0.17.
 ADA, BO = forecast(at=day(10)), forecast(participant="bo", at=day(10), probability="0.5")
 LATER_BO = forecast(participant="bo", at=day(15), probability="0.5")

@@ -297,11 +297,7 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     ],
     "other times of an unknown question": [rescheduled(closes_at=CLOSES)],
     "other times of a resolved question": [binary(), resolved(), rescheduled(closes_at=CLOSES + 1)],
-    "other times of an annulled question": [
-        binary(),
-        annulled(),
-        rescheduled(closes_at=CLOSES + 1),
-    ],
+    "other times of an annulled question": [binary(), annulled(), rescheduled(closes_at=CLOSES + 1)],
     "a new close at the opening": [binary(), rescheduled(closes_at=OPENS)],
     "a new opening at the close": [binary(), rescheduled(opens_at=CLOSES)],
     "a new close after the calendar": [binary(), rescheduled(closes_at=LAST_INSTANT + 1)],

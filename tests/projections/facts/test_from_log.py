@@ -37,13 +37,7 @@ def log(*recorded_events: events.AnyEvent) -> list[Recorded]:
 def opened(question: str = "rain") -> events.QuestionOpened:
     """A binary question, hidden for half its period."""
     return events.QuestionOpened(
-        at=0,
-        question=question,
-        kind="binary",
-        outcomes=("yes", "no"),
-        opens_at=OPENS,
-        closes_at=CLOSES,
-        reveals_at=150,
+        at=0, question=question, kind="binary", outcomes=("yes", "no"), opens_at=OPENS, closes_at=CLOSES, reveals_at=150
     )
 
 

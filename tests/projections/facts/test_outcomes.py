@@ -39,13 +39,7 @@ from tests.support.given import (
 
 # A mean over the time from the opening on the 10th to the close on the 20th, as far as a forecast stands.
 BRIER = RuleSet(name="mean", kernel="brier", period="covered", total="mean", least_probability_ppm=0)
-START: list[AnyCommand] = [
-    opened(),
-    contest(rules=BRIER),
-    contest("sealed", rules=BRIER),
-    entry(),
-    entry("sealed"),
-]
+START: list[AnyCommand] = [opened(), contest(rules=BRIER), contest("sealed", rules=BRIER), entry(), entry("sealed")]
 ADA, BO = forecast(at=day(10)), forecast(participant="bo", at=day(10), probability="0.5")
 # 0.2 for half of the time, then 0.8: ((1 - 0.2)² + (1 - 0.8)²) / 2 = 0.34
 HALVES = restatement(forecast(at=day(10), probability="0.2"), forecast(at=day(15), probability="0.8"))
@@ -147,10 +141,7 @@ def test_a_forecast_has_a_number_for_every_outcome_that_there_ever_was() -> None
     """Where it gives none, the number says that the last outcome of the opening has the probability."""
     late = {"green": "0.2", "blue": "0.3", "violet": "0.5"}
     facts = read(made(), removal(at=day(12)), addition(at=day(13)), made(day(14), probabilities=late))
-    assert table(facts, facts.forecasts) == [
-        (2, 10, True, tenths(2, 1, 7, NONE)),
-        (5, 14, True, tenths(NONE, 2, 3, 5)),
-    ]
+    assert table(facts, facts.forecasts) == [(2, 10, True, tenths(2, 1, 7, NONE)), (5, 14, True, tenths(NONE, 2, 3, 5))]
     both = np.array([0, 1])
     none = np.zeros(2, np.int64)
     for outcome, chances in ((0, [2, 3]), (1, [1, 2]), (2, [7, 3]), (3, [7, 5])):

@@ -415,8 +415,7 @@ UNIT = NumericRange(lower="0", upper="1", bins=1)
 
 
 @pytest.mark.parametrize(
-    ("value", "score"),
-    [("0", "1/3"), ("0.5", "1/12"), ("1", "1/3"), ("0.25", "7/48"), ("-9", "1/3"), ("9", "1/3")],
+    ("value", "score"), [("0", "1/3"), ("0.5", "1/12"), ("1", "1/3"), ("0.25", "7/48"), ("-9", "1/3"), ("9", "1/3")]
 )
 def test_the_crps_of_a_uniform_forecast_has_a_closed_form(value: str, score: str) -> None:
     """It is y³/3 + (1 - y)³/3."""

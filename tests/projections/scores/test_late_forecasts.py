@@ -39,8 +39,7 @@ def coverage(rules: RuleSet, *said: tuple[float, float, str]) -> Fraction:
 
 
 @pytest.mark.parametrize(
-    ("minutes", "recorded", "tenths"),
-    [(60, 2, 9), (60, 2.0001, 8), (0, 1, 9), (0, 3, 7), (10**10, 9, 9), (60, 15, 0)],
+    ("minutes", "recorded", "tenths"), [(60, 2, 9), (60, 2.0001, 8), (0, 1, 9), (0, 3, 7), (10**10, 9, 9), (60, 15, 0)]
 )
 def test_a_forecast_counts_from_its_recording_once_it_is_later_than_the_limit(
     minutes: int, recorded: float, tenths: int

@@ -56,14 +56,7 @@ def scores(*commands: AnyCommand, column: str = "score") -> dict[str, str]:
 
 def asked(rules: RuleSet, *made: AnyCommand, **fields: Any) -> list[AnyCommand]:
     """A contest of one binary question, on which Ada forecasts 0.8 from the opening on, that came true."""
-    return [
-        opened(**fields),
-        contest(rules=rules),
-        entry(),
-        forecast(probability="0.8", at=OPENS),
-        *made,
-        resolution(),
-    ]
+    return [opened(**fields), contest(rules=rules), entry(), forecast(probability="0.8", at=OPENS), *made, resolution()]
 
 
 def recorded_at(*batches: tuple[str, list[AnyCommand]]) -> list[Recorded]:

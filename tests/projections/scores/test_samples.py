@@ -77,10 +77,7 @@ def test_the_squared_error_is_rounded_once(point: int, answer: int, beyond: int,
         ({"lower": "0", "upper": "100", "decimals": 4}, 10**12),  # 10^4 x 10^12 = 10^16
         ({"lower": "0", "upper": "1000", "decimals": 9}, 10**11),  # 10^6 x 10^11 = 10^17; 10^18 is more than 4 x 10^17
         ({"lower": "0", "upper": "1", "open_upper": True, "decimals": 6}, 10**3),  # 10^14 x 10^3
-        (
-            {"lower": "0", "upper": "1", "open_lower": True, "open_upper": True, "decimals": 6},
-            10**3,
-        ),  # 4 x 10^17
+        ({"lower": "0", "upper": "1", "open_lower": True, "open_upper": True, "decimals": 6}, 10**3),  # 4 x 10^17
         ({"lower": "0", "upper": "500000000", "decimals": 0}, 1),  # 2.5 x 10^17
     ],
 )

@@ -208,14 +208,7 @@ def spot(opens: int, until: int, at: int) -> Ruler:
 
 @pytest.mark.parametrize(
     ("start", "end", "counts"),
-    [
-        (10, 50, True),
-        (30, 50, True),
-        (31, 50, False),
-        (10, 30, False),
-        (10, 31, True),
-        (10, 20, False),
-    ],
+    [(10, 50, True), (30, 50, True), (31, 50, False), (10, 30, False), (10, 31, True), (10, 20, False)],
 )
 def test_a_forecast_counts_that_was_made_by_the_spot_and_stands_beyond_it(start: int, end: int, counts: bool) -> None:
     """Made at that instant it counts; replaced or withdrawn then it does not. The spot is 30, the period 10 to 50."""

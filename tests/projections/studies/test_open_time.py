@@ -15,18 +15,7 @@ from forecast_ledger.projections.studies.calibration import EDGES, agreeing_coun
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import (
-    BEFORE,
-    choices,
-    closing,
-    contest,
-    day,
-    entry,
-    forecast,
-    opened,
-    resolution,
-    withdrawal,
-)
+from tests.support.given import BEFORE, choices, closing, contest, day, entry, forecast, opened, resolution, withdrawal
 from tests.support.seasons import Season, drawn_rules
 
 MEAN = RuleSet(name="mean", kernel="brier", period="covered", total="mean")

@@ -27,15 +27,7 @@ from forecast_ledger.projections.facts.question_facts import FactsByQuestion, wi
 from forecast_ledger.projections.tables import question_parts
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.projections.tables.catalogue import BUILT
-from forecast_ledger.projections.tables.question_parts import (
-    BOUNDS,
-    SAMPLES,
-    SUMS,
-    QuestionPart,
-    finish,
-    needed,
-    score,
-)
+from forecast_ledger.projections.tables.question_parts import BOUNDS, SAMPLES, SUMS, QuestionPart, finish, needed, score
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times
@@ -93,12 +85,7 @@ def check(facts: Facts, random: Random, most: int, *, bounded: bool = False) -> 
     assert summarize_tables(replace(facts, held=NONE), cached) == summarize_tables(facts)
 
 
-@given(
-    oracle.logs(),
-    st.randoms(use_true_random=False),
-    st.integers(1, 4),
-    st.sampled_from([0, 5, MOST_WAITING]),
-)
+@given(oracle.logs(), st.randoms(use_true_random=False), st.integers(1, 4), st.sampled_from([0, 5, MOST_WAITING]))
 @settings(max_examples=times(8), deadline=None)
 def test_every_table_of_any_log_is_made_of_its_parts(
     commands: list[AnyCommand], random: Random, most: int, sums: int
@@ -191,8 +178,7 @@ def again(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("alike", "places", "computed"),
-    [(["ada"], PLACES, {0}), (["ada", "bo"], PLACES, {1}), (["ada", "bo"], 36, {1, 2})],
+    ("alike", "places", "computed"), [(["ada"], PLACES, {0}), (["ada", "bo"], PLACES, {1}), (["ada", "bo"], 36, {1, 2})]
 )
 def test_scores_are_computed_again_where_bounds_leave_a_doubt(
     alike: list[str], places: int, computed: set[int], again: list[object], monkeypatch: pytest.MonkeyPatch

@@ -179,10 +179,7 @@ def test_equal_profits_share_a_rank() -> None:
 
 @pytest.mark.parametrize(
     ("unit", "ranks"),
-    [
-        ("0.01", [(1, "a"), (1, "b"), (1, "d"), (4, "c")]),
-        ("0.000001", [(1, "b"), (1, "d"), (3, "a"), (4, "c")]),
-    ],
+    [("0.01", [(1, "a"), (1, "b"), (1, "d"), (4, "c")]), ("0.000001", [(1, "b"), (1, "d"), (3, "a"), (4, "c")])],
 )
 def test_less_than_a_payable_unit_decides_no_rank(unit: str, ranks: list[tuple[int, str]]) -> None:
     """What rounding shares leaves over gives nobody a better rank, where no such amount can be paid.

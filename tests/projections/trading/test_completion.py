@@ -62,10 +62,7 @@ CASES: dict[str, tuple[list[AnyCommand], bool]] = {
         ],
         True,
     ),
-    "bob has another id and decides": (
-        [decision(), renaming("bob", "zoe"), decision(participant="zoe")],
-        True,
-    ),
+    "bob has another id and decides": ([decision(), renaming("bob", "zoe"), decision(participant="zoe")], True),
     "bob buys, and his position is settled under another id": (
         [decision(), decision(bet(), participant="bob"), renaming("bob", "zoe"), resolution(at=day(8))],
         True,

@@ -18,18 +18,7 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.arena import returns_at
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import (
-    AFTER,
-    choices,
-    contest,
-    day,
-    entry,
-    finalization,
-    forecast,
-    opened,
-    quote,
-    resolution,
-)
+from tests.support.given import AFTER, choices, contest, day, entry, finalization, forecast, opened, quote, resolution
 
 Row = dict[str, Any]
 BRIER = RuleSet(name="brier", kernel="brier", period="covered", total="mean")

@@ -662,9 +662,7 @@ def test_a_fall_after_a_withdrawal_is_measured_from_the_scaled_peak() -> None:
         max_size=20,
     )
 )
-def test_a_drawdown_is_that_of_the_price_of_a_fund_unit(
-    steps: list[tuple[int, int, int]],
-) -> None:
+def test_a_drawdown_is_that_of_the_price_of_a_fund_unit(steps: list[tuple[int, int, int]]) -> None:
     """Deposits buy units at the current price and withdrawals sell them; at a price of 0 the units start anew."""
     units, peak, deepest, net = Fraction(0), Fraction(0), Fraction(0), 0
     rows = []

@@ -11,17 +11,7 @@ from forecast_ledger.replay.audit.trails import TIE_OUT, Trails, positions_text,
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
-from tests.support.given import (
-    finalization,
-    forge,
-    opened,
-    payment,
-    prizes_paid,
-    renaming,
-    resolution,
-    revocation,
-    won,
-)
+from tests.support.given import finalization, forge, opened, payment, prizes_paid, renaming, resolution, revocation, won
 from tests.support.logs import commands_of, written
 
 PLAIN = "plain"

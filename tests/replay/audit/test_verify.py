@@ -58,9 +58,7 @@ from tests.support.given import (
     revocation,
     trading_floor,
 )
-from tests.support.given import (
-    prizes_paid as prizes,
-)
+from tests.support.given import prizes_paid as prizes
 
 SECOND = 10**6  # µs
 ELSEWHERE = b'"previous":"' + b"f" * 64 + b'"'
@@ -403,10 +401,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         (before_the_first, 1, "expected log position 1; found a row at 0"),
         (misnumbered, 4, "the row states the log position 5"),
     ],
-    "digests": [
-        (another_number, 4, "the row's bytes have digest"),
-        (unchained, 4, "expected previous digest "),
-    ],
+    "digests": [(another_number, 4, "the row's bytes have digest"), (unchained, 4, "expected previous digest ")],
     "schemas": [
         (spaced, 4, "the row is not in canonical bytes"),
         (spelt_out, 4, "the row is not in canonical bytes"),
@@ -445,11 +440,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
                 "its rule set has no kernel for named outcomes"
             ),
         ),
-        (
-            from_monday,
-            1,
-            "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found 2026-03-02T00:00:00Z",
-        ),
+        (from_monday, 1, "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found 2026-03-02T00:00:00Z"),
         (without_a_start, 1, "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found none"),
         (
             a_series_of_nothing,
@@ -479,11 +470,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         ),
         (a_fee_too_low, 11, "shares_bought.v1: expected fee 21.00; found 20.00"),
         (a_share_too_many, 11, "shares_bought.v1: expected shares 1250.00; found 1250.000001"),
-        (
-            a_leg_without_a_decision,
-            10,
-            "shares_bought.v1: expected no more events of command 'c9'; found one more",
-        ),
+        (a_leg_without_a_decision, 10, "shares_bought.v1: expected no more events of command 'c9'; found one more"),
         (
             entered_after_the_seal,
             SEAL + 2,

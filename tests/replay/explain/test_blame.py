@@ -109,10 +109,7 @@ def plain(blamed: BlameResult) -> dict[str, tuple[int, Any, Any]]:
     return {each.column: (each.log_position, each.old, each.new) for each in blamed.columns}
 
 
-@pytest.mark.parametrize(
-    ("story", "table"),
-    [(STORY.get(table, METACULUS), table) for table in CATALOGUE],
-)
+@pytest.mark.parametrize(("story", "table"), [(STORY.get(table, METACULUS), table) for table in CATALOGUE])
 def test_a_blame_is_what_tables_at_every_log_position_say(
     story: str, table: str, logs: dict[str, str], every_cut: dict[str, list[Projections]]
 ) -> None:

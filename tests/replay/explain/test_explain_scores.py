@@ -291,11 +291,7 @@ TOO_FEW = (
         ({"pool": 0}, None, "the contest has no pool"),
         ({}, "no_prize", "excluded as no_prize, so that there is no prize"),
         ({}, "no_rank", "excluded as no_rank, so that there is no prize"),
-        (
-            {"rules": structs.replace(RELATIVE, least_questions=2)},
-            None,
-            TOO_FEW,
-        ),
+        ({"rules": structs.replace(RELATIVE, least_questions=2)}, None, TOO_FEW),
         ({"rules": "peer-2024-03"}, None, "the take is 0"),
         (
             {"rules": structs.replace(RELATIVE, least_prize_micros=20 * 10**6)},

@@ -145,8 +145,7 @@ def test_answers_that_contradict_each_other_are_refused_with_both_places(sets: P
         import_into(ledger, "forecastbench", sets)
         assert scores(ledger, "2026-03-01 polymarket 0xabc")
         rewrite(
-            sets / ANSWERS,
-            lambda said: said["resolutions"].append({**said["resolutions"][2], "resolved_to": value}),
+            sets / ANSWERS, lambda said: said["resolutions"].append({**said["resolutions"][2], "resolved_to": value})
         )
         found = import_into(ledger, "forecastbench", sets)
         [line] = found.refused

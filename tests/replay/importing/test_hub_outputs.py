@@ -231,11 +231,7 @@ def dated(folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("header", "lacking"),
-    [
-        ("truth_date,value", "place"),
-        ("place,value", "target_end_date"),
-        ("place,truth_date,number", "observation"),
-    ],
+    [("truth_date,value", "place"), ("place,value", "target_end_date"), ("place,truth_date,number", "observation")],
 )
 def test_latest_values_whose_columns_do_not_say_enough_are_named(tmp_path: Path, header: str, lacking: str) -> None:
     """With the column that is missing, and what to do; nothing is answered."""

@@ -143,9 +143,7 @@ def with_all_rows_twice(text: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("change", "endings"),
-    [(with_marks, {".csv", ".json"}), (with_all_rows_twice, {".csv"})],
-    ids=["marks", "twice"],
+    ("change", "endings"), [(with_marks, {".csv", ".json"}), (with_all_rows_twice, {".csv"})], ids=["marks", "twice"]
 )
 @KIND
 def test_marks_line_ends_and_rows_that_are_there_twice_change_nothing(

@@ -329,10 +329,7 @@ def test_published_results_that_do_not_come_out_are_an_error_if_asked(profit: in
     """With --strict; ten shares for 4 are paid 10."""
     market = [YES]
     folder = saved(
-        tmp_path / "m",
-        markets=market,
-        bets=[traded(2, "b1", "ada", 10, 4)],
-        positions=[position("ada", profit, 10, 4)],
+        tmp_path / "m", markets=market, bets=[traded(2, "b1", "ada", 10, 4)], positions=[position("ada", profit, 10, 4)]
     )
     for number, (options, expected) in enumerate(
         [(["--trades"], 0), (["--trades", "--strict"], code), (["--strict"], 2)]

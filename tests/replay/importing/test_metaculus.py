@@ -87,10 +87,7 @@ def test_the_published_scores_come_out() -> None:
     scored = {(question, who): (Decimal(score), Decimal(coverage)) for question, who, score, coverage in rows}
     with (DOWNLOAD / "score_data.csv").open(encoding="utf-8", newline="") as file:
         published = {
-            (row["Question ID"], row["User Username"]): (
-                round(Decimal(row["Score"]), 9),
-                Decimal(row["Coverage"]),
-            )
+            (row["Question ID"], row["User Username"]): (round(Decimal(row["Score"]), 9), Decimal(row["Coverage"]))
             for row in csv.DictReader(file)
         }
     assert len(published) == 11
@@ -444,10 +441,7 @@ def test_what_is_wrong_in_a_row_is_refused_with_its_place(
 
 @pytest.mark.parametrize(
     ("column", "at"),
-    [
-        ("Resolution Known Time", "2026-03-01 11:59:59.999999+00:00"),
-        ("Actual Close Time", "2026-03-01 12:00:00+00:00"),
-    ],
+    [("Resolution Known Time", "2026-03-01 11:59:59.999999+00:00"), ("Actual Close Time", "2026-03-01 12:00:00+00:00")],
 )
 def test_an_answer_or_a_close_before_the_opening_is_refused_by_its_cell(download: Path, column: str, at: str) -> None:
     """The message names the cell and says what to do; the question and its forecasts are recorded without an answer."""

@@ -286,11 +286,7 @@ def mistaken(**parts: str) -> bytes:
         (mistaken(participant='participant = "{who"'), "participant", "{ is alone"),
         (mistaken(participant='participant = "who}"'), "participant", "} is alone"),
         (mistaken(participant='participant = { from = "{who}", maps = {} }'), "participant", "maps"),
-        (
-            mistaken(probability='probability = { from = "{p}", number = "1,5" }'),
-            "probability",
-            "write 1234.5 as",
-        ),
+        (mistaken(probability='probability = { from = "{p}", number = "1,5" }'), "probability", "write 1234.5 as"),
         (
             mistaken(probability='probability = { from = "{p}", map = {}, split = "," }'),
             "probability",

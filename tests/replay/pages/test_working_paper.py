@@ -323,12 +323,7 @@ def test_of_two_ids_that_are_one_participant_the_later_exclusion_is_in_force(tmp
     story += [exclusion(name, who) for name in ("cup", "shut") for who in ("ada", "bo")]
     paper = paper_of(written(tmp_path / "log.db", [*story, finalization("shut"), renaming()]))
     told = {(row[1], row[2]): row[5] for row in sheet(paper, "Exclusions")}
-    assert told == {
-        ("cup", "ada"): "replaced",
-        ("cup", "bo"): "yes",
-        ("shut", "ada"): "yes",
-        ("shut", "bo"): "yes",
-    }
+    assert told == {("cup", "ada"): "replaced", ("cup", "bo"): "yes", ("shut", "ada"): "yes", ("shut", "bo"): "yes"}
 
 
 def test_late_entries_are_counted_and_the_worst_are_shown(tmp_path: Path) -> None:
@@ -529,7 +524,4 @@ def test_exclusions_are_listed_by_level(tmp_path: Path) -> None:
         ("cyd", "no_rank", "yes"),
         ("ada", "hidden", "replaced"),
     ]
-    assert section(paper, "Exclusions").words == [
-        "In force in cup: 2 as no_prize.",
-        "In force in cup: 1 as no_rank.",
-    ]
+    assert section(paper, "Exclusions").words == ["In force in cup: 2 as no_prize.", "In force in cup: 1 as no_rank."]

@@ -6,17 +6,7 @@ from forecast_ledger import replay
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.reading.board_notes import left_out
 from tests.replay.cli.test_main import run
-from tests.support.given import (
-    MARCH,
-    contest,
-    enrolment,
-    entry,
-    exclusion,
-    forecast,
-    opened,
-    resolution,
-    trading_floor,
-)
+from tests.support.given import MARCH, contest, enrolment, entry, exclusion, forecast, opened, resolution, trading_floor
 from tests.support.logs import written
 
 

@@ -238,17 +238,12 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         {"ada": "0.335", "bo": "0.545"},  # (0.8² + 0.5² + 0.3² + 0.6²) / 4, (0.3² + 1²) / 2
     ),
     "independent options in columns, and a second table": (
-        {
-            "f.csv": "question,user,red,blue\ncup,ada,0.8,0.5\ncup,bo,0.3,0.1\n",
-            "a.csv": "question,answer\ncup,red\n",
-        },
+        {"f.csv": "question,user,red,blue\ncup,ada,0.8,0.5\ncup,bo,0.3,0.1\n", "a.csv": "question,answer\ncup,red\n"},
         ["--independent"],
         {"ada": "0.145", "bo": "0.25"},  # (0.2² + 0.5²) / 2, (0.7² + 0.1²) / 2
     ),
     "independent options among other questions": (
-        {
-            "f.csv": "question,user,option,p,answer\nrain,ada,,0.8,yes\ncup,ada,red,0.8,red\ncup,ada,blue,0.5,red\n",
-        },
+        {"f.csv": "question,user,option,p,answer\nrain,ada,,0.8,yes\ncup,ada,red,0.8,red\ncup,ada,blue,0.5,red\n"},
         ["--independent"],
         {"ada": "0.11"},  # (0.2² + 0.2² + 0.5²) / 3
     ),

@@ -241,8 +241,7 @@ def test_a_file_that_was_interrupted_is_sent_again(two_ledgers: tuple[Ledger, Le
 
 
 @pytest.mark.parametrize(
-    ("price", "code", "field"),
-    [("null", "bad_number", "quotes.prices.yes"), ("1.5", "out_of_range", "prices.yes")],
+    ("price", "code", "field"), [("null", "bad_number", "quotes.prices.yes"), ("1.5", "out_of_range", "prices.yes")]
 )
 def test_one_bad_price_among_many_names_its_question_and_outcome(price: str, code: str, field: str) -> None:
     """Of three quotes the second is wrong: the refusal names its question and outcome, and nothing is recorded."""

@@ -171,7 +171,7 @@ def test_equal_takes_are_paid_alike_up_to_a_cent_that_goes_by_id() -> None:
 def test_payouts_are_whole_payable_units_of_which_somebody_may_get_none() -> None:
     """In units of 20 of 100: 1.25, 2, 0.5, 1.25 give 1, 2, 0, 1; the unit left over goes to the remainder of a half."""
     assert payouts(*sealed(payable_unit=20)) == [
-        *(("ada", 20_000_000), ("bob", 40_000_000), ("cyd", 20_000_000), ("dan", 20_000_000)),
+        *(("ada", 20_000_000), ("bob", 40_000_000), ("cyd", 20_000_000), ("dan", 20_000_000))
     ]
     assert payouts(*sealed(payable_unit=50)) == [("bob", 50_000_000), ("ada", 50_000_000)][::-1]
 
@@ -567,11 +567,7 @@ def test_what_others_append_meanwhile_is_not_mixed_with_the_batch(tmp_path: Path
     comes while it is worked out waits, and is recorded after it.
     """
     asked, commands, path = Asked(), oracle.with_ids([*sealed(), payment()]), tmp_path / "log.db"
-    with (
-        Ledger.open(path) as other,
-        Ledger.open(path, prizes=asked) as ledger,
-        ThreadPoolExecutor(1) as aside,
-    ):
+    with Ledger.open(path) as other, Ledger.open(path, prizes=asked) as ledger, ThreadPoolExecutor(1) as aside:
         ledger.handle_many(commands[:7])
         other.handle(forecast(participant="eve", probability="0.5", at=OPENS), "eve")
         waiting: list[Future[Receipt]] = []
