@@ -18,7 +18,7 @@ def main() -> None:
     print(f"Python {sys.version.split()[0]} on {sys.platform}", flush=True)
     for command in (
         [python, "-W", "error", "-m", "forecast_ledger", "demo"],
-        [python, "-m", "pytest", *tests],
+        [python, "-m", "pytest", "-n", "0", "-rs", *tests],
     ):
         done = subprocess.run(command, check=False)
         if done.returncode:
