@@ -24,33 +24,63 @@ from forecast_ledger.replay.console.terminal import Look, View, table_options
 @click.command("tie-out", epilog="Example: forecast-ledger tie-out season.db spring-cup --format csv > prizes.csv")
 @log_argument
 @click.argument("contest", metavar="CONTEST", shell_complete=completion.ids("contest"))
+@click.option(
+    "--bank", type=click.File("rb"), metavar="STATEMENT", help="Match the payments with the lines of a bank statement."
+)
+@click.option("--decimal-comma", is_flag=True, help="Read the amounts of STATEMENT with a decimal comma, as 1.234,50.")
 @as_of_option
 @segments_options(found=False)
 @name_option
 @table_options
 @report_errors
-def tie_out(log: Location, contest: str, as_of: str | None, name: str, view: View) -> None:
+def tie_out(
+    log: Location,
+    contest: str,
+    bank: IO[bytes] | None,
+    decimal_comma: bool,
+    as_of: str | None,
+    name: str,
+    view: View,
+) -> None:
     """Print a sheet from documents to prizes, to tie to the bank.
 
     One row for each participant of CONTEST with a prize: where its questions are described, the log positions of its
     forecasts, of the answers, of the seal and of the payment, its score and take, the prize, and what is paid and owed.
     The columns of the bank are empty, to be filled in from a statement. The last row has the totals. They are compared
     with the journal and the pool; the exit code is 1 if two totals that must be equal are not.
+
+    STATEMENT is a CSV with the columns payee and amount, and date and text if it has them. With it, the columns of the
+    bank are filled in, and the column `bank` says matched, missing, different amount or surplus; the exit code is 1 if
+    one is not matched. A line is of the participant whose id is its payee or, if no id is, whose id alone is a word of
+    its payee or text. The lines of a participant are added up; capitals and the sign of the sum do not matter.
     """
+    from forecast_ledger.replay.audit.bank import BANKED, matched, read_statement, summary
     from forecast_ledger.replay.audit.trails import TIE_OUT
     from forecast_ledger.replay.audit.trails import tie_out as tied_out
     from forecast_ledger.replay.reading.descriptions import money
 
-    require_columns(view, TIE_OUT)
+    columns = TIE_OUT if bank is None else BANKED
+    require_columns(view, columns)
+    try:
+        lines = None if bank is None else read_statement(bank.read(), decimal_comma=decimal_comma)
+    except ValueError as wrong_statement:
+        fail(str(wrong_statement), USAGE)
     season = replay_log(log, name, as_of)
     rows, ties = tied_out(season.projections, contest)
-    emit(TIE_OUT, rows, view, Look(keep=("row", "participant", "prize", "paid")))
+    rows = rows if lines is None else matched(rows, lines)
+    emit(columns, rows, view, Look(keep=("row", "participant", "prize", "paid")))
     wrong = [tie for tie in ties if tie.one != tie.other]
     for tie in ties:
         one, other = (money(int(total * 10**6)) for total in (tie.one, tie.other))
         (complain if tie in wrong else say)(f"{tie.what}: {one} {'and' if tie in wrong else '='} {other}")
+    found = {} if lines is None else dict(summary(rows))
+    if found:
+        unmatched = sum(found.values()) > found["matched"]
+        (complain if unmatched else say)(f"bank: {', '.join(f'{count} {what}' for what, count in found.items())}")
+    else:
+        unmatched = False
     say_season(season, [contest])
-    if wrong:
+    if wrong or unmatched:
         sys.exit(FINDINGS)
 
 

@@ -10,12 +10,12 @@ import json
 import re
 import struct
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from hashlib import file_digest, sha256
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +113,11 @@ def part_form(values: Sequence[Any], kind: str, form: str) -> str:
     return "int64" if all(isinstance(each, int) and -(2**63) <= each < 2**63 for each in values) else "texts"
 
 
-def table_digest(name: str, version: int, columns: Sequence[Sequence[str]], rows: Sequence[Any]) -> str:
-    """Return the digest of a table. columns: name, kind and form of each. rows: as printed, by column."""
+def table_digest(name: str, version: int, columns: Sequence[Sequence[str]], rows: Iterable[Any]) -> str:
+    """Return the digest of a table. columns: name, kind and form of each. rows: as printed, by column.
+
+    The rows of one part are in memory at a time.
+    """
 
     def digest(part: Sequence[Any], *, whole: bool) -> str:
         """Return the digest of some rows. whole: they are the whole table, whose columns have the published form."""
@@ -125,12 +128,18 @@ def table_digest(name: str, version: int, columns: Sequence[Sequence[str]], rows
             hashed.update(column_bytes(values, form if whole else part_form(values, kind, form)))
         return hashed.hexdigest()
 
-    if len(rows) <= PART_ROWS:
-        return digest(rows, whole=True)
-    parts = [digest(rows[begin : begin + PART_ROWS], whole=False) for begin in range(0, len(rows), PART_ROWS)]
-    return sha256(
-        compact([name, version, [[column, kind] for column, kind, _ in columns], len(rows), parts])
-    ).hexdigest()
+    reading, parts, count = iter(rows), list[str](), 0
+    part = [*islice(reading, PART_ROWS)]
+    following = [*islice(reading, 1)]
+    if not following:
+        return digest(part, whole=True)
+    while part:
+        parts.append(digest(part, whole=False))
+        count += len(part)
+        part = [*following, *islice(reading, PART_ROWS - len(following))]
+        following = []
+    named = [[column, kind] for column, kind, _ in columns]
+    return sha256(compact([name, version, named, count, parts])).hexdigest()
 
 
 def check_tables(folder: Path) -> Check:
@@ -138,7 +147,7 @@ def check_tables(folder: Path) -> Check:
     tables = json.loads((folder / "tables.json").read_text("utf-8"))
     text, wrong = (folder / "checkpoint.toml").read_text("utf-8"), []
     for name, table in tables.items():
-        computed = table_digest(name, table["version"], table["columns"], [*lines(folder / "log" / f"{name}.jsonl")])
+        computed = table_digest(name, table["version"], table["columns"], lines(folder / "log" / f"{name}.jsonl"))
         saved = re.findall(
             rf'^{name} = .*"(\w{{64}})"', text, re.MULTILINE
         )  # those that are built by name are not there

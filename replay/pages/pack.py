@@ -46,6 +46,7 @@ from forecast_ledger.replay.reading.version import DISTRIBUTION, code_version
 SUMS, PAPER, CHECKPOINT, EXPORT = "SHA256SUMS", "paper.md", "checkpoint.toml", "log"
 _FIRST = ("README.txt", "check.py", SUMS, "versions.json", CHECKPOINT, PAPER, "tables.json", "score.json")
 _NAME = re.compile(r"(?:log/)?[A-Za-z][A-Za-z0-9_]{0,99}(?:\.[a-z]{1,5})?", re.ASCII)
+_TYPE = re.compile(rb'"type":"([a-z_.0-9]+)"')  # of the event of a line; in texts, quotation marks are escaped
 MOST_MEMBERS = 500  # files of a pack
 LARGEST, RATIO = 2**28, 200  # bytes of all files together that may be more than so many times those of the zip
 _WHEN = (1980, 1, 1, 0, 0, 0)  # of every file in a zip: the first instant that it can have
@@ -176,7 +177,8 @@ def _score(projections: Projections, contest: str, question: str, participant: s
 
 
 def _versions(manifest: Manifest, folder: Path) -> dict[str, object]:
-    types = {line["type"] for line in check_pack.lines(folder / EXPORT / "events.jsonl")}
+    with (folder / EXPORT / "events.jsonl").open("rb") as file:
+        types = {found[1].decode() for line in file if (found := _TYPE.search(line))}
     return {
         "pack": 1,
         "ledger": manifest.ledger,
