@@ -7,16 +7,15 @@ from functools import cache
 from hashlib import sha256
 from itertools import count
 from typing import Any
-from urllib.parse import unquote
 
 import psycopg
 from msgspec import json
 from psycopg import Connection
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.redaction import redacted, redacted_text
+from forecast_ledger.ledger.storing.server_address import ServerAddress, read_address
 from forecast_ledger.replay.readmodel.part_store import Layout, StoredRow
 
 LOCK_TIMEOUT = 30  # s to wait for readers before a table with another layout takes the place of one
@@ -72,8 +71,8 @@ class PostgresTables:
     def __init__(self, url: str) -> None:
         """Connect; the schema is made when it is held. Raises Unavailable."""
         self.location = redacted(url)
-        self._conninfo, name = _parts_of(url, self.location)
-        self._name, self._schema = name, _quoted(name)
+        self._parameters, self._name = _address(url)
+        self._schema = _quoted(self._name)
         self._is_held, self._starts_over = False, False
         self._checked: tuple[int, int] | None = None  # what was noted at the last check
         self._made, self._beside = list[Layout](), set[str]()
@@ -84,7 +83,7 @@ class PostgresTables:
 
     def _connect(self) -> Connection[Any]:
         self._process = os.getpid()
-        connection = psycopg.connect(self._conninfo, autocommit=True)
+        connection = psycopg.connect(autocommit=True, **{"connect_timeout": _CONNECT_TIMEOUT, **self._parameters})
         connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}s'")
         return connection
 
@@ -270,21 +269,13 @@ class PostgresTables:
         return f"{self._schema}.{_quoted(name + _NEW if name in self._beside else name)}"
 
 
-def _parts_of(url: str, location: str) -> tuple[str, str]:
-    """Return the connection string for libpq and the schema of a URL. Raises Unavailable."""
-    before, _, query = url.partition("?")
-    given = [each for each in query.split("&") if each]
-    schemas = [unquote(each.partition("=")[2]) for each in given if each.partition("=")[0] == "schema"]
-    if len(schemas) != 1 or not schemas[0] or "\0" in schemas[0] or len(schemas[0].encode()) > _LONGEST:
+def _address(url: str) -> ServerAddress:
+    """Return the address of a database and a schema. Raises Unavailable."""
+    address = read_address(url)
+    if not address.schema or "\0" in address.schema or len(address.schema.encode()) > _LONGEST:
         wrong = f"name the schema that has the tables, with at most {_LONGEST} bytes, as in …/DATABASE?schema=boards"
-        raise Unavailable(f"{location}: {wrong}")
-    rest = [each for each in given if each.partition("=")[0] != "schema"]
-    try:
-        named = conninfo_to_dict(before + "?" * bool(rest) + "&".join(rest))
-    except psycopg.Error as error:
-        raise Unavailable(f"{location}: {redacted_text(' '.join(str(error).split()))}") from None
-    named.setdefault("connect_timeout", _CONNECT_TIMEOUT)
-    return make_conninfo("", **named), schemas[0]
+        raise Unavailable(f"{redacted(url)}: {wrong}")
+    return address
 
 
 def _quoted(name: str) -> str:
