@@ -19,6 +19,8 @@ import forecast_ledger
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("*.md", "CITATION.cff", "LICENSE")  # of the repository, in the site, with the folders; links stay inside
 FOLDERS = ("data", "docs")
+_FENCE = re.compile(r"(?m)^```(\w+) (\S+)$")
+_ITEM = re.compile(r"(?:[-*]|[0-9]+\.) ")
 _EXAMPLE = re.compile(r"(?m)^ *>>>.*\n?(?:(?!\n).*\n?)*")
 
 
@@ -74,6 +76,26 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     next(part for part in config.nav or [] if "Python" in part)["Python"] += pages
     config.docs_dir = str(folder)
     return config
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Write a page, which is for the repository, as the site's Markdown has it."""
+    return indented(_FENCE.sub(r'```\1 title="\2"', markdown))
+
+
+def indented(page: str) -> str:
+    """Return a page with twice the spaces before each line in a list: parts of an item need four, and not two."""
+    lines, in_list, in_fence = list[str](), False, False
+    for line in page.splitlines(keepends=True):
+        in_fence ^= line.startswith("```")
+        starts = not line.startswith((" ", "\n"))
+        if _ITEM.match(line):
+            in_list = not in_fence
+        elif in_fence or (starts and (not lines or lines[-1] == "\n")):
+            in_list = False
+        spaces = len(line) - len(line.lstrip(" ")) if in_list else 0
+        lines.append(" " * spaces + line)
+    return "".join(lines)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
