@@ -187,6 +187,8 @@ def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile],
             found.append((round_id, model, name))
         elif file and not is_readme(file):
             others.append((name, NotCarried("a file of model output that is not named ROUND-MODEL.csv or .parquet")))
+    if not found:
+        others.append((config.model_output, NotCarried("a folder that has no file of a model")))
     return sorted(found), others
 
 

@@ -63,6 +63,15 @@ def test_the_small_hub_scores_as_worked_out_by_hand() -> None:
             assert abs(Decimal(score) - Decimal(by_hand)) <= Decimal("1e-8")
 
 
+def test_a_hub_without_files_of_models_says_so(hub: Path) -> None:
+    """Nothing is recorded of a folder that was copied in part, and the report names what is missing."""
+    shutil.rmtree(hub / "model-output")
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", hub)
+        assert found.counts == {"accepted": 0, "duplicate": 0, "refused": 0}
+        assert found.left_out["a folder that has no file of a model"] == 1
+
+
 def test_importing_again_counts_once() -> None:
     """Every id comes from the source."""
     with ticking() as ledger:
