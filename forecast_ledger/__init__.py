@@ -56,6 +56,7 @@ __all__ = [
     "RuleSet",
     "Runner",
     "Sealed",
+    "Store",
     "Subscription",
     "Table",
     "Unavailable",
@@ -124,6 +125,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import Ledger, open_ledger
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
+    from forecast_ledger.replay.writing.store import Store
 else:  # so that a type checker reports a name that is not offered
     # name -> the module below this package that defines it, and its name there; empty if it is that module itself
     _OFFERED = {
@@ -153,6 +155,7 @@ else:  # so that a type checker reports a name that is not offered
         "RuleSet": ("ledger.model.rules", "RuleSet"),
         "Runner": ("replay.readmodel.runner", "Runner"),
         "Sealed": ("replay.files.export", "Sealed"),
+        "Store": ("replay.writing.store", "Store"),
         "Subscription": ("ledger.storing.subscription", "Subscription"),
         "Table": ("projections.core.table", "Table"),
         "Unavailable": ("ledger.core.errors", "Unavailable"),

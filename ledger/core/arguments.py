@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cache, wraps
 from inspect import Parameter, formatannotation, signature
 from itertools import chain, repeat
-from numbers import Integral
+from numbers import Integral, Real
 from types import FunctionType, UnionType
 from typing import IO, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, runtime_checkable
 
@@ -18,7 +18,7 @@ class _File(Protocol):
         """Return bytes."""
 
 
-_CLASSES: dict[Any, Any] = {int: Integral, IO: _File}  # annotation -> the class of what passes for it
+_CLASSES: dict[Any, Any] = {int: Integral, float: Real, IO: _File}  # annotation -> the class of what passes for it
 
 
 def checked(*own: str) -> Callable[[_T], _T]:
@@ -100,7 +100,7 @@ def _fits(value: Any, hint: Any) -> bool:
     kind: Any = _CLASSES.get(origin or hint, origin or hint)
     if hint is Any or not isinstance(kind, type):
         return True
-    if not isinstance(value, kind) or (type(value) is bool and kind is Integral):
+    if not isinstance(value, kind) or (type(value) is bool and kind in {Integral, Real}):
         return False
     has_items = parts and _is_of_items(kind) and isinstance(value, Collection)
     if not has_items or parts[0] is Any or type(value).__module__.startswith(__name__.partition(".")[0]):

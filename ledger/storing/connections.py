@@ -130,6 +130,8 @@ class Connections:
         if self._process == os.getpid():
             self._close_idle()
 
+    __del__ = close
+
     def _close_idle(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []

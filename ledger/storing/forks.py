@@ -6,27 +6,40 @@ from typing import Protocol
 from weakref import WeakSet
 
 
-class Divided(Protocol):
-    """What is told of a fork: before it, and after it in either process, where no other thread has run yet."""
+class Opened(Protocol):
+    """What two processes cannot share."""
 
     def before_fork(self) -> None:
-        """Give up what two processes cannot share, and let nobody take it until the fork is done."""
+        """Close it, and let nobody open it until the fork is done."""
 
     def after_fork(self, *, is_child: bool) -> None:
-        """Go on; the child has none of its parent's threads, but the locks that they held."""
+        """Let threads open it again; the child has none of its parent's threads, but the locks that they held."""
 
 
-_TOLD: "WeakSet[Divided]" = WeakSet()
-_now = local()  # its attribute `told`: the objects that this thread has told of the fork it is about to make
+class Inherited(Protocol):
+    """What a child has from its parent, as a thread of the parent may have left it."""
+
+    def _renew(self) -> None:
+        """Begin anew, in a child in which no other thread runs yet."""
 
 
-def tell(of_forks: Divided) -> None:
-    """Tell an object of each fork from now on, for as long as something else refers to it."""
-    _TOLD.add(of_forks)
+_OPENED: "WeakSet[Opened]" = WeakSet()
+_INHERITED: "WeakSet[Inherited]" = WeakSet()
+_now = local()  # its attribute `told`: what this thread has told of the fork that it is about to make
+
+
+def tell(opened: Opened) -> None:
+    """Tell it of each fork from now on, for as long as something else refers to it."""
+    _OPENED.add(opened)
+
+
+def renew(inherited: Inherited) -> None:
+    """Renew it in each child from now on, for as long as something else refers to it."""
+    _INHERITED.add(inherited)
 
 
 def _before() -> None:
-    _now.told = list(_TOLD)
+    _now.told = list(_OPENED)
     for each in _now.told:
         each.before_fork()
 
@@ -35,6 +48,8 @@ def _after(*, is_child: bool) -> None:
     for each in _now.told:
         each.after_fork(is_child=is_child)
     _now.told = []
+    for inherited in list(_INHERITED) if is_child else ():
+        inherited._renew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -62,6 +62,7 @@ _INSERT = (
 # The lock has a statement of its own, so that the next statement sees what others wrote while this one waited.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({})"
 _NOW = "extract(epoch FROM clock_timestamp())::float8"  # s since 1970
+_LOCK, _UNLOCK = "SELECT pg_advisory_lock({})", "SELECT pg_advisory_unlock({})"
 _LATER = 1.0  # s after its limit in which a server has to say that a turn did not come
 
 
@@ -78,33 +79,42 @@ class Postgres(Rows):
         address = read_address(url)
         self.location, self._name, self._owns = redacted(url), name, True
         self.limits, self.place = limits or TimeLimits.usual(), address.place
-        self._datastore = _Datastore(partial(_connect, address.parameters, self.limits), connections, self.limits.turn)
+        self._pool = _Pool(partial(_connect, address.parameters, self.limits), connections, self.limits.turn)
         try:
             self._open(address.schema, read_only=read_only)
         except BaseException:
-            self._datastore.close()
+            self._pool.close()
             raise
 
     def _open(self, schema: str, *, read_only: bool) -> None:
         look = partial(_fetch, query=_FOUND, values=(schema, schema, _NAME))
-        [found] = self._datastore.answer(look)
+        [found] = self._pool.answer(look)
         if not found[1]:
             named = found[0] or "that the URL's options name"
             raise Unavailable(f"{self.location}: the database has no schema {named}; CREATE SCHEMA makes one, in SQL")
-        self._schema = self._datastore.schema = found[0]
+        self._schema = found[0]
         table = sql.Identifier(self._schema, _NAME).as_string()
         self._query = cache(partial(_on, table.replace("%", "%%")))
         if found[2] is None and read_only:
             raise Absent(f"{self.location}: not a ledger: the database has no table {self._schema}.{_NAME}")
         if found[2] is None:
-            with self._datastore.get_connection() as connection:
-                connection.execute(_BEGIN.format(_lock_key("")))  # PostgreSQL does not let two make one table at once
-                [found] = look(connection)
-                if found[2] is None:
-                    PostgresApplicationRecorder(self._datastore).create_table()
-                connection.rollback()
+            found = self._create(look)
         if found[2] is not None:
             self._check(*found[2:])
+
+    def _create(self, look: Callable[[Connection[Any]], list[Any]]) -> Any:
+        """Create the table, unless another process does: PostgreSQL does not let two create one table at once."""
+        lock = partial(_begin, query=_LOCK.format(_lock_key("")), limit=self.limits.turn + _LATER)
+        with self._pool.after(lock) as (connection, _):
+            try:
+                [found] = look(connection)
+                if found[2] is None:
+                    PostgresApplicationRecorder(_Lent(connection, self._schema)).create_table()
+                connection.execute(_UNLOCK.format(_lock_key("")))
+            except BaseException:
+                connection.close()  # which ends the lock
+                raise
+        return found
 
     def _check(self, kind: str, columns: Sequence[str], has_key: bool) -> None:
         """Raise Unavailable: what has the name of the table is not a table of ledgers."""
@@ -142,14 +152,14 @@ class Postgres(Rows):
         return other
 
     def _fetch(self, query: str, values: tuple[object, ...]) -> list[Any]:
-        return self._datastore.answer(partial(_fetch, query=self._query(query), values=values))
+        return self._pool.answer(partial(_fetch, query=self._query(query), values=values))
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
         """See `Rows`; PostgreSQL grants the lock in the order of the requests."""
         ledger = self._name if self._schema == "public" else f"{self._schema} {self._name}"
         begin = partial(_begin, query=_BEGIN.format(_lock_key(ledger)), limit=self.limits.turn + _LATER)
-        with self._datastore.after(begin) as (connection, _):
+        with self._pool.after(begin) as (connection, _):
             yield _Turn(connection, self._name, self.location, self._query)
             connection.rollback()  # does nothing after a commit; after an error, the pool rolls back
 
@@ -157,8 +167,9 @@ class Postgres(Rows):
         """See `Rows`; the commit does not wait for the disk."""
         table = sql.Identifier(self._schema, cursors.TABLE).as_string()
         query = statement.format(table=table.replace("%", "%%"), now=_NOW).replace("?", "%s")
-        with self._datastore.get_connection() as connection:
-            if not _fetch(connection, "SELECT to_regclass(%s)::text", (table,))[0][0]:
+        look = partial(_fetch, query="SELECT to_regclass(%s)::text", values=(table,))
+        with self._pool.after(look) as (connection, [(found,)]):
+            if not found:
                 connection.execute(_BEGIN.format(_lock_key("")))  # PostgreSQL does not let two make one table at once
                 connection.execute(sql.SQL(cursors.CREATE).format(table=sql.Identifier(self._schema, cursors.TABLE)))
                 connection.commit()
@@ -169,7 +180,7 @@ class Postgres(Rows):
 
     def close(self) -> None:
         if self._owns:
-            self._datastore.close()
+            self._pool.close()
 
 
 class _Turn:
@@ -205,19 +216,30 @@ class _Turn:
             raise Uncertain(f"{self._location}: {' '.join(str(error).split())}") from None
 
 
-class _Datastore(PostgresDatastore):
-    """Connections of our own, with time limits; the library's pool, which has threads of its own, is never opened.
+class _Lent(PostgresDatastore):
+    """A connection that is lent to the library, whose pool, which has threads of its own, is never opened."""
 
-    That pool waits ever longer to try again while a server is down.
-    """
+    def __init__(self, connection: Connection[Any], schema: str) -> None:
+        super().__init__("", "", "", "", "", schema=schema, originator_id_type="text")
+        self._connection = connection
+
+    @contextmanager
+    def get_connection(self) -> Iterator[Connection[DictRow]]:
+        yield self._connection
+
+    def register_type_adapters(self) -> None:
+        """Do nothing: rows are inserted without the library's types."""
+
+
+class _Pool:
+    """Connections, with the errors of the library in place of psycopg's."""
 
     def __init__(self, connect: Callable[[], Connection[Any]], most: int, wait: float) -> None:
-        super().__init__("", "", "", "", "", originator_id_type="text")
         self._connections = Connections(connect, most, wait)
 
     @contextmanager
     def after(self, first: Callable[[Connection[Any]], Answer]) -> Iterator[tuple[Connection[DictRow], Answer]]:
-        """See `Connections.after`. Raises Unavailable, and the errors of the library in place of psycopg's."""
+        """See `Connections.after`. Raises Unavailable, and the errors of the library."""
         if self._connections.is_closed:
             raise ConnectionPoolClosedError
         try:
@@ -233,19 +255,8 @@ class _Datastore(PostgresDatastore):
         with self.after(ask) as (_, answer):
             return answer
 
-    @contextmanager
-    def get_connection(self) -> Iterator[Connection[DictRow]]:
-        """Use a connection, as the library does."""
-        with self.after(partial(_fetch, query="SELECT 1", values=())) as (connection, _):
-            yield connection
-
-    def register_type_adapters(self) -> None:
-        """Do nothing: rows are inserted without the library's types."""
-
     def close(self) -> None:
-        """Close the connections; the library calls this for an object that is half made, too."""
-        if hasattr(self, "_connections"):
-            self._connections.close()
+        self._connections.close()
 
 
 def _connect(parameters: Mapping[str, Any], limits: TimeLimits) -> Connection[Any]:

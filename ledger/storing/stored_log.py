@@ -84,7 +84,8 @@ class StoredLog:
         self.name = name
         self._rows = rows
         self._using, self._used = Condition(), 0  # the number of threads that are reading or appending
-        forks.tell(self)
+        self.is_closed = False
+        forks.renew(self)
 
     @classmethod
     def open(cls, location: str | PathLike[str], name: str, *, read_only: bool = False) -> Self:
@@ -215,19 +216,18 @@ class StoredLog:
         with self._using:
             self._using.wait_for(lambda: not self._used, timeout=self.limits.turn)
             self._rows.close()
+            self.is_closed = True
 
-    def before_fork(self) -> None:
-        """Do nothing: what two processes cannot share is in the rows."""
-
-    def after_fork(self, *, is_child: bool) -> None:
+    def _renew(self) -> None:
         """In a child, forget the threads of its parent."""
-        if is_child:
-            self._using, self._used = Condition(), 0
+        self._using, self._used = Condition(), 0
 
     @contextmanager
     def _in_use(self, after: int = 0) -> Iterator[None]:
         """Keep the connections open while one is used, and translate errors. after: a log position that was read."""
         with self._using:
+            if self.is_closed:
+                raise Unavailable(f"{self._rows.location}: the ledger is closed")
             self._used += 1
         try:
             with _translated(self._rows.location, after, self.limits.turn):

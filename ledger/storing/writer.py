@@ -74,7 +74,8 @@ class Ledger:
         self._subscriptions: set[Listener] = set()
         self._known = WriterState() if known is None else known
         self._kept: int | None = None  # up to which log position the state is kept; None if it is not to be
-        forks.tell(self)
+        self._on_use: Callable[[Ledger], None] | None = None  # called before each use of what it knows
+        forks.renew(self)
 
     @classmethod
     def open(  # noqa: PLR0913 - what has a default is named
@@ -104,8 +105,20 @@ class Ledger:
         limits = FREE if claims is None else Claims.read(claims)
         values.check_id(name, "name")
         known = None if segments is None else _known_from(segments, location, name)
-        ledger = cls(StoredLog.open(location, name), clock or system_clock, prizes, known)
-        ledger.claims, ledger._kept = limits, 0
+        return cls._over(StoredLog.open(location, name), clock, prizes, limits, known)
+
+    @classmethod
+    def _over(
+        cls,
+        stored: "StoredLog",
+        clock: Callable[[], int] | None,
+        prizes: Prizes | None,
+        claims: Claims,
+        known: WriterState | None = None,
+    ) -> Self:
+        """Return the ledger of a stored log, which keeps its state beside the log."""
+        ledger = cls(stored, clock or system_clock, prizes, known)
+        ledger.claims, ledger._kept = claims, 0
         return ledger
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
@@ -403,6 +416,8 @@ class Ledger:
 
         Raises Unavailable: another thread has used the ledger for longer than a turn may take.
         """
+        if self._on_use is not None:
+            self._on_use(self)
         lock = self._lock
         if not lock.acquire(timeout=self._store.limits.turn):
             raise Unavailable(f"another thread has used the ledger for {self._store.limits.turn:g} s; try again")
@@ -416,20 +431,29 @@ class Ledger:
         finally:
             lock.release()
 
+    @property
+    def _is_closed(self) -> bool:
+        return self._store.is_closed
+
+    def _forget_unused(self) -> None:
+        """Forget what the log says, unless a thread uses it; it is kept beside a long log."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._keep()
+                self._forget()
+            finally:
+                self._lock.release()
+
     def _forget(self) -> None:
         """Forget what the log says; the next command reads it again."""
         self._known.close()
         self._known, self._kept = WriterState(), self._kept and 0
 
-    def before_fork(self) -> None:
-        """Do nothing: what two processes cannot share is forgotten after it."""
-
-    def after_fork(self, *, is_child: bool) -> None:
+    def _renew(self) -> None:
         """In a child, forget the threads of its parent, and what one of them may have been changing."""
-        if is_child:
-            self._lock, self._subscriptions = Lock(), set()
-            self._groups = Groups(self._handle_group, self._store.limits.turn)
-            self._forget()
+        self._lock, self._subscriptions = Lock(), set()
+        self._groups = Groups(self._handle_group, self._store.limits.turn)
+        self._forget()
 
 
 def _known_from(segments: str | PathLike[str], location: str | PathLike[str], name: str) -> WriterState:

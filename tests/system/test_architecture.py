@@ -64,6 +64,7 @@ WRITERS = {
     "replay.writing.append",
     "replay.writing.pay",
     "replay.writing.provisional_stores",
+    "replay.writing.store",
     "replay.cli.append",
     "replay.cli.demo",
     "replay.cli.record",

@@ -158,6 +158,11 @@ def calls(folder: Path) -> dict[str, Call]:
     def opening() -> dict[str, Any]:
         return {"location": ":memory:", "name": "main", "clock": None, "segments": None, "claims": None}
 
+    def storing() -> dict[str, Any]:
+        limits = {"connections": 1, "held": 1, "connect": 1, "turn": 1.5, "statement": 1}
+        return {"location": ":memory:", **limits, "clock": None, "prizes": None, "claims": None}
+
+    store = f.Store.open(":memory:")
     return {
         "open": (f.open, opening),
         "open_ledger": (f.open_ledger, opening),
@@ -178,6 +183,8 @@ def calls(folder: Path) -> dict[str, Call]:
         "AsyncLedger.read": (awaited(ledger, "read"), lambda: {"after": 0}),
         "AsyncLedger.events_of": (awaited(ledger, "events_of"), lambda: {"command_id": "x"}),
         "AsyncLedger.subscribe": (f.AsyncLedger(ledger).subscribe, lambda: {"after": 0}),
+        "Store.open": (f.Store.open, storing),
+        "Store.ledger": (store.ledger, lambda: {"name": "main"}),
         "append": (
             f.append,
             lambda: {
@@ -370,5 +377,5 @@ def offered() -> set[str]:
 
 def test_every_function_and_method_of_the_door_is_in_the_test(tmp_path: Path) -> None:
     """But for what runs without end, and what only the package itself calls."""
-    ours = {"Runner.follow", "WithSegments.sealed", "ForecastColumns.of_quick", "Ledger.after_fork"}
+    ours = {"Runner.follow", "WithSegments.sealed", "ForecastColumns.of_quick"}
     assert offered() - {*calls(tmp_path)} == ours | {"ForecastColumns.count", "ForecastColumns.index"}

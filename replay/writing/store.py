@@ -1,0 +1,142 @@
+"""A store: any number of ledgers in one file or database, over one pool of connections."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from os import PathLike, fspath
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from weakref import WeakValueDictionary
+
+from forecast_ledger.ledger.batching.checks import FREE, Claims
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.arguments import checked
+from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.storing import database, forks, writer
+from forecast_ledger.ledger.storing.database import TimeLimits
+from forecast_ledger.replay.writing.pay import Ledger, prizes_from_log
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.storing.stored_log import StoredLog
+
+MOST_HELD = 1_000  # ledgers whose state a store holds
+_LARGEST = 1_000_000
+
+
+@checked("name")
+class Store:
+    """Any number of ledgers in one SQLite file, in memory, or in one PostgreSQL database. Threads may share it.
+
+    All its ledgers share one pool of connections, and none has a thread. What a ledger knows of its log is forgotten
+    when many others have been used since; its next command reads it again.
+
+    >>> from forecast_ledger import Store, commands
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with Store.open(":memory:") as store:
+    ...     for name in ("north", "south"):
+    ...         receipt = store.ledger(name).handle(contest, command_id="open-spring")
+    ...     store.names(), store.ledger("north") is store.ledger("north")
+    (['north', 'south'], True)
+    """
+
+    def __init__(self, root: "StoredLog", make: Callable[["StoredLog"], Ledger], held: int) -> None:
+        """root: any ledger of the store, to whose connections the others have access. See `open` for `held`."""
+        self._root, self._make, self._most = root, make, held
+        self._lock = Lock()
+        self._ledgers: WeakValueDictionary[str, Ledger] = WeakValueDictionary()
+        self._held: OrderedDict[str, writer.Ledger] = OrderedDict()  # the one that was used last is the last
+        forks.renew(self)
+
+    @classmethod
+    def open(  # noqa: PLR0913 - what has a default is named
+        cls,
+        location: str | PathLike[str],
+        *,
+        connections: int = database.CONNECTIONS,
+        held: int = MOST_HELD,
+        connect: float = database.CONNECT_TIMEOUT,
+        turn: float = database.LOCK_TIMEOUT,
+        statement: float = database.STATEMENT_TIMEOUT,
+        clock: Callable[[], int] | None = None,
+        prizes: writer.Prizes | None = prizes_from_log,
+        claims: str | None = None,
+    ) -> Self:
+        """Open or create a store in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
+
+        connections: to the file or the server, at most so many in this process; a thread that finds all in use waits.
+        held: how many ledgers keep what they know of their logs. When more are used, the one that was not used for the
+        longest time forgets it; that of a long log is kept beside the log first.
+        connect, turn, statement: how long a call may wait, s. connect: until a server accepts a connection; libpq waits
+        at least 2 s, for each of several hosts, and `connect_timeout` in the URL counts before this. turn: for other
+        threads, for a connection, and then for other writers, each. statement: for a sign of a server, which may have
+        recorded something.
+        clock, prizes, claims: of each ledger; see `Ledger.open`.
+        Raises ValueError (a number is out of range, or claims is no such text), Unavailable (the store cannot be
+        opened, or its table is not that of ledgers), Corrupt.
+        """
+        from forecast_ledger.ledger.storing import stored_log  # noqa: PLC0415 - late: it imports eventsourcing
+
+        numbers = {"connections": connections, "held": held, "connect": connect, "turn": turn, "statement": statement}
+        for name, number in numbers.items():
+            if not 0 < number <= _LARGEST:
+                raise ValueError(f"{name} is {number}; it must be above 0, and at most {_LARGEST:,}")
+        limits = FREE if claims is None else Claims.read(claims)
+        waits = TimeLimits(connect, turn, statement)
+        rows = stored_log.rows_at(fspath(location), "main", limits=waits, connections=connections)
+
+        def make(stored: "StoredLog") -> Ledger:
+            return Ledger._over(stored, clock, prizes, limits)
+
+        return cls(stored_log.StoredLog(rows, "main"), make, held)
+
+    def ledger(self, name: str = "main") -> Ledger:
+        """Return a ledger of the store; its first command creates it. It is the same object until it is closed.
+
+        Closing it ends its subscriptions, and leaves the connections to the others; the next call returns a new one.
+        Raises, first that applies: Refused (the name is not an id), Unavailable (the store is closed).
+        """
+        values.check_id(name, "name")
+        with self._lock:
+            if self._root.is_closed:
+                raise Unavailable("the store is closed")
+            ledger = self._ledgers.get(name)
+            if ledger is None or ledger._is_closed:
+                self._ledgers[name] = ledger = self._make(self._root.named(name))
+                ledger._on_use = self._use
+        return ledger
+
+    def names(self) -> list[str]:
+        """Return the names of the ledgers that have events. Raises Unavailable, Corrupt."""
+        return self._root.names()
+
+    def close(self) -> None:
+        """Close the ledgers and the connections, once no thread uses them."""
+        with self._lock:
+            ledgers = [*self._ledgers.values()]
+            self._held.clear()
+        for ledger in ledgers:
+            ledger.close()
+        self._root.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _use(self, ledger: writer.Ledger) -> None:
+        """Hold a ledger that is about to be used, and let the one that was not used for the longest time forget."""
+        unused = None
+        with self._lock:
+            self._held[ledger.name] = ledger
+            self._held.move_to_end(ledger.name)
+            if len(self._held) > self._most:
+                _, unused = self._held.popitem(last=False)
+        if unused is not None:
+            unused._forget_unused()
+
+    def _renew(self) -> None:
+        """In a child, forget the threads of its parent."""
+        self._lock = Lock()

@@ -1,0 +1,191 @@
+"""Tests of a store: thousands of ledgers over a few connections, the same in a file and on a server."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from forecast_ledger.ledger.batching.batch import Receipt
+from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.writing.pay import Ledger, open_ledger
+from forecast_ledger.replay.writing.store import Store
+from tests.support.crowds import QUESTION, forecast
+from tests.support.given import won
+from tests.support.processes import forking
+from tests.support.servers import PG_CTL, postgres
+
+needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
+MANY = 2_000
+CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'forecast-ledger'"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Return the URL of a server for all tests of this module."""
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_server)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the location of an empty store: a file, and a database of its own."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    url: str = request.getfixturevalue("server")
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("DROP DATABASE IF EXISTS store")
+        owner.execute("CREATE DATABASE store")
+    return url.removesuffix("postgres") + "store"
+
+
+def execute(place: str, statement: str) -> None:
+    """Execute a statement, in the SQL that both databases have."""
+    if "://" in place:
+        with psycopg.connect(place, autocommit=True) as owner:
+            owner.execute(statement)
+    else:
+        with closing(sqlite3.connect(place)) as file, file:
+            file.execute(statement)
+
+
+def copies(place: str, count: int) -> list[str]:
+    """Make copies of the ledger `main`, whose rows do not name it, and return their names."""
+    numbers = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) "  # noqa: S608
+    columns = "originator_id, originator_version, topic, state"
+    rows = "SELECT 'copy ' || substr(CAST(10000 + i AS TEXT), 2), originator_version, topic, state"
+    execute(place, f"{numbers}INSERT INTO stored_events ({columns}) {rows} FROM n, stored_events")
+    return [f"copy {number:04}" for number in range(1, count + 1)]
+
+
+def test_two_thousand_ledgers_share_three_connections(place: str) -> None:
+    """Each is read and written to by four threads; no thread is started, and no more than fifty hold their state."""
+    with open_ledger(place) as ledger:
+        ledger.handle(QUESTION)
+    names = copies(place, MANY)
+    threads = threading.active_count()
+    with Store.open(place, connections=3, held=50) as store, ThreadPoolExecutor(4) as pool:
+        heads = [*pool.map(lambda name: store.ledger(name).head(), names)]
+        assert (len(heads), {head.position for head in heads}, len({head.digest for head in heads})) == (MANY, {1}, 1)
+        written = [*pool.map(lambda name: store.ledger(name).handle(forecast("ada", 0)), names[::20])]
+        assert written == [Receipt("ada.0", 2, 2)] * (MANY // 20)
+        assert store.names() == [*names, "main"]
+        assert len(store._held) == 50
+        if "://" in place:
+            with psycopg.connect(place) as owner:
+                assert owner.execute(CONNECTED).fetchall()[0][0] <= 3
+        assert threading.active_count() <= threads + 4
+    assert verify(place, names[20]).position == 2
+
+
+def _served(place: str, first: int) -> tuple[int, int]:
+    """Use three hundred ledgers and write to a third of them; return the number of events, and of connections."""
+    with Store.open(place, connections=20) as store, ThreadPoolExecutor(16) as pool:
+        written = pool.map(lambda n: store.ledger(f"copy {n:04}").handle(forecast("ada", 0)).last, range(first, 301, 3))
+        read = pool.map(lambda n: store.ledger(f"copy {n:04}").head().position, range(1, 301))
+        events = sum(written) + len([*read])
+        with psycopg.connect(place) as owner:
+            return events, owner.execute(CONNECTED).fetchall()[0][0]
+
+
+@needs_server
+def test_three_processes_serve_three_hundred_ledgers_over_sixty_connections(server: str) -> None:
+    """Each process writes to its hundred, and reads all."""
+    with open_ledger(server) as ledger:
+        ledger.handle(QUESTION)
+    copies(server, 300)
+    with ProcessPoolExecutor(3, mp_context=forking(__name__)) as pool:
+        served = [*pool.map(_served, [server] * 3, [1, 2, 3])]
+    assert [events for events, _ in served] == [2 * 100 + 300] * 3
+    assert 0 < max(connections for _, connections in served) <= 60
+
+
+def test_a_ledger_is_one_object_until_it_is_closed(place: str) -> None:
+    """A closed one is not used any more, and the store returns another; the others go on."""
+    with Store.open(place) as store:
+        north, south = store.ledger("north"), store.ledger("south")
+        assert (store.ledger("north") is north, isinstance(north, Ledger), north.name) == (True, True, "north")
+        north.handle(QUESTION)
+        north.close()
+        with pytest.raises(Unavailable, match="the ledger is closed"):
+            north.handle(forecast("ada", 0))
+        again = store.ledger("north")
+        assert (again is north, again.handle(forecast("ada", 0)).first, south.handle(QUESTION).first) == (False, 2, 1)
+        assert store.names() == ["north", "south"]
+    for call in (lambda: store.ledger("north"), store.names, south.head):
+        with pytest.raises(Unavailable, match="is closed"):
+            call()
+
+
+def test_a_ledger_that_others_displace_reads_its_log_again(place: str) -> None:
+    """What it knows is forgotten, not what it has recorded: a retry is a duplicate, and the object stays usable."""
+    with Store.open(place, held=2) as store:
+        ledgers = [store.ledger(name) for name in "abcd"]
+        for ledger in ledgers:
+            ledger.handle(QUESTION)
+        assert [ledger._known.head.position for ledger in ledgers] == [0, 0, 1, 1]
+        ledgers[2].head()  # used again, so that the next one to be displaced is d
+        assert ledgers[0].handle(QUESTION).duplicate
+        assert [ledger._known.head.position for ledger in ledgers] == [1, 0, 1, 0]
+        assert [ledger.handle(forecast("ada", 0)).first for ledger in ledgers] == [2] * 4
+
+
+def test_a_ledger_in_use_is_not_made_to_forget(tmp_path: Path) -> None:
+    """A thread that uses another ledger does not wait for it."""
+    with Store.open(tmp_path / "a.db", held=1) as store:
+        used = store.ledger("used")
+        used.handle(QUESTION)
+        with used._locked():
+            store.ledger("other").handle(QUESTION)
+            assert used._known.head.position == 1
+
+
+def test_one_connection_is_enough_for_threads_that_write_and_read(place: str) -> None:
+    """No call needs a second connection while it has one, and none is kept from its turn."""
+    with Store.open(place, connections=1, turn=20) as store, ThreadPoolExecutor(6) as pool:
+        for name in "abc":
+            store.ledger(name).handle(QUESTION)
+        calls: list[Callable[[int], object]] = [
+            lambda n: store.ledger("abc"[n % 3]).handle(forecast(f"p{n}", 0)),
+            lambda n: [*store.ledger("abc"[n % 3]).read()],
+            lambda _: store.names(),
+        ]
+        for done in [pool.submit(calls[n % 3], n) for n in range(60)]:
+            done.result()
+        assert sum(store.ledger(name).head().position for name in "abc") == 3 + 20
+
+
+def test_a_store_pays_prizes_and_has_limits_of_its_own(tmp_path: Path) -> None:
+    """Its ledgers are those of `open_ledger`; a writer that keeps its turn is waited for as long as the store says."""
+    path = tmp_path / "a.db"
+    with Store.open(path, turn=0.2, clock=lambda: 1_767_225_600_000_000) as store:
+        ledger = store.ledger("paid")
+        for number, command in enumerate(won("league", {"ada": "0.8", "bob": "0.5"})):
+            ledger.handle(command, f"c{number}")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            begun = time.monotonic()
+            with pytest.raises(Unavailable, match=r"held the lock for 0\.2 s"):
+                store.ledger("slow").handle(QUESTION)
+            assert 0.2 <= time.monotonic() - begun < 2
+
+
+@pytest.mark.parametrize("wrong", [{"connections": 0}, {"held": 0}, {"turn": 0}, {"connect": -1}, {"statement": 0}])
+def test_a_store_without_room_or_time_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    """A number is above 0; nothing is created."""
+    with pytest.raises(ValueError, match="must be above 0"):
+        Store.open(tmp_path / "a.db", **wrong)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_name_that_is_no_id_is_refused() -> None:
+    """As `open_ledger` refuses it."""
+    with Store.open(":memory:") as store, pytest.raises(Refused):
+        store.ledger("")
