@@ -60,7 +60,7 @@ class ReadModel:
             return model
 
     def rows(
-        self, table: str, /, *, at_least: int = 0, timeout: int | float = TIMEOUT, **equal: str | int | None
+        self, table: str, *, at_least: int = 0, timeout: int | float = TIMEOUT, **equal: str | int | None
     ) -> list[dict[str, Any]]:
         """Return the rows of a table that have given values in some columns, as `Table.rows` has them, and in the order
         of the table's key; those of a board in its own order.

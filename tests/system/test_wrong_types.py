@@ -122,6 +122,9 @@ def calls(folder: Path) -> dict[str, Call]:
         pages = [*ledger.read()]
     f.seal(log, segments)
     f.export(log, exported, tables=[])
+    model = folder / "tables.db"
+    with f.Runner(log, model) as runner:
+        runner.refresh()
     ledger, season, number = f.open(":memory:"), f.replay(log), iter(range(10**6))
     projections, board = season.projections, season.table("leaderboard")
     which = {"name": "main", "as_of": None, "on_progress": lambda _: None}
@@ -263,7 +266,14 @@ def calls(folder: Path) -> dict[str, Call]:
                 "on_progress": lambda _: None,
                 "segments": None,
                 "optional": (),
+                "standby": False,
+                "rebuild": False,
             },
+        ),
+        "ReadModel.open": (f.ReadModel.open, lambda: {"location": model}),
+        "ReadModel.rows": (
+            f.ReadModel.open(model).rows,
+            lambda: {"table": "contests", "at_least": 0, "timeout": 0.1},
         ),
         "WithSegments": (
             f.WithSegments,
