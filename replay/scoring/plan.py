@@ -100,6 +100,9 @@ def _planned(forecasts: Table, answers: Table | None, options: Options) -> Plan:
     parts = parts_of(forecasts, options)
     several = bool(parts[0].kind)
     made = [_making(part, answers, options) for part in parts]
+    if options.independent and not any(making.forecasts.apart for making in made):
+        detail = f"{forecasts.name}: no question has options that could be questions of their own"
+        raise Refused("ambiguous", "independent", None, detail, remedy="leave --independent out")
     steps, words = list[Step](), list[str]()
     if several:
         made = [*_together(made)]

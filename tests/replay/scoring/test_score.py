@@ -541,10 +541,14 @@ INDEPENDENT = "question,user,option,p\ncup,ada,red,0.8\ncup,ada,blue,0.5\n"
             {"f.csv": f"{INDEPENDENT}cup a,ada,b,0.1\ncup,ada,a b,0.1\n", "a.csv": "question,answer\ncup,red\n"},
             "'cup a b': f.csv: ('cup a', 'b') and ('cup', 'a b') would be one question",
         ),
+        (
+            {"f.csv": "question,user,p\ncup,ada,0.8\n", "a.csv": "question,answer\ncup,yes\n"},
+            "no question has options that could be questions of their own; leave --independent out",
+        ),
     ],
 )
 def test_independent_options_are_refused(tables: dict[str, str], said: str, tmp_path: Path) -> None:
-    """An answer that is no option, two answers of one question, and two options that would have one name."""
+    """An answer that is no option, two answers of one question, options that would have one name, and no options."""
     assert said in refused(tmp_path, tables, "--independent")
 
 
