@@ -270,7 +270,7 @@ def follow(
     optional: tuple[str, ...],
     name: str,
 ) -> None:
-    """Keep tables in an SQLite file or a PostgreSQL schema up to date with a log.
+    """Keep tables in SQLite or PostgreSQL up to date with a log.
 
     READMODEL is the path of a file, or postgresql://USER@HOST/DATABASE?schema=NAME. It has the tables that `replay`
     lists. Those with a row for each forecast, which are standing, consensus and scores, are kept only if --with names

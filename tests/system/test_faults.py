@@ -267,14 +267,14 @@ def test_a_follower_killed_at_any_moment_loses_nothing_and_doubles_nothing(tmp_p
 
 
 def test_a_second_follower_is_refused_as_long_as_the_first_lives(tmp_path: Path) -> None:
-    """The refusal comes at once and says what to do; readers do not wait, and a killed follower leaves no lock."""
+    """With --once, at once; readers do not wait, and a killed follower leaves no lock."""
     log, tables = tmp_path / "log.db", tmp_path / "tables.db"
     record(str(log), trading(5))
     follower = start("follow", log, tables)
     assert follower.stderr is not None
     assert "events" in follower.stderr.readline()  # of its first refresh
     assert_ended_with(
-        run("follow", log, tables), UNREADABLE, "another runner keeps this read model up to date; end that runner"
+        run("follow", log, tables, "--once"), UNREADABLE, "another runner keeps this read model up to date"
     )
     assert run("follow", log, tables, "--check").returncode == FINE
     follower.kill()
