@@ -151,7 +151,7 @@ COMMANDS = {
     "Operate": {
         "ledgers": Place("cli.audit:ledgers", "List the ledgers of a store with their size and head"),
         "follow": Place("cli.export:follow", "Keep tables in SQLite or PostgreSQL up to date with a log"),
-        "schema": Place("cli.reference:schema", "Print the JSON Schema of commands, events, rules, errors or tables"),
+        "schema": Place("cli.reference:schema", "Print JSON Schemas of commands, events, rules, errors or tables"),
         "help": Place("cli.reference:help_", "Explain a topic, command, event, refusal, rule, table or word"),
         "completion": Place("cli.completion:completion", "Print a script that lets a SHELL complete commands and ids"),
         "demo": Place("cli.demo:demo", "Rebuild a published tournament and check every figure"),

@@ -21,7 +21,7 @@ _WIDEST = 100  # columns of a line of help, at most
 @click.option("--openapi", is_flag=True, help="Print the components of an OpenAPI 3.1 document instead.")
 @report_errors
 def schema(topic: str, openapi: bool) -> None:
-    """Print the JSON Schema of commands, events, rules, errors or tables.
+    """Print JSON Schemas of commands, events, rules, errors or tables.
 
     The schema is generated from the types of this version, in the dialect 2020-12, with its keys sorted.
     """
