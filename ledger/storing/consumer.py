@@ -12,8 +12,8 @@ from forecast_ledger.ledger.storing import cursors
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.subscription import Subscription, checkpoint_at
 
-HELD = 30.0  # s for which a reader holds a cursor after its last sign
-_SIGN = HELD / 3  # s between two signs of a reader that waits for events
+HELD = 30_000_000  # µs for which a reader holds a cursor after its last sign
+_SIGN = 10.0  # s between two signs of a reader that waits for events
 _TRY = 1.0  # s between two attempts to take a cursor that another reader holds
 
 
@@ -89,5 +89,5 @@ class Consumer(Subscription):
     def _change(self, statement: str, *values: object) -> None:
         self._signed = time.monotonic()
         if not self._store.change_cursor(statement, (*values, self._store.name, self.name, self._holder)):
-            taken = f"another process has taken over {self.name!r}, because this one gave no sign for {HELD:g} s"
+            taken = f"another process has taken over {self.name!r}, because this one gave no sign for {HELD // 10**6} s"
             raise Unavailable(f"{taken}; it returns the events after the last move of the cursor again")

@@ -61,7 +61,7 @@ _INSERT = (
 )
 # The lock has a statement of its own, so that the next statement sees what others wrote while this one waited.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({})"
-_NOW = "extract(epoch FROM clock_timestamp())::float8"  # s since 1970
+_NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"  # µs since 1970
 _LOCK, _UNLOCK = "SELECT pg_advisory_lock({})", "SELECT pg_advisory_unlock({})"
 _LATER = 1.0  # s after its limit in which a server has to say that a turn did not come
 

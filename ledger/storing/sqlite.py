@@ -57,7 +57,7 @@ PRAGMAS = {
     "fullfsync": 1,
     "checkpoint_fullfsync": 1,
 }
-_NOW = "((julianday('now') - 2440587.5) * 86400.0)"  # s since 1970
+_NOW = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"  # µs since 1970
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ? AND "  # noqa: S608 - a constant
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")

@@ -25,6 +25,7 @@ _REMEDY = (
     "again, and name its optional tables with --with"
 )
 _LONGEST = 63  # bytes of a name in PostgreSQL
+_SIGNS = {"%", "$", "\0"}  # that a name of ours may not have: the first two have a meaning where it is written
 _FEW = 64  # rows that are quicker to insert than to copy
 _TYPES = {"TEXT": 'text COLLATE "C"', "INTEGER": "bigint", "BLOB": 'text COLLATE "C"'}
 _DESCRIBED = {"TEXT": "text C", "INTEGER": "bigint", "BLOB": "text C"}  # the same with their collation
@@ -272,8 +273,9 @@ class PostgresTables:
 def _address(url: str) -> ServerAddress:
     """Return the address of a database and a schema. Raises Unavailable."""
     address = read_address(url)
-    if not address.schema or "\0" in address.schema or len(address.schema.encode()) > _LONGEST:
-        wrong = f"name the schema that has the tables, with at most {_LONGEST} bytes, as in …/DATABASE?schema=boards"
+    if not address.schema or _SIGNS & {*address.schema} or len(address.schema.encode()) > _LONGEST:
+        wrong = f"name the schema that has the tables, with at most {_LONGEST} bytes and without % and $, as in "
+        wrong += "…/DATABASE?schema=boards"
         raise Unavailable(f"{redacted(url)}: {wrong}")
     return address
 

@@ -38,9 +38,11 @@ def postgres() -> Iterator[str]:
     _as_server(PG_CTL, "start", "-w", "-D", str(data), "-o", options, "-l", str(folder / "server.log"))
     url = f"postgresql://ledger@127.0.0.1:{port}/postgres"
     _FOLDERS[url] = folder
-    yield url
-    _as_server(PG_CTL, "stop", "-m", "immediate", "-D", str(data))
-    shutil.rmtree(folder)
+    try:
+        yield url
+    finally:
+        _as_server(PG_CTL, "stop", "-m", "immediate", "-D", str(data))
+        shutil.rmtree(folder)
 
 
 def folder_of(url: str) -> Path:

@@ -98,7 +98,7 @@ def test_a_loop_that_gives_no_sign_loses_its_cursor(location: str, monkeypatch: 
 
 def losing(location: str, monkeypatch: pytest.MonkeyPatch, name: str = "main") -> None:
     """Handle an event for longer than a cursor is held."""
-    monkeypatch.setattr(consumer, "HELD", 0.2)
+    monkeypatch.setattr(consumer, "HELD", 200_000)
     with Ledger.open(location, name) as one, Ledger.open(location, name) as two:
         first, second = iter(one.subscribe(name="mailer")), iter(two.subscribe(name="mailer"))
         assert (next(first).position, next(first).position) == (1, 2)
@@ -111,7 +111,7 @@ def losing(location: str, monkeypatch: pytest.MonkeyPatch, name: str = "main") -
 
 def test_a_loop_that_waits_for_events_keeps_its_cursor(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives signs, so that another does not take over after the time without one."""
-    monkeypatch.setattr(consumer, "HELD", 0.5)
+    monkeypatch.setattr(consumer, "HELD", 500_000)
     monkeypatch.setattr(consumer, "_SIGN", 0.1)
     monkeypatch.setattr(consumer, "_TRY", 0.05)
     with Ledger.open(location) as one, Ledger.open(location) as two:
@@ -147,7 +147,7 @@ def test_a_process_that_is_killed_loses_no_event(location: str, monkeypatch: pyt
         assert [process.stdout.readline() for _ in range(3)] == ["1\n", "2\n", "3\n"]
         os.kill(process.pid, signal.SIGKILL)
     with closing(sqlite3.connect(location)) as connection, connection:  # as if half a minute had passed
-        connection.execute("UPDATE ledger_cursors SET held_until = held_until - 30")
+        connection.execute("UPDATE ledger_cursors SET held_until = held_until - 30000000")
     with Ledger.open(location) as ledger:
         assert heard(ledger, 2) == [3, 4]
 

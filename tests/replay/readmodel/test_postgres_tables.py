@@ -1,7 +1,8 @@
 """A read model in a PostgreSQL schema is what one in an SQLite file is, after every step and through every fault."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -123,6 +124,26 @@ def test_a_table_of_another_form_is_made_again(followed: tuple[str, str], change
     assert check_model(Log(path), tables).total == 0
 
 
+def test_a_table_that_is_replaced_while_it_is_read_keeps_its_rows(followed: tuple[str, str]) -> None:
+    """A reader that has begun sees the old rows, and not the new table as it was when the reader began: empty."""
+    path, tables = followed
+    queried(tables, "ALTER TABLE contests ADD more text")
+
+    def refresh() -> None:
+        with Runner(path, tables) as runner:
+            runner.refresh()
+
+    with ThreadPoolExecutor(1) as threads, closing(StoredModel(tables, read_only=True)) as model:
+        with model.reading(["contests"]) as stored:
+            assert model.position() > 0
+            refreshed = threads.submit(refresh)
+            with suppress(TimeoutError):
+                refreshed.result(1)
+            assert [row["pool"] for row in stored.selected("contests", {})] == ["100.00"]
+        refreshed.result(30)
+    assert queried(tables, "SELECT pool FROM contests") == [("100.00",)]
+
+
 def test_views_and_grants_stay_when_a_table_gets_other_numbers(
     followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +166,8 @@ def test_a_schema_of_something_else_and_a_url_without_one_are_refused(server: st
         (server, "name the schema that has the tables"),
         (f"{server}?schema=", "name the schema"),
         (f"{server}?schema={'x' * 64}", "at most 63 bytes"),
+        (f"{server}?schema=a$$b", "without % and $"),
+        (f"{server}?schema=a%25b", "without % and $"),
         (f"{server}x?schema=s", "does not exist"),
         (f"{server}?schema=s&nosuch=1", "nosuch"),
     ):
