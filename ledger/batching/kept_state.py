@@ -1,4 +1,4 @@
-"""What a writer holds of its log as bytes, so that the next writer need not read the log from its beginning."""
+"""The state of a writer as bytes, so that the next writer need not read the log from its beginning."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""What a writer holds of the sealed part of a log, from its columns."""
+"""The state of a writer at the end of the sealed part of a log, from its columns."""
 
 from typing import Any
 

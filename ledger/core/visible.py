@@ -1,6 +1,6 @@
 """Characters that cannot be printed or seen: two ids that differ in them alone look the same.
 
-What an audit depends on is the same with every version of Python, whose Unicode changes from 14.0 on.
+An audit depends on them, so they are the same with every version of Python, whose Unicode changes from 14.0 on.
 Source: Unicode 16.0, DerivedCoreProperties.txt, Default_Ignorable_Code_Point: the ranges are those of Unicode 14.0.
 """
 

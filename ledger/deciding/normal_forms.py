@@ -40,7 +40,7 @@ def command_digest(command: AnyCommand, state: State) -> str:
 def as_recorded(command: AnyCommand, state: State) -> AnyCommand:
     """Return a command with its values as they are recorded, where this takes more than one field or its question.
 
-    What cannot be read, or will be refused, stays as it is.
+    A value that cannot be read, or will be refused, stays as it is.
     """
     change = _CHANGES.get(type(command))
     if change is None:

@@ -14,7 +14,7 @@ CashEvent = events.CashGranted | events.CashDeposited | events.CashWithdrawn
 
 
 class Change(NamedTuple):
-    """What one event adds to an account and to a position, 1e-6; below 0 if it takes away.
+    """The amounts that one event adds to an account and to a position, 1e-6; below 0 if it takes away.
 
     shares, cost: of the position; 0 for one that is reversed, which gets back what it had. fee: the part of the cash
     that is a fee, above 0 if it was paid, and below 0 if it was given back.

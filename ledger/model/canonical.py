@@ -46,7 +46,8 @@ def normal_content(command: AnyCommand) -> bytes:
     """Return the normal form of a command's content, which its events give back, as canonical bytes.
 
     Numbers are in the units in which they are recorded, whatever digits they were written with; a field that is empty
-    is as if it were left out. What depends on the question, `forecast_ledger.ledger.deciding.normal_forms` does before.
+    is as if it were left out. `forecast_ledger.ledger.deciding.normal_forms` comes first, for what depends on the
+    question.
     Refuses what `canonical_content` refuses.
 
     >>> from forecast_ledger.ledger.model.commands import SubmitForecast

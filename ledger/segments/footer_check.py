@@ -76,7 +76,7 @@ class _Page(NamedTuple):
 
 
 class _Body:
-    """What a file has before its footer, read from its beginning to its end. at: where the next bytes begin."""
+    """The bytes of a file before its footer, read from first to last. at: where the next bytes begin."""
 
     def __init__(self, file: IO[bytes], end: int) -> None:
         self._file, self._end, self.at = file, end, 0

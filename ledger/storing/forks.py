@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 
 class Opened(Protocol):
-    """What two processes cannot share."""
+    """An object with something that two processes cannot share, such as an open file."""
 
     def before_fork(self) -> None:
         """Close it, and let nobody open it until the fork is done."""
@@ -17,7 +17,7 @@ class Opened(Protocol):
 
 
 class Inherited(Protocol):
-    """What a child has from its parent, as a thread of the parent may have left it."""
+    """An object that a child has from its parent, perhaps as a thread of the parent was changing it."""
 
     def _renew(self) -> None:
         """Begin anew, in a child in which no other thread runs yet."""

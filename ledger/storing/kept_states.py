@@ -1,8 +1,8 @@
 """Where the states of writers are kept: in a folder that only the user of the process can read or write.
 
 A kept state is no part of the log, and is never believed against it: it counts only if the log has its digest at its
-position, and if the same code wrote it; else the log is read. Whoever could write to the folder could make a
-writer believe anything, so that a folder that others can write to is not used.
+position, and if the same code wrote it; else the log is read. A user who could write to the folder could make
+a writer believe anything, so a folder that others can write to is not used.
 """
 
 import os

@@ -14,7 +14,7 @@ POLL = 0.2  # s, how often to look for events that other processes append
 
 
 class Listener(Protocol):
-    """What a ledger tells when it appends, and when it is closed."""
+    """An object that a ledger tells when it appends, and when it is closed."""
 
     def wake(self) -> None:
         """Look for new events now; any thread may call this."""

@@ -139,7 +139,7 @@ DIVISIONS: dict[str, Division] = {
 
 
 class Schema(NamedTuple):
-    """What a table says, the columns that identify a row, and all columns."""
+    """The meaning of a table, the columns that identify a row, and all columns."""
 
     meaning: str
     key: tuple[str, ...]

@@ -147,8 +147,8 @@ def open_value(facts: Facts, marks: Marks, key: AccountKey) -> int:
 def payable_units(profit: int, unit: int) -> int:
     """Return a profit, 1e-15, in payable units of `unit` x 1e-6, rounded half-even once: ranks go by it.
 
-    Less than a payable unit is nothing that anybody is paid. What rounding a number of shares leaves over, a millionth
-    or less, gives nobody a better rank.
+    Nobody is paid less than a payable unit. The remainder of rounding a number of shares, a millionth or less, gives
+    nobody a better rank.
 
     >>> payable_units(-124_999_870_000_000, 10_000), payable_units(-130_000_000, 10_000)
     (-12, 0)

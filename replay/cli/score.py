@@ -136,8 +136,9 @@ def score(
 
     FORECASTS is a CSV, Parquet, JSON lines or .xlsx file with a row for each forecast, or a column for each forecaster,
     question, option or quantile. The answers are a column of it, or in a second file. Columns are recognised by their
-    usual names. What was recognised, and the map that says it, go to stderr; the board goes to stdout. What can be read
-    in two ways is refused, with the option that settles it. If a row is refused, the exit code is 1.
+    usual names. The command prints how it read each column, and the map that says so, to stderr, and the board to
+    stdout. A column that can be read in two ways is refused, with the option that settles it. If a row is refused, the
+    exit code is 1.
     """
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.replay import replay

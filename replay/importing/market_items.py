@@ -78,7 +78,7 @@ class Market(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What a market said at an instant, µs: chances of all outcomes, 1e-9, and the bid and ask of the first.
+    """The prices of a market at an instant, µs: chances of all outcomes, 1e-9, and the bid and ask of the first.
 
     chances: () if there are only bid and ask. who: whose forecast it is; "" of nobody, if it is only a quote.
     is_quote: whether it is a quote.
@@ -117,7 +117,7 @@ def checked_market(market: Market) -> Market:
 
 
 class _Timed(Protocol):
-    """What happened at an instant, µs."""
+    """An item that has an instant, µs."""
 
     @property
     def at(self) -> int: ...

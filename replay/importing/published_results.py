@@ -55,7 +55,7 @@ class _Worth(NamedTuple):
         return self.sum_of(lambda each, worth: each.realised + each.is_open() * (worth - each.cost))
 
     def of_unsold(self) -> int:
-        """What the shares that were not sold are worth, or were paid, less their cost, 1e-6."""
+        """Return what the shares that were not sold are worth, or were paid, less their cost, 1e-6."""
         return self.sum_of(lambda each, worth: (each.status in _KEPT) * (worth - each.cost))
 
     def of_sold(self) -> int:

@@ -1,4 +1,4 @@
-"""What was recognised of tables, in words: every column, how it is written, and what the rules count."""
+"""How tables were read, in words: every column, how it is written, and what the rules count."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
