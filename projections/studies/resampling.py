@@ -117,6 +117,8 @@ def _accepted(prefix: bytes, replicate: int, units: int, limit: int) -> Int64Arr
 # --- Order statistics of replicates: the ends of intervals, from whole numbers or from numbers that are known nearly.
 
 
+LEAST_CLUSTERS = 20  # units that are drawn: with fewer, what an interval or a set of ranks claims does not hold
+
 LIMIT = 1 << 62  # of sums and published numbers
 
 Ends = tuple[int, int] | None
