@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Range, ResolveQues
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import estimates, intervals, rank_sets, replicates
 from forecast_ledger.projections.studies import pairs as module
-from forecast_ledger.projections.studies.pairs import empirical_bernstein, holm, normal_mixture
+from forecast_ledger.projections.studies.pairs import holm
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import (
     CASES,
@@ -157,13 +157,6 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
         assert [*rows] == expected
         adjusted = holm([int(1000 * p) for p in p_values])
         assert [Fraction(row["p_adjusted"]) for row in rows.values()] == [Fraction(p, 1000) for p in adjusted]
-
-
-def test_bounds_that_always_hold_get_tighter_with_every_question() -> None:
-    """After 400 questions on which one is better by ½, both exclude that nobody is better; after 20, neither does."""
-    alpha = Fraction(1, 20)
-    for bound, varied in ((normal_mixture, 1), (empirical_bernstein, 0)):
-        assert bound(Fraction(400 * varied), alpha) / 400 < 0.5 < bound(Fraction(20 * varied), alpha) / 20
 
 
 def test_the_bounds_of_many_questions_follow_the_order_of_their_answers() -> None:
