@@ -1,0 +1,214 @@
+"""What is claimed of scores, and how often it is so: `python -m tests.calibrate [RUNS]` prints the table of claims.
+
+Contests are simulated whose truth is known: questions of yes or no have a log odds from a normal distribution, and each
+participant forecasts them with errors of a known size. A claim holds in a contest for those of whom it is true. What is
+not shown claims nothing. The numbers are the same in every run of the same length.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecast_ledger.ledger.core.values import PROBABILITY, WEIGHT
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.tables.catalogue import Projections
+from tests.support.oracle import facts_in
+
+Floats = NDArray[np.float64]
+
+HOUR = 3_600 * 10**6  # µs
+RUNS = 300  # contests of a kind
+MANY = 200_000  # questions that the truth is found from
+SAME = (1.0, 1.0, 1.0, 1.0)
+APART = (0.2, 0.6, 0.9, 1.6)
+BRIER = RuleSet(name="brier", kernel="brier", sampling="spot", period="covered", total="mean", least_probability_ppm=0)
+PEER = RuleSet(name="peer", kernel="ln", reference="peers", sampling="spot", scale="peer", total="mean")
+
+
+class Kind(NamedTuple):
+    """A kind of contest. errors: of each participant, standard deviations of log odds; who has the same is as good.
+
+    questions: how many there are; those of a cluster share a shock that nobody foresees. odds: mean and standard
+    deviation of log odds. missing: the share of forecasts that are not made.
+    """
+
+    errors: tuple[float, ...] = SAME
+    questions: int = 20
+    cluster: int = 1
+    odds: tuple[float, float] = (0.0, 1.5)
+    shock: float = 0.0
+    missing: float = 0.0
+    rules: RuleSet = BRIER
+
+
+KINDS = {
+    "few": Kind(questions=10),
+    "null": Kind(),
+    "null, 50": Kind(questions=50),
+    "skilled": Kind(APART),
+    "close": Kind((0.5, 0.6, 0.7, 0.8)),
+    "clustered": Kind(questions=125, cluster=5, shock=2.0),
+    "clustered, few": Kind(questions=50, cluster=5, shock=2.0),
+    "rare": Kind(questions=50, odds=(-4.0, 0.5)),
+    "rare, many": Kind(questions=200, odds=(-3.0, 0.5)),
+    "missing": Kind(APART, questions=50, missing=0.3),
+    "peer": Kind(APART, rules=PEER),
+}
+
+
+class Drawn(NamedTuple):
+    """Questions of some contests: which happened, shape (runs, q), and forecasts, shape (runs, q, people)."""
+
+    happened: NDArray[np.bool_]
+    forecasts: Floats
+
+
+class Run(NamedTuple):
+    """A contest that was simulated. truth: the expected score of each participant, in the contest's points."""
+
+    projections: Projections
+    contest: str
+    truth: dict[str, float]
+
+
+Claim = Callable[[Run], list[bool | None]]  # whether what is claimed is true, each time; None where it is not shown
+
+
+def scores_within(run: Run) -> list[bool | None]:
+    """The interval of each participant's score has the expected score in it."""
+    found = {row.row.participant: row.score for row in run.projections.intervals(run.contest).rows}
+    ends = {name: found.get(name) for name in run.truth}
+    return [own and own[0] <= run.truth[name] * 1e9 <= own[1] for name, own in ends.items()]
+
+
+CLAIMS: dict[str, tuple[str, Claim]] = {  # with the share of cases in which each is to be true
+    "score": ("95%", scores_within),
+}
+
+
+class Row(NamedTuple):
+    """A row of the table of claims. shown: share of cases; reached, error: of those shown, and its standard error."""
+
+    kind: str
+    claim: str
+    nominal: str
+    shown: float
+    reached: float
+    error: float
+
+
+def table(kinds: Sequence[str], runs: int, claims: Sequence[str] = tuple(CLAIMS)) -> Iterator[Row]:
+    """Yield the rows of the table of claims."""
+    for name in kinds:
+        found = [[CLAIMS[claim][1](run) for claim in claims] for run in simulated(KINDS[name], runs)]
+        for number, claim in enumerate(claims):
+            yield row(name, claim, [each[number] for each in found])
+
+
+def row(kind: str, claim: str, found: Sequence[Sequence[bool | None]]) -> Row:
+    """Return a row. found: of each contest, whose cases depend on each other, as those of two contests do not.
+
+    >>> row("null", "score", [[True, True], [False, True], [None, None]])
+    Row(kind='null', claim='score', nominal='95%', shown=0.6666666666666666, reached=0.75, error=0.25)
+    """
+    shown = [[case for case in cases if case is not None] for cases in found]
+    count, held = sum(map(len, shown)), sum(map(sum, shown))
+    reached = held / count if count else float("nan")
+    apart = [sum(cases) - reached * len(cases) for cases in shown if cases]
+    spread = sum(each * each for each in apart) * len(apart) / (len(apart) - 1) if len(apart) > 1 else float("nan")
+    error = sqrt(spread) / count if count else float("nan")
+    return Row(kind, claim, CLAIMS[claim][0], count / sum(map(len, found)), reached, error)
+
+
+def simulated(kind: Kind, runs: int, seed: int = 1) -> Iterator[Run]:
+    """Yield contests of a kind."""
+    drawn = draw(kind, runs, kind.questions, np.random.default_rng(seed))
+    made = np.random.default_rng(seed + 1).random(drawn.forecasts.shape) >= kind.missing
+    truth = expected(kind)
+    for number in range(runs):
+        recorded = log(kind, drawn.happened[number], drawn.forecasts[number], made[number], f"run {number}")
+        projections = Projections(facts_in(recorded))
+        yield Run(projections, "cup", {f"p{who}": mean for who, mean in enumerate(truth.tolist())})
+
+
+def draw(kind: Kind, runs: int, questions: int, random: np.random.Generator) -> Drawn:
+    """Draw questions and forecasts, each with three decimals."""
+    clusters = -(-questions // kind.cluster)
+    shocks = np.repeat(random.normal(0, kind.shock, (runs, clusters)), kind.cluster, axis=1)[:, :questions]
+    known = random.normal(*kind.odds, (runs, questions))
+    happened = random.random((runs, questions)) < chance(known + shocks)
+    errors = random.normal(0, 1, (runs, questions, len(kind.errors))) * kind.errors
+    shared = random.normal(0, 0.3, (runs, questions, 1))
+    return Drawn(happened, np.clip(chance(known[..., None] + shared + errors).round(3), 0.001, 0.999))
+
+
+def chance(odds: Floats) -> Floats:
+    """Return the probabilities of log odds."""
+    return np.asarray(1 / (1 + np.exp(-odds)), np.float64)
+
+
+def expected(kind: Kind) -> Floats:
+    """Return the expected score of each participant, from a formula in floats over many questions."""
+    drawn = draw(kind, 1, MANY, np.random.default_rng(99))
+    right = np.where(drawn.happened[..., None], drawn.forecasts, 1 - drawn.forecasts)[0]
+    if kind.rules is PEER:
+        logs = np.log(right)
+        scores = 100 * len(kind.errors) / (len(kind.errors) - 1) * (logs - logs.mean(axis=1, keepdims=True))
+    else:
+        scores = (1 - right) ** 2
+    means = np.asarray(scores.mean(axis=0), np.float64)
+    return np.full_like(means, means.mean()) if len({*kind.errors}) == 1 else means
+
+
+def log(
+    kind: Kind, happened: NDArray[np.bool_], forecasts: Floats, made: NDArray[np.bool_], digest: str
+) -> list[Recorded]:
+    """Return the events of a contest. made: which forecasts are made. digest: of the last event, as a text."""
+    found: list[events.AnyEvent] = [events.ContestOpened(at=0, contest="cup", rules=kind.rules, payable_unit=10_000)]
+    answers = list[events.AnyEvent]()
+    for number, (outcome, told, given) in enumerate(zip(happened, forecasts, made, strict=True)):
+        name = f"q{number:04}"
+        about: dict[str, Any] = {"group": f"g{number // kind.cluster:04}"} if kind.cluster > 1 else {}
+        found += [
+            events.QuestionOpened(
+                at=0, question=name, kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=9 * HOUR, **about
+            ),
+            events.QuestionAdded(at=0, contest="cup", question=name, weight=WEIGHT),
+        ]
+        for who in np.flatnonzero(given).tolist():
+            yes = round(told[who] * 1000) * (PROBABILITY // 1000)
+            said = (yes, PROBABILITY - yes)
+            found.append(events.ForecastMade(at=HOUR, question=name, participant=f"p{who}", probabilities=said))
+        at = 10 * HOUR
+        answers.append(events.QuestionResolved(at=at, question=name, outcome=0 if outcome else 1, known_at=at))
+    about = {"recorded_at": 0, "command_id": "c", "command": "", "previous": ""}
+    return [
+        Recorded(position=position, event=event, digest=digest, **about)
+        for position, event in enumerate([*found, *answers], 1)
+    ]
+
+
+def printed(rows: Iterator[Row]) -> Iterator[str]:
+    """Yield the lines of the table, in Markdown."""
+    yield "| contests | questions | clusters | claim | nominal | shown | reached | standard error |"
+    yield "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |"
+    for each in rows:
+        kind = KINDS[each.kind]
+        reached = f"{each.reached:.1%} | {each.error:.1%}" if each.shown else "- | -"
+        clusters = -(-kind.questions // kind.cluster)
+        yield (
+            f"| {each.kind} | {kind.questions} | {clusters} | {each.claim} | {each.nominal} | {each.shown:.0%} | "
+            f"{reached} |"
+        )
+
+
+if __name__ == "__main__":
+    for line in printed(table([*KINDS], int(sys.argv[1]) if sys.argv[1:] else RUNS)):
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()

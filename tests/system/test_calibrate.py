@@ -1,0 +1,63 @@
+"""Claims about scores are true as often as they say, or are not made."""
+
+from math import log
+
+import numpy as np
+import pytest
+from numpy.polynomial.hermite_e import hermegauss
+
+from tests.calibrate import KINDS, draw, expected, printed, row, simulated, table
+from tests.support.effort import LONG
+
+RUNS = 40 * LONG
+FLOORS = {"null": 0.9, "clustered": 0.9}  # what intervals reach at least, of 95%
+
+
+@pytest.mark.parametrize("kind", FLOORS)
+def test_intervals_hold_what_is_true_as_often_as_they_say(kind: str) -> None:
+    """As far as so few contests can tell: the table in the documentation is of many more."""
+    [found] = table([kind], RUNS, ["score"])
+    assert found.shown == 1
+    assert found.reached >= FLOORS[kind]
+
+
+@pytest.mark.parametrize("kind", ["null", "peer"])
+def test_scores_of_simulated_contests_are_those_of_their_formula(kind: str) -> None:
+    """Brier: the square of what the outcome was not given. Peer: 100 x (ln p - the mean of the others' ln p)."""
+    drawn = draw(KINDS[kind], 2, KINDS[kind].questions, np.random.default_rng(1))
+    right = np.where(drawn.happened[..., None], drawn.forecasts, 1 - drawn.forecasts)
+    for run, given in zip(simulated(KINDS[kind], 2), right.tolist(), strict=True):
+        for place in run.projections.board("cup"):
+            own = int(place.participant[1:])
+            scores = [
+                (1 - each[own]) ** 2
+                if kind == "null"
+                else 100 * (log(each[own]) - sum(log(each[other]) for other in range(4) if other != own) / 3)
+                for each in given
+            ]
+            assert float(place.score) == pytest.approx(sum(scores) / len(scores), abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["skilled", "rare"])
+def test_the_truth_is_that_of_an_integral(kind: str) -> None:
+    """The mean over log odds of p (1 - f)² + (1 - p) f², by Gauss and Hermite's quadrature; f errs in log odds."""
+    nodes, weights = hermegauss(40)
+    mean, deviation = KINDS[kind].odds
+    for found, own in zip(expected(KINDS[kind]).tolist(), KINDS[kind].errors, strict=True):
+        known, error = np.meshgrid(mean + deviation * nodes, nodes * np.hypot(own, 0.3))
+        p, f = 1 / (1 + np.exp(-known)), 1 / (1 + np.exp(-known - error))
+        value = (np.outer(weights, weights) * (p * (1 - f) ** 2 + (1 - p) * f**2)).sum() / (2 * np.pi)
+        assert found == pytest.approx(value, abs=0.002)
+
+
+def test_the_table_says_how_often_a_claim_is_made_and_true() -> None:
+    """Of four cases in two contests, three are shown; two hold. Apart from 2/3, the contests have 2/3 and -2/3."""
+    found = row("null", "score", [[True, True], [False, None]])
+    assert (found.nominal, found.shown) == ("95%", 0.75)
+    assert found.reached == pytest.approx(2 / 3)
+    assert found.error == pytest.approx(((4 / 9 + 4 / 9) * 2) ** 0.5 / 3)
+    lines = [*printed(iter([found, row("rare", "score", [[None], [None]])]))]
+    assert lines[2:] == [
+        "| null | 20 | 20 | score | 95% | 75% | 66.7% | 44.4% |",
+        "| rare | 50 | 50 | score | 95% | 0% | - | - |",
+    ]
