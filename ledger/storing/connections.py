@@ -74,17 +74,20 @@ class Connections:
         self._idle: list[Connection[Any]] = []  # the one that was used last is the last
 
     @contextmanager
-    def after(self, first: Callable[[Connection[Any]], Answer]) -> Iterator[tuple[Connection[Any], Answer]]:
+    def after(
+        self, first: Callable[[Connection[Any]], Answer], wait: float | None = None
+    ) -> Iterator[tuple[Connection[Any], Answer]]:
         """Use a connection, with the answer to a first statement; what is not committed at the end is rolled back.
 
         first: asks it, and records nothing: if a server that was restarted has closed the connection, it is asked again
-        on a new one. Raises Unavailable (all are in use), and what psycopg does.
+        on a new one. wait: for one to be free, s, if not as usual.
+        Raises Unavailable (all are in use), and what psycopg does.
         """
         if self._process != os.getpid():
             self._begin()
-        room = self._room
-        if not room.acquire(timeout=self._wait):
-            used = f"the {self._most} connections of this process have been in use for {self._wait:g} s"
+        room, wait = self._room, self._wait if wait is None else wait
+        if not room.acquire(timeout=wait):
+            used = f"the {self._most} connections of this process have been in use for {wait:g} s"
             raise Unavailable(f"{used}; let fewer threads use them, or open the store with more")
         try:
             connection, answer = self._take(first)

@@ -111,6 +111,10 @@ class Rows(Protocol):
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows."""
 
+    def ping(self, limit: float) -> None:  # noqa: ARG002 - others need it
+        """Read something short. limit: how long to wait for a connection, and then for a server's answer, s."""
+        self.newest()
+
     def names(self) -> Iterator[str]:
         """Return the names of the ledgers of the store, each once; none of rows without a store."""
         return iter(())

@@ -104,7 +104,7 @@ class Postgres(Rows):
 
     def _create(self, look: Callable[[Connection[Any]], list[Any]]) -> Any:
         """Create the table, unless another process does: PostgreSQL does not let two create one table at once."""
-        lock = partial(_begin, query=_LOCK.format(_lock_key("")), limit=self.limits.turn + _LATER)
+        lock = partial(_within, query=_LOCK.format(_lock_key("")), limit=self.limits.turn + _LATER)
         with self._pool.after(lock) as (connection, _):
             try:
                 [found] = look(connection)
@@ -143,6 +143,11 @@ class Postgres(Rows):
         [(newest,)] = self._fetch(_NEWEST, (self._name,))
         return newest or 0
 
+    def ping(self, limit: float) -> None:
+        look = partial(_within, query=self._query("SELECT FROM {table} LIMIT 1"), limit=limit)
+        with self._pool.after(look, limit):
+            pass
+
     def names(self) -> Iterator[str]:
         return database.each_name(self._fetch, _NEXT_NAME)
 
@@ -158,7 +163,7 @@ class Postgres(Rows):
     def turn(self) -> Iterator["_Turn"]:
         """See `Rows`; PostgreSQL grants the lock in the order of the requests."""
         ledger = self._name if self._schema == "public" else f"{self._schema} {self._name}"
-        begin = partial(_begin, query=_BEGIN.format(_lock_key(ledger)), limit=self.limits.turn + _LATER)
+        begin = partial(_within, query=_BEGIN.format(_lock_key(ledger)), limit=self.limits.turn + _LATER)
         with self._pool.after(begin) as (connection, _):
             yield _Turn(connection, self._name, self.location, self._query)
             connection.rollback()  # does nothing after a commit; after an error, the pool rolls back
@@ -238,12 +243,14 @@ class _Pool:
         self._connections = Connections(connect, most, wait)
 
     @contextmanager
-    def after(self, first: Callable[[Connection[Any]], Answer]) -> Iterator[tuple[Connection[DictRow], Answer]]:
+    def after(
+        self, first: Callable[[Connection[Any]], Answer], wait: float | None = None
+    ) -> Iterator[tuple[Connection[DictRow], Answer]]:
         """See `Connections.after`. Raises Unavailable, and the errors of the library."""
         if self._connections.is_closed:
             raise ConnectionPoolClosedError
         try:
-            with self._connections.after(first) as used:
+            with self._connections.after(first, wait) as used:
                 yield used
         except psycopg.IntegrityError as error:
             raise IntegrityError(str(error)) from error
@@ -268,8 +275,8 @@ def _connect(parameters: Mapping[str, Any], limits: TimeLimits) -> Connection[An
     return connection
 
 
-def _begin(connection: LimitedConnection, query: str, limit: float) -> None:
-    """Begin a transaction with the lock of a ledger, for which the server itself waits as long as the turn may take."""
+def _within(connection: LimitedConnection, query: str, limit: float) -> None:
+    """Execute a statement that may take another time than most, s."""
     usual, connection.limit = connection.limit, limit
     try:
         connection.execute(query)

@@ -206,6 +206,11 @@ class StoredLog:
         with self._in_use():
             return self._rows.change_cursor(statement, values)
 
+    def ping(self, limit: float) -> None:
+        """See `Rows.ping`. Raises Unavailable."""
+        with self._in_use():
+            self._rows.ping(limit)
+
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows. Raises Unavailable."""
         with self._in_use():

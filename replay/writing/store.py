@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 MOST_HELD = 1_000  # ledgers whose state a store holds
+PING_TIMEOUT = 2.0  # s
 _LARGEST = 1_000_000
 
 
@@ -108,6 +109,14 @@ class Store:
     def names(self) -> list[str]:
         """Return the names of the ledgers that have events. Raises Unavailable, Corrupt."""
         return self._root.names()
+
+    def ping(self, timeout: int | float = PING_TIMEOUT) -> None:
+        """Return once the store has answered one short query, over a connection of its pool. Raises Unavailable.
+
+        timeout: s to wait for a free connection, and then for the answer of a server. If a connection has to be opened
+        first, this may take `connect` s besides.
+        """
+        self._root.ping(timeout)
 
     def close(self) -> None:
         """Close the ledgers and the connections, once no thread uses them."""

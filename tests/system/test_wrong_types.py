@@ -188,6 +188,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "AsyncLedger.subscribe": (f.AsyncLedger(ledger).subscribe, lambda: {"after": 0}),
         "Store.open": (f.Store.open, storing),
         "Store.ledger": (store.ledger, lambda: {"name": "main"}),
+        "Store.ping": (store.ping, lambda: {"timeout": 1.0}),
         "append": (
             f.append,
             lambda: {

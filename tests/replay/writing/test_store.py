@@ -20,7 +20,7 @@ from forecast_ledger.replay.writing.store import Store
 from tests.support.crowds import QUESTION, forecast
 from tests.support.given import won
 from tests.support.processes import forking
-from tests.support.servers import PG_CTL, postgres
+from tests.support.servers import PG_CTL, frozen, postgres
 
 needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
 MANY = 2_000
@@ -189,3 +189,45 @@ def test_a_name_that_is_no_id_is_refused() -> None:
     """As `open_ledger` refuses it."""
     with Store.open(":memory:") as store, pytest.raises(Refused):
         store.ledger("")
+
+
+def test_a_store_that_answers_is_well(place: str) -> None:
+    """Also while a writer has its turn, and if there is no event yet; not when it is closed."""
+    with Store.open(place) as store:
+        store.ping()
+        with store.ledger("north")._store.turn():
+            store.ping(0.5)
+    with pytest.raises(Unavailable, match="is closed"):
+        store.ping()
+
+
+@needs_server
+def test_a_store_says_in_time_that_it_cannot_answer(server: str) -> None:
+    """A server that hangs, connections that are all in use, and a table that is gone; then all is well again."""
+    with Store.open(server, connections=1) as store:
+        for trouble, message in (
+            (lambda: frozen(server), r"no answer from the server for 0\.3 s"),
+            (store.ledger("busy")._store.turn, r"the 1 connections .* in use for 0\.3 s"),
+        ):
+            store.ping()
+            with trouble():
+                begun = time.monotonic()
+                with pytest.raises(Unavailable, match=message):
+                    store.ping(0.3)
+                assert 0.3 <= time.monotonic() - begun < 2
+        execute(server, "ALTER TABLE stored_events RENAME TO moved")
+        with pytest.raises(Unavailable, match="does not exist"):
+            store.ping()
+        execute(server, "ALTER TABLE moved RENAME TO stored_events")
+        store.ping()
+
+
+def test_a_ledger_whose_head_was_asked_for_is_ready(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its log says is read then, and not when the first command comes."""
+    with open_ledger(place, "north") as ledger:
+        ledger.handle(QUESTION)
+    with Store.open(place) as store:
+        ledger = store.ledger("north")
+        assert ledger.head().position == 1
+        monkeypatch.setattr(type(ledger), "_catch_up", None)
+        assert ledger.handle(forecast("ada", 0)).first == 2
