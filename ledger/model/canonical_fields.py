@@ -174,7 +174,7 @@ def _rules(value: Any, name: str) -> Any:
     plain = _checked(str | RuleSet)(value, name)
     if type(value) is not RuleSet:
         return plain
-    for field in ("scored_only_levels", "reference_rows"):
+    for field in ("scored_only_levels", "reference_rows", "clusters"):
         if type(several := getattr(value, field)) not in {tuple, list}:
             raise Refused("malformed", f"{name}.{field}", str(several), "not an array")
     changed = {field: part for field, part in plain.items() if part != _DEFAULT_RULES[field]}

@@ -48,6 +48,10 @@ TotalName = Literal["sum", "mean", "per_coverage", "per_question", KindTotal]
 ReferenceRow = Literal["consensus", "always_half", "uniform", "market"]
 ImputationName = Literal["none", "worst", ReferenceRow]
 TakeName = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
+TAG = "tag:"  # before the name of a tag NAME=VALUE
+ALONE = "question"  # each question is a cluster
+Cluster = Annotated[str, Meta(pattern=f"^({ALONE}|group|category|{TAG}[^=]+)$", max_length=200)]
+Clusters = Annotated[tuple[Cluster, ...], Meta(min_length=1, max_length=1)]
 
 PPM = {"unit": "1e-6 of a probability"}
 DENSITY_PPM = {"unit": "1e-6 of the uniform density"}
@@ -131,6 +135,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
     transform: TransformName = "none"
     imputation: ImputationName = "none"
     late_minutes: Annotated[int, Meta(ge=0, le=NEVER_LATE, extra={"unit": "minutes"})] = NEVER_LATE
+    clusters: Clusters = ("group",)
 
 
 # Fields that were added later, the newest last. They are left out of the log at their defaults, so that the bytes of
@@ -154,6 +159,7 @@ LATER_FIELDS = (
     "transform",
     "imputation",
     "late_minutes",
+    "clusters",
 )
 _DEFAULTS = encoded_fields(RuleSet(name="-"))
 

@@ -22,6 +22,7 @@ from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.powers import ZERO, magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import square_shares
 from forecast_ledger.projections.studies.rank_sets import RankSets, rank_sets
 from forecast_ledger.projections.studies.replicates import (
@@ -33,7 +34,6 @@ from forecast_ledger.projections.studies.replicates import (
     draws_of,
     rows_of,
     totals_of,
-    units_of,
 )
 from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends, limits, multiplicities, seed_for
 
@@ -64,7 +64,7 @@ def resample(
     Who is ranked and who can win a prize is as on the board. place: the row of the board of each participant code, -1
     without one, shape (c,). Raises Refused(out_of_range): too many participants or questions, or scores too large.
     """
-    rules, units = contest.opened.rules, units_of(scored)
+    rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
     check_size(len(board), sum(units.strata), rules.replicates)
     drawn, which = _distinct(multiplicities(seed, rules.replicates, units.strata))
     rows, alike = _without_copies(rows_of(rules, scored, units, place), len(board))

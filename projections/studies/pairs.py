@@ -22,8 +22,9 @@ from forecast_ledger.projections.core.estimates import Floats, matrix_product
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import kernel_of, lower_is_better
+from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import Near, signs_of, surprises, turned_sums
-from forecast_ledger.projections.studies.replicates import Weighted, check_size, units_of
+from forecast_ledger.projections.studies.replicates import Weighted, check_size
 from forecast_ledger.projections.studies.resampling import (
     Drawn,
     Ends,
@@ -176,7 +177,7 @@ def holm(p_values: Sequence[int], whole: int = PERMUTATIONS + 1) -> list[int]:
 
 
 def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> _Season:
-    questions, rows, units = scored.questions, scored.rows, units_of(scored)
+    questions, rows, units = scored.questions, scored.rows, units_of(rules, scored)
     people, count = int(place.max()) + 1, sum(units.strata)
     products = people * (people - 1) // 2 * count * (rules.replicates + PERMUTATIONS)
     check_size(people, max(count, len(units.unit)), rules.replicates)

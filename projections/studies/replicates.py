@@ -27,6 +27,7 @@ from forecast_ledger.projections.core.estimates import (
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, mean_kind
+from forecast_ledger.projections.studies.clusters import Units
 from forecast_ledger.projections.studies.estimates import Near, near_fixed
 from forecast_ledger.projections.studies.resampling import LIMIT, Drawn, check_range
 
@@ -126,17 +127,6 @@ MOST_NUMBERS = 100_000_000  # in an array: participants x replicates, for exampl
 _HALF = 31  # bits that are left out where only the size of a sum matters
 
 
-class Units(NamedTuple):
-    """What is drawn: questions, or all questions of a group together.
-
-    unit: of each question, shape (q,); -1 if it does not count. strata: the number of units of each stratum; the units
-    of a stratum are adjacent.
-    """
-
-    unit: Int64Array
-    strata: list[int]
-
-
 class Weighted(NamedTuple):
     """Numbers x weights, in 1e-15; shape (n,)."""
 
@@ -231,22 +221,6 @@ class Draws(NamedTuple):
         weights = self.weights.sum(axis=0) if kind is None else self.weights[kind]
         every: Int64Array = self.times @ weights
         return every
-
-
-def units_of(scored: ContestScores) -> Units:
-    """Return what is drawn: the questions that count, those of one group together; strata are the kinds of a unit."""
-    questions = scored.questions
-    members: dict[tuple[bool, str], list[int]] = {}
-    for number in np.flatnonzero(questions.weight > 0).tolist():
-        opened = questions.answers[number].question
-        members.setdefault((bool(opened.group), opened.group or opened.question), []).append(number)
-    strata: dict[tuple[str, ...], list[list[int]]] = {}
-    for _, own in sorted(members.items()):
-        strata.setdefault(tuple(sorted({mean_kind(questions.answers[each].question) for each in own})), []).append(own)
-    unit = np.full(len(questions.answers), -1)
-    for number, own in enumerate(own for _, parts in sorted(strata.items()) for own in parts):
-        unit[own] = number
-    return Units(unit, [len(parts) for _, parts in sorted(strata.items())])
 
 
 def rows_of(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Array) -> Rows:

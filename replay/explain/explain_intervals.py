@@ -14,8 +14,8 @@ from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.clusters import Units, units_of
 from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
-from forecast_ledger.projections.studies.replicates import Units, units_of
 from forecast_ledger.projections.studies.resampling import Limits, drawn_limits, limits, multiplicities
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
@@ -41,7 +41,8 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     reading = read_contest(source, contest, participant)
     projections, place = board_row(reading, contest, participant)
     opened, scored, board = reading.facts.contests[contest], projections.scored(contest), projections.board(contest)
-    rules, units, number = opened.opened.rules, units_of(scored), board.index(place)
+    rules, number = opened.opened.rules, board.index(place)
+    units = units_of(rules, scored)
     digest, seed = contest_seed(reading.facts, contest)
     drawn = resample(opened, scored, board, board_places(reading.facts, board), seed)
     score = drawn_limits(drawn.total.drawn(), number, rules.level_ppm)

@@ -27,11 +27,11 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.facts.columns import put_last
 from forecast_ledger.projections.facts.event_checks import rescheduled
+from forecast_ledger.projections.facts.task_ids import OUTPUT_TYPE, task_values
 from forecast_ledger.replay.files.manifest import MANIFEST_BYTES, clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.importing.hub_questions import OUTPUT_TYPE_ID, ROUND_ID
 from forecast_ledger.replay.importing.source_files import MISSING
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.reading.task_ids import OUTPUT_TYPE, task_values
 
 PERIOD, QUESTION = "open_period", "question"  # the task ids of a question that no hub asked
 SCHEMA = "https://raw.githubusercontent.com/hubverse-org/schemas/main/v6.0.0/tasks-schema.json"

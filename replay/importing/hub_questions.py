@@ -9,6 +9,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
 from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.facts.task_ids import HORIZON, OUTPUT_TYPE, task_text
 from forecast_ledger.replay.importing.hub_config import (
     Due,
     HubConfig,
@@ -20,7 +21,6 @@ from forecast_ledger.replay.importing.hub_config import (
 )
 from forecast_ledger.replay.importing.source_files import MISSING
 from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, label_of, start_of_day
-from forecast_ledger.replay.reading.task_ids import HORIZON, OUTPUT_TYPE, task_text
 
 ROUND_ID, OUTPUT_TYPE_ID = "round_id", "output_type_id"
 VALUES = ("quantile", "median", "mean", "sample")  # output types that are scored by the observed value itself

@@ -25,6 +25,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
 )
 from forecast_ledger.projections.core.columns import pyarrow
+from forecast_ledger.projections.facts.task_ids import HORIZON
 from forecast_ledger.replay.importing.hub_config import (
     ADMIN,
     TARGET_DATA,
@@ -68,7 +69,6 @@ from forecast_ledger.replay.importing.source_items import (
     start_of_day,
 )
 from forecast_ledger.replay.mapping.shares import divided_by_sum
-from forecast_ledger.replay.reading.task_ids import HORIZON
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 LABELS = ["output_type", "output_type_id", "value"]

@@ -6,10 +6,12 @@ from typing import Any
 from forecast_ledger.ledger.core.values import MONEY, format_fixed
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import (
+    ALONE,
     LOGARITHMS,
     NEVER_LATE,
     PRESET_SOURCES,
     PRESETS,
+    TAG,
     RuleSet,
     kernels_of,
     own_fields,
@@ -180,6 +182,22 @@ _PASSES = {
     "one": "all at once",
     "one_by_one": "from the bottom up, one by one",
 }
+
+
+def describe_clusters(rules: RuleSet) -> str:
+    """Return what the samples of a contest draw together.
+
+    >>> describe_clusters(RuleSet(name="x", clusters=("tag:round",)))
+    'samples draw questions of the same round together'
+    """
+    [field] = rules.clusters
+    return f"samples draw {'each question alone' if field == ALONE else _together(field)}"
+
+
+def _together(field: str) -> str:
+    return f"questions of the same {field.removeprefix(TAG)} together"
+
+
 # Field of a rule set -> what it says, "" where it has no effect.
 FURTHER: dict[str, Callable[[RuleSet], str]] = {
     "clock": lambda rules: "a forecast counts from its recording" * (rules.clock == "recorded"),
@@ -226,6 +244,7 @@ FURTHER: dict[str, Callable[[RuleSet], str]] = {
     "level_ppm": lambda rules: (
         f"an interval has {_percent(rules.level_ppm)} of {rules.replicates:,} samples" * bool(kernels_of(rules))
     ),
+    "clusters": lambda rules: describe_clusters(rules) * (rules.clusters != ("group",) and bool(kernels_of(rules))),
 }
 # Fields whose sentence is part of that of another field, or of `describe_score` and `describe_board`.
 TOLD_WITH_OTHERS = {

@@ -121,15 +121,16 @@ class Replay:
         *,
         contest: str | None = None,
         by: str | None = None,
-        cluster: str | Mapping[str, str] = "group",
+        cluster: str | Mapping[str, str] | None = None,
     ) -> Table:
         """Return a table such as `pairwise` for each value of a detail of the questions, or with other clusters.
 
         by: group, category, tag, location or horizon; for each of its values, the table is as if the contest had only
         the questions with this value, and has the columns `by` and `name` after the contest. A question with several
-        tags is in several parts. cluster: what is drawn together, in intervals, resolution and pairwise: the questions
-        of a group, as in the catalogue, or of a category, location or horizon; `question` draws each alone; a dict has
-        the cluster of questions by id. A question without a cluster is drawn alone.
+        tags is in several parts. cluster: what is drawn together, in intervals, resolution and pairwise, in place of
+        what the rules name: the questions of a `group`, `category`, `location` or `horizon`, or with the same value of
+        a tag NAME=VALUE, `tag:NAME`; `question` draws each alone; a dict has the cluster of questions by id. A question
+        without a cluster is drawn alone.
 
         The seed is that of the catalogue, with `by` and the value as two more lines after the contest; with other
         clusters it is the same. Raises, first that applies: ValueError (no such study, detail, contest or question; the

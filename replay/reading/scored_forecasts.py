@@ -11,6 +11,7 @@ from forecast_ledger.projections.core.columns import Ids, Values, ids, join_valu
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.facts.from_log import status_of
+from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import QUANTILES, Answer
@@ -19,7 +20,6 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.tables.schemas import schema
 from forecast_ledger.projections.tables.scores import names_in_parts
 from forecast_ledger.replay.reading.log import end_of_date
-from forecast_ledger.replay.reading.task_ids import HORIZON, LOCATION, task_values
 
 _SCORED_FORECASTS = schema("""
     each score, with its question, the forecast that counted last, and the answer

@@ -7,12 +7,13 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.model.events import QuestionOpened
+from forecast_ledger.ledger.model.rules import ALONE, TAG
 from forecast_ledger.projections.core.columns import Column, Ids, ids
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.projections.tables.boards import narrowed
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.reading.task_ids import HORIZON, LOCATION, task_values
 
 CLUSTERED = ("intervals", "resolution", "pairwise")  # the draws of these take the questions of a cluster together
 STUDIES = (
@@ -35,8 +36,11 @@ DETAILS: dict[str, Callable[[QuestionOpened], Iterable[str]]] = {  # of a questi
     "location": lambda question: _task(question, LOCATION),
     "horizon": lambda question: _task(question, HORIZON),
 }
-ALONE = "question"  # each question is a cluster
-_CLUSTERS = {ALONE, *DETAILS} - {"tag"}  # a question has several tags
+_CLUSTERS = {  # name -> field in a rule set's clusters
+    **{name: name for name in (ALONE, "group", "category")},
+    **{name: f"{TAG}{name}" for name in (LOCATION, HORIZON)},
+}
+_TAG = f"{TAG}NAME"
 _ADDED = (
     Column("by", "id", "the detail of questions that the table is divided by"),
     Column("name", "id", "its value; only questions with it count"),
@@ -49,14 +53,14 @@ def _task(question: QuestionOpened, name: str) -> Iterable[str]:
 
 
 def study(
-    projections: Projections, table: str, contest: str | None, by: str | None, cluster: str | Mapping[str, str]
+    projections: Projections, table: str, contest: str | None, by: str | None, cluster: str | Mapping[str, str] | None
 ) -> Table:
     """Return a table as `Replay.study` does."""
     if table not in STUDIES:
         raise ValueError(f"no study named {table!r}; there are {listed(table, STUDIES)}")
     if by is not None and by not in DETAILS:
         raise ValueError(f"no detail named {by!r} to divide by; there are {listed(by, DETAILS)}")
-    if cluster != "group" and table not in CLUSTERED:
+    if cluster is not None and table not in CLUSTERED:
         raise ValueError(f"{table} draws no clusters; these tables do: {', '.join(CLUSTERED)}")
     facts = projections.facts
     if contest is not None and contest not in facts.contests:
@@ -64,7 +68,8 @@ def study(
     contests = {name: each for name, each in facts.contests.items() if contest in {None, name}}
     if by is not None:
         contests = dict(_parts(facts, contests, by))
-    found = Projections(replace(_clustered(facts, cluster), contests=contests), projections.chunk).table(table)
+    facts = replace(facts, contests=contests)
+    found = Projections(facts if cluster is None else _clustered(facts, cluster), projections.chunk).table(table)
     return found if by is None else _divided(found)
 
 
@@ -85,26 +90,31 @@ def _divided(table: Table) -> Table:
 
 
 def _clustered(facts: Facts, cluster: str | Mapping[str, str]) -> Facts:
-    """Return facts in which the group of a question is its cluster; a question without one is its own."""
-    if cluster == "group":
-        return facts
-    if not isinstance(cluster, str):
+    """Return facts in which the rules of contests have other clusters, or questions other groups."""
+    if isinstance(cluster, str):
+        named = cluster.startswith(TAG) and cluster != TAG
+        if cluster not in _CLUSTERS and not named:
+            choices = listed(cluster, [*_CLUSTERS, _TAG])
+            raise ValueError(f"no clusters named {cluster!r}; there are {choices}, or a dict by question")
+        field = _CLUSTERS.get(cluster, cluster)
+    else:
         if unknown := sorted(cluster.keys() - facts.question_codes.codes.keys()):
-            raise ValueError(
-                f"no question named {unknown[0]!r}; there are {listed(unknown[0], facts.question_codes.codes)}"
-            )
-    elif cluster not in {ALONE, *DETAILS} - {"tag"}:
-        choices = {ALONE, *DETAILS} - {"tag"}
-        raise ValueError(f"no clusters named {cluster!r}; there are {listed(cluster, choices)}, or a dict by question")
+            choices = listed(unknown[0], facts.question_codes.codes)
+            raise ValueError(f"no question named {unknown[0]!r}; there are {choices}")
+        facts, field = _regrouped(facts, cluster), "group"
+    return replace(facts, contests={name: _with_clusters(each, (field,)) for name, each in facts.contests.items()})
+
+
+def _with_clusters(contest: Contest, clusters: tuple[str, ...]) -> Contest:
+    rules = structs.replace(contest.opened.rules, clusters=clusters)
+    return replace(contest, opened=structs.replace(contest.opened, rules=rules))
+
+
+def _regrouped(facts: Facts, cluster: Mapping[str, str]) -> Facts:
+    """Return facts in which the group of a question is its cluster."""
 
     def regrouped(question: QuestionOpened) -> QuestionOpened:
-        return structs.replace(question, group=_cluster(question, cluster))
+        return structs.replace(question, group=cluster.get(question.question, ""))
 
     former = {code: [(at, regrouped(each)) for at, each in rows] for code, rows in facts.former.items()}
     return replace(facts, questions=[*map(regrouped, facts.questions)], former=former)
-
-
-def _cluster(question: QuestionOpened, cluster: str | Mapping[str, str]) -> str:
-    if not isinstance(cluster, str):
-        return cluster.get(question.question, "")
-    return "" if cluster == ALONE else next(iter(DETAILS[cluster](question)), "")

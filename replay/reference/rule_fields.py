@@ -87,6 +87,13 @@ RULES: dict[str, str] = {
         "what quantiles or samples, and the answer, are turned into before they are scored; only with the "
         "quantile_kernel `pinball`"
     ),
+    "clusters": (
+        "what the samples of the tables `intervals`, `resolution` and `pairwise` draw together, because what happens "
+        "to one question may happen to all: an array with `group` or `category`, the questions with the same one; "
+        "`tag:NAME`, those with the same value of a tag `NAME=VALUE`, or of a task id NAME of a hub, such as "
+        "`tag:location`; or `question`, each question alone. A question without a group, or without the tag, is drawn "
+        "alone"
+    ),
     "level_ppm": "the share of the replicates inside of an interval; 1e-6. 950000 means 95%",
     "bot_level": (
         "the level at which bots are excluded. If a bot is also excluded by itself, the higher level counts: "

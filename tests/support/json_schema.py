@@ -91,6 +91,7 @@ _plain: dict[str, Callable[[Any, Any], bool]] = {
     "minLength": lambda value, said: not isinstance(value, str) or len(value) >= said,
     "maxLength": lambda value, said: not isinstance(value, str) or len(value) <= said,
     "maxItems": lambda value, said: not isinstance(value, list) or len(value) <= said,
+    "minItems": lambda value, said: not isinstance(value, list) or len(value) >= said,
     "minimum": lambda value, said: not _number(value) or value >= said,
     "maximum": lambda value, said: not _number(value) or value <= said,
     "exclusiveMinimum": lambda value, said: not _number(value) or value > said,

@@ -543,7 +543,7 @@ def test_another_rule_is_other_content(field: str) -> None:
     """Every field of a rule set is part of the content."""
     now = getattr(OWN, field)
     number = int(now) - 1 if type(now) is int and now else 1
-    several = ("market",) if field == "reference_rows" else ("hidden",)
+    several = {"reference_rows": ("market",), "clusters": ("tag:round",)}.get(field, ("hidden",))
     other: dict[type, Any] = {int: number, bool: not now, tuple: several, type(None): Trading()}
     choices = {*get_args(get_type_hints(RuleSet)[field])} - {now}
     value = other[type(now)] if str not in map(type, choices) else min(choices)
@@ -607,7 +607,8 @@ def test_a_list_in_place_of_a_tuple_is_the_same_command() -> None:
     assert canonical_content(given.forecast(cdf=[0, 1])) == canonical_content(given.forecast(cdf=(0, 1)))
     assert canonical_content(given.forecast(quantiles=[0, 1])) == canonical_content(given.forecast(quantiles=(0, 1)))
     assert canonical_content(given.quartiles(levels=["0.25", "0.5", "0.75"])) == canonical_content(given.quartiles())
-    both = [{"scored_only_levels": kind(["hidden"]), "reference_rows": kind(["market"])} for kind in (list, tuple)]
+    several = {"scored_only_levels": ["hidden"], "reference_rows": ["market"], "clusters": ["category"]}
+    both: list[dict[str, Any]] = [several, {field: (*names,) for field, names in several.items()}]
     rows = [msgspec.structs.replace(OWN, **fields) for fields in both]
     assert canonical_content(given.contest(rules=rows[0])) == canonical_content(given.contest(rules=rows[1]))
 

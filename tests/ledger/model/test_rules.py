@@ -475,8 +475,8 @@ def test_a_choice_of_a_rule_set_is_one_of_its_names(field: str) -> None:
 
 
 def test_those_are_all_the_fields() -> None:
-    """Every field is a number with limits, a choice of names, a truth value, or one of these four."""
-    assert {"name", "scored_only_levels", "reference_rows", "trading", *LIMITS, *CHOSEN, *FLAGS} == set(
+    """Every field is a number with limits, a choice of names, a truth value, or one of these five."""
+    assert {"name", "scored_only_levels", "reference_rows", "clusters", "trading", *LIMITS, *CHOSEN, *FLAGS} == set(
         RuleSet.__struct_fields__
     )
 
@@ -487,6 +487,7 @@ def test_those_are_all_the_fields() -> None:
         ("name", ["", "x" * 201, None, 1]),
         ("scored_only_levels", ["hidden", ["x"], [None], [["hidden"]], None, {"hidden": 1}]),
         ("reference_rows", ["market", ["x"], [None], [["market"]], None, {"market": 1}]),
+        ("clusters", ["group", [], ["groups"], ["tag:"], ["tag"], ["tag:a=b"], [None], None, {"group": 1}]),
         *[(field, [0, 1, "true", None]) for field in FLAGS],
         ("trading", [True, "arena-v1", [], {"fee": 1}, {"legs": "any"}, {"cap_divisor": 0}, {"attempts": "2"}]),
         ("fee", [1]),
@@ -520,7 +521,7 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     later |= {"coverage_period": "actual", "day_edges": "opening"}
     later |= {"bot_level": "no_rank", "payouts": "scored", "transform": "log_shifted", "imputation": "worst"}
     limits |= {"replicates": 999, "level_ppm": 900_000, "late_minutes": 60}
-    rows = {"reference_rows": ("market",)}
+    rows = {"reference_rows": ("market",), "clusters": ("tag:place",)}
     assert set(LATER_FIELDS) == {*later, *limits, *rows, "trading"}
     given = read(**later, **limits, **rows)
     assert recorded_fields(given) | later | limits | rows == recorded_fields(given)

@@ -15,9 +15,9 @@ from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.model.commands import OpenQuestion
 from forecast_ledger.ledger.model.events import QuestionOpened, QuestionResolved, ResolutionRevoked
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.replay.importing import hub_questions
 from forecast_ledger.replay.importing.hub_questions import question_id
-from forecast_ledger.replay.reading.task_ids import task_values
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
 

@@ -30,6 +30,7 @@ OTHERS: dict[str, Any] = {
     "name": "other", "scored_only_levels": ("hidden",), "reference_rows": ("uniform",), "trading": Trading(),
     "least_probability_ppm": 2_000, "least_density_ppm": 20_000, "open_end_ppm": 10_000, "replicates": 99,
     "greatest_probability_ppm": 990_000, "greatest_density_ppm": 10**9, "level_ppm": 900_000, "cohorts": "none",
+    "clusters": ("question",),
 }  # fmt: skip
 
 

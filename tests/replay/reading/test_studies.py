@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.model.commands import AddQuestion, AnyCommand, OpenQuestion
+from forecast_ledger.ledger.model.commands import AddQuestion, AnyCommand, OpenContest, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.studies import CLUSTERED, STUDIES
@@ -20,9 +20,9 @@ RULES = RuleSet(name="own", kernel="brier", period="covered", total="mean", repl
 ADA, BO = 3, 4
 # question: its group, category and tags, what Ada and Bo gave to yes, in tenths, and the answer
 ASKED: dict[str, Any] = {
-    "frost": ("west", "weather", ("cold",), 9, 5, "yes"),
-    "rain": ("west", "weather", ("wet",), 3, 4, "yes"),
-    "snow": ("east", "weather", ("cold", "wet"), 2, 6, "no"),
+    "frost": ("west", "weather", ("cold", "air=cold"), 9, 5, "yes"),
+    "rain": ("west", "weather", ("wet", "air=warm"), 3, 4, "yes"),
+    "snow": ("east", "weather", ("cold", "wet", "air=cold"), 2, 6, "no"),
     "vote": ("east", "politics", (), 8, 1, "no"),
     "war": ("", "", (), 5, 7, "yes"),
 }
@@ -88,6 +88,7 @@ CHOSEN = {"frost": "b", "vote": "b", "snow": "a", "rain": "a"}
         ("category", [["war"], ["vote"], ["frost", "rain", "snow"]]),
         ("question", ALONE),
         ("horizon", ALONE),  # of questions that are no hub's
+        ("tag:air", [["vote"], ["war"], ["frost", "snow"], ["rain"]]),
         (CHOSEN, [["war"], ["rain", "snow"], ["frost", "vote"]]),
     ],
 )
@@ -105,7 +106,10 @@ def test_clusters_are_drawn_together(season: Replay, cluster: Any, units: Cluste
     [
         ("group", {"east": ["snow", "vote"], "west": ["frost", "rain"]}),
         ("category", {"politics": ["vote"], "weather": ["frost", "rain", "snow"]}),
-        ("tag", {"cold": ["frost", "snow"], "wet": ["rain", "snow"]}),
+        (
+            "tag",
+            {"air=cold": ["frost", "snow"], "air=warm": ["rain"], "cold": ["frost", "snow"], "wet": ["rain", "snow"]},
+        ),
     ],
 )
 def test_each_value_has_a_board_of_its_questions(season: Replay, by: str, parts: dict[str, list[str]]) -> None:
@@ -162,6 +166,21 @@ def test_what_is_not_there_is_refused(season: Replay, chosen: dict[str, Any], to
     with pytest.raises(ValueError, match=told):
         season.study(**chosen)
     assert {*CLUSTERED} < {*STUDIES}
+
+
+def test_the_rule_set_names_what_is_drawn_together(season: Replay, tmp_path: Path) -> None:
+    """A study draws as the rules say, or as it is told; the numbers are those of a contest with other rules."""
+    by_air = structs.replace(RULES, clusters=("tag:air",))
+    told = [structs.replace(each, rules=by_air) if isinstance(each, OpenContest) else each for each in said(*ASKED)]
+    other = replay(written(tmp_path / "log.db", told))
+    assert other.study("intervals").digest() == other.intervals.digest()
+    assert other.study("intervals", cluster="tag:air").digest() == other.intervals.digest()
+    [row] = other.intervals.only("participant", "bo")
+    drawn = means(other, [["vote"], ["war"], ["frost", "snow"], ["rain"]], BO)
+    assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
+    [row] = other.study("intervals", cluster="group").only("participant", "bo")
+    drawn = means(other, [["war"], ["snow", "vote"], ["frost", "rain"]], BO)
+    assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
 
 
 def test_clusters_change_no_score(season: Replay, tmp_path: Path) -> None:
