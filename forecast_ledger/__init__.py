@@ -44,6 +44,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Manifest",
+    "Metric",
     "NewerVersion",
     "Picture",
     "Projections",
@@ -103,6 +104,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.ledger.model.log import Checkpoint, Recorded
     from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
     from forecast_ledger.ledger.storing.async_ledger import AsyncLedger, AsyncSubscription
+    from forecast_ledger.ledger.storing.instrumentation import Metric
     from forecast_ledger.ledger.storing.subscription import Subscription
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.projections.facts.from_log import facts
@@ -142,6 +144,7 @@ else:  # so that a type checker reports a name that is not offered
         "Ledger": ("replay.writing.pay", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
         "Manifest": ("replay.files.manifest", "Manifest"),
+        "Metric": ("ledger.storing.instrumentation", "Metric"),
         "NewerVersion": ("ledger.core.errors", "NewerVersion"),
         "PRESETS": ("ledger.model.rules", "PRESETS"),
         "Picture": ("replay.pages.pictures", "Picture"),

@@ -34,6 +34,7 @@ from forecast_ledger.ledger.storing.database import (
     Transaction,
     grouped,
 )
+from forecast_ledger.ledger.storing.instrumentation import Metric, OnMetric, now_ns, seconds_since
 from forecast_ledger.ledger.storing.segment_rows import READ_ONLY, SegmentRows
 from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
 
@@ -80,8 +81,8 @@ class Turn(Protocol):
 class StoredLog:
     """The rows of one ledger in a store, by log position: append and read."""
 
-    def __init__(self, rows: Rows, name: str) -> None:
-        self.name = name
+    def __init__(self, rows: Rows, name: str, on_metric: OnMetric | None = None) -> None:
+        self.name, self.on_metric = name, on_metric
         self._rows = rows
         self._using, self._used = Condition(), 0  # the number of threads that are reading or appending
         self.is_closed = False
@@ -129,12 +130,15 @@ class StoredLog:
 
     def named(self, name: str) -> Self:
         """Return another ledger of the store, which uses the connections of this one; closing it leaves them open."""
-        return type(self)(self._rows.named(name), name)
+        return type(self)(self._rows.named(name), name, self.on_metric)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
         """Wait for the turn to write, for as long as it may take. Raises Unavailable."""
+        begun = now_ns()
         with self._in_use(), self._rows.turn() as transaction:
+            if self.on_metric is not None:
+                self.on_metric(Metric("turn_seconds", seconds_since(begun), self.name))
             yield _Turn(transaction, self._rows.location)
 
     def append(self, rows: Sequence[NewRow]) -> None:

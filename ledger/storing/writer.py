@@ -141,6 +141,8 @@ class Ledger:
         """Write a log record of a command, and return its receipt, or raise its refusal."""
         fields = partial(instrumentation.command_fields, self._store.name, self._known.head.position, command, outcome)
         instrumentation.log_event(_logger, logging.DEBUG, "command handled", fields, begun)
+        if (on_metric := self._store.on_metric) is not None:
+            instrumentation.measure_command(on_metric, self._store.name, command, outcome, begun)
         if isinstance(outcome, Refused):
             raise outcome
         return outcome
@@ -169,6 +171,8 @@ class Ledger:
             outcomes = self._handle(Requests(commands), atomic=atomic, times=times)
         fields = partial(instrumentation.batch_fields, self._store.name, self._known.head.position, outcomes)
         instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
+        if (on_metric := self._store.on_metric) is not None:
+            instrumentation.measure_batch(on_metric, self._store.name, outcomes, begun)
         return outcomes
 
     def read(self, after: int = 0) -> Iterator[list[Recorded]]:

@@ -17,6 +17,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import other_events
+from forecast_ledger.ledger.storing.instrumentation import Metric, OnMetric
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.subscription import Subscription
@@ -116,6 +117,7 @@ class Runner:
         optional: Sequence[str] = (),
         standby: bool = False,
         rebuild: bool = False,
+        on_metric: OnMetric | None = None,
     ) -> None:
         """location, name: of the log. path: of the read model, which is created if need be: an SQLite file, or
         `postgresql://USER@HOST/DATABASE?schema=NAME`. on_progress: called with the number of events read so far.
@@ -125,6 +127,7 @@ class Runner:
         quote (`quotes`) or tick (`portfolio_snapshots`); the read model keeps them from then on.
         standby: if another runner keeps the read model, wait in `follow` until it ends. rebuild: make all tables again,
         even if the read model is damaged; readers see the old ones until the first refresh has ended.
+        on_metric: called with each `Metric` of a refresh.
 
         Raises, first that applies: Refused (the name is not an id), ValueError (no such optional table), Unavailable
         (either cannot be opened; without `standby`, another runner keeps the read model up to date; it was changed by
@@ -133,6 +136,7 @@ class Runner:
         self._name, self._on_progress = values.check_id(name, "name"), on_progress
         self._segments, self._rebuild = segments, rebuild
         self._store = StoredLog.open(location, self._name, read_only=True)
+        self._store.on_metric = on_metric
         try:
             self._model = StoredModel(fspath(path), optional=optional)
         except BaseException:
@@ -140,6 +144,7 @@ class Runner:
             raise
         self._places = NewPlaces()  # of the rows read since the last refresh
         self._first, self._recorded_at = "", 0
+        self._new_since: int | None = None  # when the first row read since the last refresh was recorded, µs
         self._subscription = Subscription(self._store)
         self._using = Lock()  # while it is refreshed
         self._tracking: Tracking | None = None
@@ -200,6 +205,7 @@ class Runner:
             self._model.check()
             rebuilt = self._model.outdated()
             if self._subscription.stopped or (before and before.reached == reached and not rebuilt):
+                self._measure(0)
                 return Refreshed(0, 0, before.reached if before else START)
             now = Tracking(self._name, self._first, reached, self._recorded_at)
             tables = [*self._growing.whole_tables(rebuilt)]
@@ -214,7 +220,16 @@ class Runner:
         self._tracking = now
         names = tuple(name for name in CATALOGUE if name in changes.tables)
         read = reached.position - (before.reached.position if before else 0)
+        self._measure(read)
         return Refreshed(read, changes.rows, reached, names, tuple(sorted(changes.contests)))
+
+    def _measure(self, positions: int) -> None:
+        """Report the lag that a refresh has ended."""
+        since, self._new_since = self._new_since, None
+        if (on_metric := self._store.on_metric) is not None:
+            seconds = 0.0 if since is None else max(time.time() - since / 10**6, 0.0)
+            on_metric(Metric("lag_positions", positions, self._name))
+            on_metric(Metric("lag_seconds", seconds, self._name))
 
     def follow(self, report: Callable[[Refreshed], None], on_message: Callable[[str], None] = lambda _: None) -> None:
         """Refresh whenever something is recorded, until `stop`.
@@ -300,6 +315,8 @@ class Runner:
         for rows, is_new in ((page[:old], False), (page[old:], True)):
             if rows:
                 forecasts = self._growing.add(rows)
+                if is_new and self._new_since is None:
+                    self._new_since = rows[0].recorded_at
                 if is_new or not self._indexed:
                     self._places.add(rows, forecasts)
                 if not is_new:

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.storing import database, forks, writer
 from forecast_ledger.ledger.storing.database import TimeLimits
+from forecast_ledger.ledger.storing.instrumentation import OnMetric
 from forecast_ledger.replay.writing.pay import Ledger, prizes_from_log
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Store:
         clock: Callable[[], int] | None = None,
         prizes: writer.Prizes | None = prizes_from_log,
         claims: str | None = None,
+        on_metric: OnMetric | None = None,
     ) -> Self:
         """Open or create a store in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
 
@@ -72,6 +74,7 @@ class Store:
         threads, for a connection, and then for other writers, each. statement: for a sign of a server, which may have
         recorded something.
         clock, prizes, claims: of each ledger; see `Ledger.open`.
+        on_metric: called with each `Metric`, in the thread that was measured, so it must be quick and raise nothing.
         Raises ValueError (a number is out of range, or claims is no such text), Unavailable (the store cannot be
         opened, or its table is not that of ledgers), Corrupt.
         """
@@ -88,7 +91,7 @@ class Store:
         def make(stored: "StoredLog") -> Ledger:
             return Ledger._over(stored, clock, prizes, limits)
 
-        return cls(stored_log.StoredLog(rows, "main"), make, held)
+        return cls(stored_log.StoredLog(rows, "main", on_metric), make, held)
 
     def ledger(self, name: str = "main") -> Ledger:
         """Return a ledger of the store; its first command creates it. It is the same object until it is closed.

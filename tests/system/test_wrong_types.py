@@ -163,7 +163,7 @@ def calls(folder: Path) -> dict[str, Call]:
 
     def storing() -> dict[str, Any]:
         limits = {"connections": 1, "held": 1, "connect": 1, "turn": 1.5, "statement": 1}
-        return {"location": ":memory:", **limits, "clock": None, "prizes": None, "claims": None}
+        return {"location": ":memory:", **limits, "clock": None, "prizes": None, "claims": None, "on_metric": None}
 
     store = f.Store.open(":memory:")
     return {

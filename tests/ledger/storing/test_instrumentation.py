@@ -1,12 +1,18 @@
 """Tests of the library's log records, and that it does not interfere with the program that embeds it."""
 
+import asyncio
 import json
 import logging
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -15,9 +21,12 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.async_ledger import AsyncLedger
+from forecast_ledger.ledger.storing.instrumentation import Metric
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.writing.store import Store
 from tests.replay.cli.test_main import COMMANDS, run
 from tests.support.given import NOW, forecast, opened
 from tests.support.paths import ROOT
@@ -109,6 +118,78 @@ def test_fields_bound_to_the_context_are_in_the_records(lines: list[dict[str, An
     [line] = lines
     assert (line["request"], line["position"]) == ("r1", 1)
     assert [line[f"context_{name}"] for name in ("name", "message", "args", "exc_info")] == ["n", "m", (1,), "e"]
+
+
+def test_commands_decided_together_are_logged_each_with_the_context_of_its_caller(lines: list[dict[str, Any]]) -> None:
+    """Threads and tasks: one of them decides and commits for all, and each has the line of its own request."""
+
+    def in_thread(number: int) -> None:
+        barrier.wait()
+        with structlog.contextvars.bound_contextvars(request=f"thread {number}"):
+            ledger.handle(forecast(participant=f"p{number}"), f"thread {number}")
+
+    async def in_task(shared: AsyncLedger, number: int) -> None:
+        with structlog.contextvars.bound_contextvars(request=f"task {number}"):
+            await shared.handle(forecast(participant=f"q{number}"), f"task {number}")
+
+    async def in_tasks() -> None:
+        shared = AsyncLedger(ledger)
+        await asyncio.gather(*(in_task(shared, number) for number in range(8)))
+
+    barrier = Barrier(8)
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger, ThreadPoolExecutor(8) as pool:
+        ledger.handle(opened(), "c1")
+        del lines[:]
+        list(pool.map(in_thread, range(8)))
+        asyncio.run(in_tasks())
+    lines = [line for line in lines if line["event"] == "command handled"]  # asyncio logs, too
+    expected = [f"{kind} {number}" for kind in ("task", "thread") for number in range(8)]
+    assert sorted(line["request"] for line in lines) == expected
+    assert all(line["request"] == line["command_id"] for line in lines)
+
+
+def test_a_program_gets_numbers_of_every_command_batch_and_turn() -> None:
+    """A latency for each outcome, refusals by their code, and the wait for a turn while another writer has it."""
+    metrics: list[Metric] = []
+    with Store.open(":memory:", clock=lambda: NOW, on_metric=metrics.append) as store:
+        ledger = store.ledger("north")
+        ledger.handle(opened(), "c1")
+        ledger.handle(opened(), "c1")
+        with pytest.raises(Refused):
+            ledger.handle(forecast("snow"), "c2")
+        assert all(0 < each.value < 60 and each.ledger == "north" for each in metrics)
+        assert [(each.name, each.type, each.outcome) for each in metrics] == [
+            ("turn_seconds", "", ""),
+            ("command_seconds", "open_question", "accepted"),
+            ("command_seconds", "open_question", "duplicate"),  # which waits for no turn
+            ("turn_seconds", "", ""),
+            ("command_seconds", "submit_forecast", "unknown_question"),
+        ]
+        del metrics[:]
+        batch: list[AnyCommand] = [opened("snow"), forecast(), forecast("hail")]
+        ledger.handle_many([structs.replace(command, id=f"d{number}") for number, command in enumerate(batch)])
+        assert [(each.name, each.outcome) for each in metrics] == [
+            ("turn_seconds", ""), ("batch_seconds", ""), ("batch_commands", "accepted"),
+            ("batch_commands", "unknown_question"),
+        ]  # fmt: skip
+        assert [each.value for each in metrics[2:]] == [2, 1]
+
+
+def test_the_wait_for_a_turn_is_measured(tmp_path: Path) -> None:
+    """Another process has it for half a second."""
+    metrics: list[Metric] = []
+    with Store.open(tmp_path / "log.db", on_metric=metrics.append) as store, ThreadPoolExecutor(1) as pool:
+        ledger = store.ledger()
+        ledger.handle(opened(), "c1")
+        with closing(sqlite3.connect(tmp_path / "log.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waiting = pool.submit(ledger.handle, forecast(), "c2")
+            time.sleep(0.5)
+            other.execute("ROLLBACK")
+        waiting.result()
+    turn, command = metrics[-2:]
+    assert (turn.name, command.name) == ("turn_seconds", "command_seconds")
+    assert 0.3 < turn.value <= command.value < 10
 
 
 def test_nothing_is_logged_unless_logging_is_configured(capfd: pytest.CaptureFixture[str]) -> None:

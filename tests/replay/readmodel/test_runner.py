@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.storing.instrumentation import Metric
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
@@ -409,6 +410,24 @@ def test_the_lag_is_in_positions_and_in_seconds(tmp_path: Path) -> None:
         assert (lag.positions, 60 <= lag.seconds < 90) == (len(SAID), True)
         runner.refresh()
         assert runner.lag() == Lag(0, 0.0)
+
+
+def test_a_refresh_measures_the_lag_that_it_ends(tmp_path: Path) -> None:
+    """Since the first new event was recorded; nothing, if there is none."""
+    path, clock, metrics = str(tmp_path / "log.db"), [time.time_ns() // 1_000 - 60 * 10**6], list[Metric]()
+    said = oracle.with_ids(SAID)
+    with (
+        Ledger.open(path, "north", clock=lambda: clock[0]) as ledger,
+        Runner(path, str(tmp_path / "tables.db"), "north", on_metric=metrics.append) as runner,
+    ):
+        ledger.handle_many(said[:3])
+        clock[0] += 30 * 10**6
+        ledger.handle_many(said[3:])
+        for _ in range(2):
+            runner.refresh()
+    assert [(each.name, each.ledger) for each in metrics] == [("lag_positions", "north"), ("lag_seconds", "north")] * 2
+    assert (metrics[0].value, 60 <= metrics[1].value < 90) == (len(SAID), True)
+    assert [each.value for each in metrics[2:]] == [0, 0.0]
 
 
 def test_the_types_are_text_and_integers_and_nothing_else(followed: tuple[str, str]) -> None:
