@@ -56,6 +56,7 @@ __all__ = [
     "Replay",
     "RuleSet",
     "Runner",
+    "Runners",
     "Sealed",
     "Store",
     "Subscription",
@@ -123,6 +124,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.reading.replay import Replay, replay
     from forecast_ledger.replay.readmodel.read_model import ReadModel
     from forecast_ledger.replay.readmodel.runner import Lag, Refreshed, Runner
+    from forecast_ledger.replay.readmodel.runners import Runners
     from forecast_ledger.replay.scoring.frames import append_frame, score
     from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import Ledger, open_ledger
@@ -157,6 +159,7 @@ else:  # so that a type checker reports a name that is not offered
         "Replay": ("replay.reading.replay", "Replay"),
         "RuleSet": ("ledger.model.rules", "RuleSet"),
         "Runner": ("replay.readmodel.runner", "Runner"),
+        "Runners": ("replay.readmodel.runners", "Runners"),
         "Sealed": ("replay.files.export", "Sealed"),
         "Store": ("replay.writing.store", "Store"),
         "Subscription": ("ledger.storing.subscription", "Subscription"),

@@ -1,9 +1,9 @@
 """The interface of a database that keeps the rows of a ledger: read them, and write in turns; and rows in memory."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model.events import TAGS
@@ -14,6 +14,17 @@ CONNECT_TIMEOUT = 10  # s, how long to wait for a server
 STATEMENT_TIMEOUT = 60  # s, how long to wait for a sign of a server that has a statement
 CONNECTIONS = 5  # of a process to a database, at most
 MAX_ROW_BYTES = 64 * 2**20  # a command whose row would be longer is refused
+ALL = 2**62  # ledgers
+# The name and the last log position of each ledger of a table, by two looks into its index for each. To be added: how
+# many ledgers at most.
+HEADS = """
+WITH RECURSIVE ledgers (name) AS (
+    SELECT min(originator_id) FROM {table} WHERE originator_id > ''
+    UNION ALL
+    SELECT (SELECT min(originator_id) FROM {table} WHERE originator_id > name) FROM ledgers WHERE name IS NOT NULL
+)
+SELECT name, (SELECT max(originator_version) FROM {table} WHERE originator_id = name)
+FROM ledgers WHERE name IS NOT NULL LIMIT """
 NewRow = tuple[int, str, str | bytes]  # log position, event type, the text of the row or its bytes in UTF-8
 StoredRows = Sequence[tuple[int, bytes]]  # log position, bytes; a damaged database may hold other types
 
@@ -44,16 +55,6 @@ def grouped(rows: Iterable[NewRow]) -> list[NewRows]:
         else:
             groups.append((position, topic, [row]))
     return [NewRows(*group) for group in groups]
-
-
-def each_name(fetch: Callable[[str, tuple[str]], Sequence[Sequence[Any]]], query: str) -> Iterator[str]:
-    """Return the names of the ledgers of a database, in its own order, without a look at every row.
-
-    query: of the first name after another one.
-    """
-    name = ""
-    while name := fetch(query, (name,))[0][0] or "":
-        yield name
 
 
 class TakenError(Exception):
@@ -115,9 +116,12 @@ class Rows(Protocol):
         """Read something short. limit: how long to wait for a connection, and then for a server's answer, s."""
         self.newest()
 
-    def names(self) -> Iterator[str]:
-        """Return the names of the ledgers of the store, each once; none of rows without a store."""
-        return iter(())
+    def heads(self, most: int) -> Sequence[tuple[str, int]]:  # noqa: ARG002 - others need it
+        """Return the names and last log positions of the ledgers of the store, or of the first ones, by one query.
+
+        They are in the store's own order; rows without a store have none.
+        """
+        return ()
 
     def named(self, name: str) -> "Rows":  # noqa: ARG002 - others need it
         """Return the rows of another ledger in the same database, which closing them leaves open."""

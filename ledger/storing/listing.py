@@ -32,10 +32,8 @@ def ledger_sizes(location: str | PathLike[str]) -> Iterator[LedgerSize]:
     [('north', 1), ('south', 1)]
     """
     with closing(any_ledger(location)) as store:
-        for name in store.names():
-            ledger = store.named(name)
-            events = ledger.newest()
-            [row] = ledger.read(events - 1, 1)
+        for name, events in store.heads():
+            [row] = store.named(name).read(events - 1, 1)
             envelope = log.decode_envelope(row)
             recorded_at = None if envelope is None else envelope.recorded_at
             yield LedgerSize(name, events, log.stated_digest(row), recorded_at)

@@ -50,7 +50,7 @@ _LABELLED, _LABELLED_FROM_FIRST = (
     query.replace(", state", ", state, convert_to(topic, 'UTF8')") for query in (_AFTER, _FROM_FIRST)
 )
 _NEWEST = "SELECT max(originator_version) FROM {table} WHERE originator_id = %s"
-_NEXT_NAME = "SELECT min(originator_id) FROM {table} WHERE originator_id > %s"
+_HEADS = database.HEADS + "%s"
 # Divides by zero unless all inserted rows are there, so that the statements after it, COMMIT too, are not executed.
 _CHECK = (
     "SELECT 1 / (count(*) = %s)::int FROM {table} WHERE originator_id = %s AND originator_version BETWEEN %s AND %s"
@@ -148,8 +148,8 @@ class Postgres(Rows):
         with self._pool.after(look, limit):
             pass
 
-    def names(self) -> Iterator[str]:
-        return database.each_name(self._fetch, _NEXT_NAME)
+    def heads(self, most: int) -> Sequence[tuple[str, int]]:
+        return self._fetch(_HEADS, (most,))
 
     def named(self, name: str) -> "Postgres":
         other = copy(self)

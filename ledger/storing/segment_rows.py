@@ -66,8 +66,8 @@ class SegmentRows(Rows):
         """Return the last log position; 0 if there are no rows."""
         return self._ends[-1] if self._ends else 0
 
-    def names(self) -> Iterator[str]:
-        return iter([self.manifest.ledger])
+    def heads(self, most: int) -> Sequence[tuple[str, int]]:
+        return [(self.manifest.ledger, self.newest())][:most]
 
     def faults(self) -> Iterator[Fault]:
         """Return the segments with a file that is not the manifest's, or that misleads a reader of Parquet."""

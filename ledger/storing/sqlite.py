@@ -127,11 +127,10 @@ class SQLite(Rows):
             [newest] = cursor.fetchone()
         return newest or 0
 
-    def names(self) -> Iterator[str]:
-        query = f"SELECT min(originator_id) FROM {_TABLE} WHERE originator_id > ?"  # noqa: S608
+    def heads(self, most: int) -> Sequence[tuple[str, int]]:
+        query = database.HEADS.format(table=_TABLE) + "?"
         with self._files.reading() as cursor:
-            execute = cursor.sqlite_cursor.execute
-            yield from database.each_name(lambda *asked: execute(*asked).fetchall(), query)
+            return [tuple(row) for row in cursor.sqlite_cursor.execute(query, (most,)).fetchall()]
 
     def named(self, name: str) -> "SQLite":
         other = copy(self)

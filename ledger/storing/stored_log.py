@@ -7,7 +7,6 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Condition
@@ -115,8 +114,15 @@ class StoredLog:
 
     def names(self, most: int | None = None) -> list[str]:
         """Return the names of the ledgers of the store, or of the first ones. Raises Unavailable, Corrupt."""
+        return [name for name, _ in self.heads(database.ALL if most is None else most)]
+
+    def heads(self, most: int = database.ALL) -> Sequence[tuple[str, int]]:
+        """Return the names and last log positions of the ledgers of the store, or of the first ones, by one query.
+
+        Raises Unavailable, Corrupt.
+        """
         with self._in_use():
-            return [*islice(self._rows.names(), most)]
+            return self._rows.heads(most)
 
     @property
     def place(self) -> str:

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Callable
 from os import fspath
 from pathlib import Path
 from types import FrameType
@@ -249,6 +250,7 @@ _MOST = 80  # characters of a value that are shown
     help="Read the beginning of LOG from this folder, which `seal` made of it, as far as the tables have it already.",
 )
 @click.option("--wait", is_flag=True, help="If the ledger does not exist yet, wait for it.")
+@click.option("--all", "every", is_flag=True, help="Follow every ledger of LOG, into a READMODEL with {name} in it.")
 @click.option("--rebuild", is_flag=True, help="Make all tables again; readers see the old ones until these are done.")
 @click.option(
     "--with",
@@ -266,6 +268,7 @@ def follow(
     check: bool,
     segments: str | None,
     wait: bool,
+    every: bool,
     rebuild: bool,
     optional: tuple[str, ...],
     name: str,
@@ -283,11 +286,22 @@ def follow(
 
     --check rebuilds the tables as of that log position and prints the values that differ; if there are any, the exit
     code is 1.
+
+    --all follows every ledger of LOG, also those that come later, in one process: READMODEL is then such as
+    boards/{name}.db or postgresql://HOST/DATABASE?schema={name}. An error is printed with the name of its ledger, the
+    others go on, and it is tried again; with --once, the exit code is 3. Several such processes share the ledgers.
     """
     from forecast_ledger.replay.readmodel.part_store import OPTIONAL
 
     for table in optional:
         require_name("table for --with", table, OPTIONAL)
+    if every:
+        if check or wait or rebuild or segments is not None or name != "main":
+            fail("--all cannot be used with --check, --wait, --rebuild, --segments or --name: leave them out", USAGE)
+        if "{name}" not in readmodel:
+            fail("--all: write {name} in READMODEL for the name of a ledger, as in boards/{name}.db", USAGE)
+        _follow_all(log, readmodel, once, optional)
+        return
     if check:
         if once or wait or rebuild or optional or segments is not None:
             fail("--check cannot be used with --once, --wait, --rebuild, --with or --segments: leave them out", USAGE)
@@ -344,16 +358,46 @@ def _follow(
             say(f"{done.events:,} events, {done.rows:,} rows changed; {behind}")
             say(f"as of log position {position}, digest {digest}")
 
-        def stop(number: int, _: FrameType | None) -> None:
-            signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
-            runner.stop()
-
         if once:
             report(runner.refresh())
         else:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, stop)
+            _stop_by_signal(runner.stop)
             runner.follow(report, say)
+            say("stopped")
+
+
+def _stop_by_signal(stop: Callable[[], None]) -> None:
+    """Call this at the first signal that is to end the process."""
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
+        stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+
+
+def _follow_all(log: str, models: str, once: bool, optional: tuple[str, ...]) -> None:
+    from forecast_ledger.replay.readmodel.runners import Runners
+
+    def report(name: str, done: "Refreshed") -> None:
+        say(f"{name}: {done.events:,} events, {done.rows:,} rows changed; as of log position {done.reached.position}")
+
+    def on_error(name: str, error: Exception) -> None:
+        say(f"{name}: {error}" if name else str(error))
+
+    with Runners(log, models, optional=optional) as runners:
+        if once:
+            done = runners.refresh()
+            for name, refreshed in done.refreshed.items():
+                report(name, refreshed)
+            for name, error in done.failed.items():
+                on_error(name, error)
+            if done.failed:
+                fail(f"{len(done.failed)} of the ledgers could not be followed", UNREADABLE)
+        else:
+            _stop_by_signal(runners.stop)
+            runners.follow(report, on_error)
             say("stopped")
 
 

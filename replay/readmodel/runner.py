@@ -108,7 +108,7 @@ class Runner:
     @checked("name")
     def __init__(  # noqa: PLR0913 - a log, a read model, and choices that have defaults
         self,
-        location: str | PathLike[str],
+        location: str | PathLike[str] | StoredLog,
         path: str | PathLike[str],
         name: str = "main",
         on_progress: OnProgress = lambda _: None,
@@ -119,8 +119,9 @@ class Runner:
         rebuild: bool = False,
         on_metric: OnMetric | None = None,
     ) -> None:
-        """location, name: of the log. path: of the read model, which is created if need be: an SQLite file, or
-        `postgresql://USER@HOST/DATABASE?schema=NAME`. on_progress: called with the number of events read so far.
+        """location, name: of the log; one that is open is closed with the runner. path: of the read model, which is
+        created if need be: an SQLite file, or `postgresql://USER@HOST/DATABASE?schema=NAME`. on_progress: called with
+        the number of events read so far.
         segments: a folder that has the beginning of the log; what the read model has already is read from there, after
         a check of the files, and the rest from the log; a new one reads all of it.
         optional: tables to keep too, of those that have a row for each forecast (`standing`, `consensus`, `scores`),
@@ -135,7 +136,9 @@ class Runner:
         """
         self._name, self._on_progress = values.check_id(name, "name"), on_progress
         self._segments, self._rebuild = segments, rebuild
-        self._store = StoredLog.open(location, self._name, read_only=True)
+        if not isinstance(location, StoredLog):
+            location = StoredLog.open(location, self._name, read_only=True)
+        self._store = location
         self._store.on_metric = on_metric
         try:
             self._model = StoredModel(fspath(path), optional=optional)
@@ -148,7 +151,7 @@ class Runner:
         self._subscription = Subscription(self._store)
         self._using = Lock()  # while it is refreshed
         self._tracking: Tracking | None = None
-        self._is_active = False  # whether it holds the read model
+        self.is_active = False  # whether it holds the read model, and no other runner does
         try:
             if not self._activate() and not standby:
                 raise self._held()
@@ -173,7 +176,7 @@ class Runner:
         self._indexed = self._model.is_indexed()
         if self._segments is not None:
             self._read_segments(SealedLog(folder_at(self._segments), self._name))
-        self._is_active = True
+        self.is_active = True
         return True
 
     def _held(self) -> Unavailable:
@@ -191,7 +194,7 @@ class Runner:
             return self._refresh()
 
     def _refresh(self) -> Refreshed:
-        if not self._is_active and not self._activate():
+        if not self.is_active and not self._activate():
             raise self._held()
         before = self._tracking
         with gc_pause.paused():
@@ -237,11 +240,11 @@ class Runner:
         report: called with the result of each refresh that read events or changed rows. on_message: called with a
         sentence when a runner on standby begins to wait, and when it takes over. Raises what `refresh` raises.
         """
-        if not self._is_active and not self._activate():
+        if not self.is_active and not self._activate():
             on_message(f"{self._model.location}: another runner keeps this read model up to date; waiting to take over")
             while not self._subscription.stopped and not self._activate():
                 self._subscription.wait()
-            if self._is_active:
+            if self.is_active:
                 on_message(f"{self._model.location}: the other runner has ended; taking over")
         while not self._subscription.stopped:
             done = self.refresh()

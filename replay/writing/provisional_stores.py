@@ -40,8 +40,8 @@ class LazyRows(Rows):
     def newest(self) -> int:
         return self._now().newest()
 
-    def names(self) -> Iterator[str]:
-        return self._now().names()
+    def heads(self, most: int) -> Sequence[tuple[str, int]]:
+        return self._now().heads(most)
 
     def has_unindexed(self, after: int) -> bool:
         return self._now().has_unindexed(after)
@@ -137,8 +137,8 @@ class OverlayRows(Rows):
     def newest(self) -> int:
         return self._base.newest() if self._fork is None else self._own.newest()
 
-    def names(self) -> Iterator[str]:
-        return self._base.names()
+    def heads(self, most: int) -> Sequence[tuple[str, int]]:
+        return self._base.heads(most)
 
     def has_unindexed(self, after: int) -> bool:
         return (self._fork is None or after < self._fork) and self._base.has_unindexed(after)

@@ -271,6 +271,10 @@ def calls(folder: Path) -> dict[str, Call]:
                 "rebuild": False,
             },
         ),
+        "Runners": (
+            f.Runners,
+            lambda: {"location": log, "models": f"{new()}{{name}}", "names": None, "optional": (), "held": 1},
+        ),
         "ReadModel.open": (f.ReadModel.open, lambda: {"location": model}),
         "ReadModel.rows": (
             f.ReadModel.open(model).rows,
@@ -388,5 +392,5 @@ def offered() -> set[str]:
 
 def test_every_function_and_method_of_the_door_is_in_the_test(tmp_path: Path) -> None:
     """But for what runs without end, and what only the package itself calls."""
-    ours = {"Runner.follow", "WithSegments.sealed", "ForecastColumns.of_quick"}
+    ours = {"Runner.follow", "Runners.follow", "WithSegments.sealed", "ForecastColumns.of_quick"}
     assert offered() - {*calls(tmp_path)} == ours | {"ForecastColumns.count", "ForecastColumns.index"}

@@ -124,6 +124,28 @@ def test_a_ledger_is_one_object_until_it_is_closed(place: str) -> None:
             call()
 
 
+def test_one_statement_names_all_ledgers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With their last log positions, in the order of their names; the first ones if so many are asked for."""
+    path, said = tmp_path / "a.db", list[str]()
+    with Store.open(path) as store:
+        for name in "cab":
+            store.ledger(name).handle(QUESTION)
+        store.ledger("b").handle(forecast("ada", 0))
+        connect = sqlite3.connect
+
+        def traced(*args: Any, **named: Any) -> sqlite3.Connection:
+            connection: sqlite3.Connection = connect(*args, **named)
+            connection.set_trace_callback(said.append)
+            return connection
+
+        monkeypatch.setattr(sqlite3, "connect", traced)
+        with Store.open(path) as again:
+            said.clear()
+            assert again._root.heads() == [("a", 1), ("b", 2), ("c", 1)]
+            assert ["SELECT" in line for line in said] == [False, True, False]  # in a transaction
+            assert (again.names(), again._root.names(2)) == (["a", "b", "c"], ["a", "b"])
+
+
 def test_a_ledger_that_others_displace_reads_its_log_again(place: str) -> None:
     """What it knows is forgotten, not what it has recorded: a retry is a duplicate, and the object stays usable."""
     with Store.open(place, held=2) as store:
