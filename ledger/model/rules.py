@@ -51,7 +51,8 @@ TakeName = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 TAG = "tag:"  # before the name of a tag NAME=VALUE
 ALONE = "question"  # each question is a cluster
 Cluster = Annotated[str, Meta(pattern=f"^({ALONE}|group|category|{TAG}[^=]+)$", max_length=200)]
-Clusters = Annotated[tuple[Cluster, ...], Meta(min_length=1, max_length=1)]
+MOST_CLUSTERS = 2  # fields
+Clusters = Annotated[tuple[Cluster, ...], Meta(min_length=1, max_length=MOST_CLUSTERS)]
 
 PPM = {"unit": "1e-6 of a probability"}
 DENSITY_PPM = {"unit": "1e-6 of the uniform density"}
@@ -272,6 +273,9 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
         "replicates and level_ppm must fit: (replicates + 1) x (1,000,000 - level_ppm) / 2,000,000 is a whole number": (
             (rules.replicates + 1) * (10**6 - rules.level_ppm) % (2 * 10**6) != 0
         ),
+        "two clusters must be different fields, and neither question": len(rules.clusters) > 1
+        and (ALONE in rules.clusters or len({*rules.clusters}) == 1),
+        "the totals of kind means need clusters of one field": rules.total in KIND_TOTALS and len(rules.clusters) > 1,
         "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
         f"the totals of kind means, and imputation worst, need reference none, and losses other than {_OTHERS}": (
             (rules.total in KIND_TOTALS or rules.imputation == "worst")

@@ -35,7 +35,7 @@ from forecast_ledger.projections.studies.replicates import (
     rows_of,
     totals_of,
 )
-from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends, limits, multiplicities, seed_for
+from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends, limits, seed_for
 
 _DIGITS = 40  # of the smallest take
 _FEW = 12  # units, of which draws are often alike
@@ -65,8 +65,8 @@ def resample(
     without one, shape (c,). Raises Refused(out_of_range): too many participants or questions, or scores too large.
     """
     rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
-    check_size(len(board), sum(units.strata), rules.replicates)
-    drawn, which = _distinct(multiplicities(seed, rules.replicates, units.strata))
+    check_size(len(board), units.size, rules.replicates)
+    drawn, which = _distinct(units.times(seed, rules.replicates))
     rows, alike = _without_copies(rows_of(rules, scored, units, place), len(board))
     draws = draws_of(scored, units, drawn, int(alike.max()) + 1)
     totals = totals_of(rules, rows, draws)

@@ -29,9 +29,7 @@ from forecast_ledger.projections.studies.resampling import (
     Drawn,
     Ends,
     drawn_ends,
-    multiplicities,
     order_statistics,
-    signs,
 )
 from forecast_ledger.projections.studies.sequences import Bounded, sequences
 
@@ -148,8 +146,8 @@ def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int
     too large.
 
     The interval is that of `intervals`, with the mean difference as the statistic. The test turns the signs of the
-    differences of a unit, a question or a group of questions, at random; p is (1 + replicates in which the sum is as
-    far from 0) / (1 + replicates), adjusted by Holm's method.
+    differences of a unit at random, see `Units.turns`; p is (1 + replicates in which the sum is as far from 0) /
+    (1 + replicates), adjusted by Holm's method.
     Source: Fisher (1935), The Design of Experiments, section 21; Phipson and Smyth (2010), Statistical Applications in
     Genetics and Molecular Biology 9(1):39, doi:10.2202/1544-6115.1585; Holm (1979), Scandinavian Journal of Statistics
     6(2):65-70.
@@ -178,7 +176,7 @@ def holm(p_values: Sequence[int], whole: int = PERMUTATIONS + 1) -> list[int]:
 
 def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> _Season:
     questions, rows, units = scored.questions, scored.rows, units_of(rules, scored)
-    people, count = int(place.max()) + 1, sum(units.strata)
+    people, count = int(place.max()) + 1, units.size
     products = people * (people - 1) // 2 * count * (rules.replicates + PERMUTATIONS)
     check_size(people, max(count, len(units.unit)), rules.replicates)
     if products > MOST_PRODUCTS:
@@ -206,8 +204,8 @@ def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: I
         unit,
         order,
         np.searchsorted(units.unit[counted][order], np.arange(count)),
-        multiplicities(seed, rules.replicates, units.strata).T,
-        signs(seed, PERMUTATIONS, count).T,
+        units.times(seed, rules.replicates).T,
+        units.turns(seed, PERMUTATIONS).T,
         _spans(rules, scored, counted),
     )
 

@@ -211,7 +211,7 @@ class Draws(NamedTuple):
         """Return the sums of values of rows in each replicate, shape (p, b). Raises Refused(out_of_range)."""
         by_unit = np.zeros((self.people, self.times.shape[1]), np.int64)
         np.add.at(by_unit, (rows.owner, rows.unit), values)
-        if int(np.abs(by_unit).max(initial=0)) * int(self.times[:1].sum()) >= LIMIT:
+        if int(np.abs(by_unit).max(initial=0)) * int(self.times.sum(axis=1).max(initial=0)) >= LIMIT:
             high = matrix_product(by_unit >> _HALF, self.times.T)
             check_range(int(np.abs(high).max(initial=0)) + 2 << _HALF)
         return matrix_product(by_unit, self.times.T)

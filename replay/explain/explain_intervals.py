@@ -16,7 +16,7 @@ from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import Units, units_of
 from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
-from forecast_ledger.projections.studies.resampling import Limits, drawn_limits, limits, multiplicities
+from forecast_ledger.projections.studies.resampling import Limits, drawn_limits, limits
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
     explanation,
@@ -48,7 +48,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     score = drawn_limits(drawn.total.drawn(), number, rules.level_ppm)
     rank = None if place.rank is None else limits(drawn.rank[number], rules.level_ppm)
     prize = limits(drawn.prize[number], rules.level_ppm) if drawn.paid[number] else None
-    times = multiplicities(seed, rules.replicates, units.strata)
+    times = units.times(seed, rules.replicates)
     limiting = [] if score is None else [times[score.low], times[score.high]]
     scores = _scores(reading.facts, scored, rules, participant)
     imputed = scores_without_forecast(projections, contest, participant)
@@ -65,7 +65,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
         "level": format_fixed(rules.level_ppm, 10**6, least=2),
         "replicates": rules.replicates,
         "without_total": rules.replicates - int(drawn.total.defined[number].sum()),
-        "drawn": sum(units.strata),
+        "drawn": units.size,
         "digest": digest,
         "seed": seed.hex(),
     }

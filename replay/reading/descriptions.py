@@ -187,15 +187,13 @@ _PASSES = {
 def describe_clusters(rules: RuleSet) -> str:
     """Return what the samples of a contest draw together.
 
-    >>> describe_clusters(RuleSet(name="x", clusters=("tag:round",)))
-    'samples draw questions of the same round together'
+    >>> describe_clusters(RuleSet(name="x", clusters=("tag:round", "tag:place")))
+    'samples draw questions of the same round together, and questions of the same place'
     """
-    [field] = rules.clusters
-    return f"samples draw {'each question alone' if field == ALONE else _together(field)}"
-
-
-def _together(field: str) -> str:
-    return f"questions of the same {field.removeprefix(TAG)} together"
+    if ALONE in rules.clusters:
+        return "samples draw each question alone"
+    first, *others = (f"questions of the same {field.removeprefix(TAG)}" for field in rules.clusters)
+    return ", and ".join([f"samples draw {first} together", *others])
 
 
 # Field of a rule set -> what it says, "" where it has no effect.

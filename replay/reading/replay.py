@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from forecast_ledger.replay.reading.board_notes import every_seal_note
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, LogParts, OnProgress, Trust, WithSegments
 from forecast_ledger.replay.reading.omissions import leave_one_out, without
 from forecast_ledger.replay.reading.scored_forecasts import scored_forecasts, standing_at
-from forecast_ledger.replay.reading.studies import study
+from forecast_ledger.replay.reading.studies import Clusters, study
 
 _logger = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class Replay:
         *,
         contest: str | None = None,
         by: str | None = None,
-        cluster: str | Mapping[str, str] | None = None,
+        cluster: Clusters | None = None,
     ) -> Table:
         """Return a table such as `pairwise` for each value of a detail of the questions, or with other clusters.
 
@@ -129,12 +129,13 @@ class Replay:
         the questions with this value, and has the columns `by` and `name` after the contest. A question with several
         tags is in several parts. cluster: what is drawn together, in intervals, resolution and pairwise, in place of
         what the rules name: the questions of a `group`, `category`, `location` or `horizon`, or with the same value of
-        a tag NAME=VALUE, `tag:NAME`; `question` draws each alone; a dict has the cluster of questions by id. A question
-        without a cluster is drawn alone.
+        a tag NAME=VALUE, `tag:NAME`; `question` draws each alone; two of these in a list draw by both; a dict has the
+        cluster of questions by id. A question without a cluster is drawn alone.
 
         The seed is that of the catalogue, with `by` and the value as two more lines after the contest; with other
         clusters it is the same. Raises, first that applies: ValueError (no such study, detail, contest or question; the
-        message lists those that there are; clusters in a table without draws), Refused as of the table.
+        message lists those that there are; clusters in a table without draws, or against the rules), Refused as of the
+        table.
 
         >>> from pathlib import Path
         >>> from forecast_ledger import append, open_ledger, replay

@@ -1,13 +1,13 @@
 """Studies of a part of the questions, or with other clusters, chosen after the fact: as if a contest had been so."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from msgspec import structs
 
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.model.events import QuestionOpened
-from forecast_ledger.ledger.model.rules import ALONE, TAG
+from forecast_ledger.ledger.model.rules import ALONE, MOST_CLUSTERS, TAG, inconsistency
 from forecast_ledger.projections.core.columns import Column, Ids, ids
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -41,6 +41,7 @@ _CLUSTERS = {  # name -> field in a rule set's clusters
     **{name: f"{TAG}{name}" for name in (LOCATION, HORIZON)},
 }
 _TAG = f"{TAG}NAME"
+Clusters = str | Sequence[str] | Mapping[str, str]  # of questions: by a field, by two, or a cluster for each
 _ADDED = (
     Column("by", "id", "the detail of questions that the table is divided by"),
     Column("name", "id", "its value; only questions with it count"),
@@ -52,9 +53,7 @@ def _task(question: QuestionOpened, name: str) -> Iterable[str]:
     return [values[name]] if name in values else []
 
 
-def study(
-    projections: Projections, table: str, contest: str | None, by: str | None, cluster: str | Mapping[str, str] | None
-) -> Table:
+def study(projections: Projections, table: str, contest: str | None, by: str | None, cluster: Clusters | None) -> Table:
     """Return a table as `Replay.study` does."""
     if table not in STUDIES:
         raise ValueError(f"no study named {table!r}; there are {listed(table, STUDIES)}")
@@ -89,24 +88,33 @@ def _divided(table: Table) -> Table:
     return replace(table, columns=columns, values=(*values, *table.values[1:]))
 
 
-def _clustered(facts: Facts, cluster: str | Mapping[str, str]) -> Facts:
+def _clustered(facts: Facts, cluster: Clusters) -> Facts:
     """Return facts in which the rules of contests have other clusters, or questions other groups."""
-    if isinstance(cluster, str):
-        named = cluster.startswith(TAG) and cluster != TAG
-        if cluster not in _CLUSTERS and not named:
-            choices = listed(cluster, [*_CLUSTERS, _TAG])
-            raise ValueError(f"no clusters named {cluster!r}; there are {choices}, or a dict by question")
-        field = _CLUSTERS.get(cluster, cluster)
-    else:
+    if isinstance(cluster, Mapping):
         if unknown := sorted(cluster.keys() - facts.question_codes.codes.keys()):
             choices = listed(unknown[0], facts.question_codes.codes)
             raise ValueError(f"no question named {unknown[0]!r}; there are {choices}")
-        facts, field = _regrouped(facts, cluster), "group"
-    return replace(facts, contests={name: _with_clusters(each, (field,)) for name, each in facts.contests.items()})
+        facts, fields = _regrouped(facts, cluster), ["group"]
+    else:
+        fields = [*map(_field, [cluster] if isinstance(cluster, str) else cluster)]
+    return replace(facts, contests={name: _with_clusters(each, fields) for name, each in facts.contests.items()})
 
 
-def _with_clusters(contest: Contest, clusters: tuple[str, ...]) -> Contest:
-    rules = structs.replace(contest.opened.rules, clusters=clusters)
+def _field(cluster: str) -> str:
+    """Return the field of a rule set's clusters."""
+    if cluster in _CLUSTERS or (cluster.startswith(TAG) and cluster != TAG):
+        return _CLUSTERS.get(cluster, cluster)
+    choices = listed(cluster, [*_CLUSTERS, _TAG])
+    raise ValueError(f"no clusters named {cluster!r}; there are {choices}, two of these, or a dict by question")
+
+
+def _with_clusters(contest: Contest, fields: Sequence[str]) -> Contest:
+    """Return a contest by whose rules clusters are others. Raises ValueError: its rules then contradict themselves."""
+    rules = structs.replace(contest.opened.rules, clusters=(*fields,))
+    if not 1 <= len(fields) <= MOST_CLUSTERS:
+        raise ValueError(f"clusters are by one field or two, not by {len(fields)}")
+    if wrong := inconsistency(rules):
+        raise ValueError(wrong)
     return replace(contest, opened=structs.replace(contest.opened, rules=rules))
 
 

@@ -92,7 +92,8 @@ RULES: dict[str, str] = {
         "to one question may happen to all: an array with `group` or `category`, the questions with the same one; "
         "`tag:NAME`, those with the same value of a tag `NAME=VALUE`, or of a task id NAME of a hub, such as "
         "`tag:location`; or `question`, each question alone. A question without a group, or without the tag, is drawn "
-        "alone"
+        'alone. With two fields, such as `["tag:round", "tag:location"]`, the clusters of each are drawn, and a '
+        "question is in a sample as often as its cluster by the one times its cluster by the other"
     ),
     "level_ppm": "the share of the replicates inside of an interval; 1e-6. 950000 means 95%",
     "bot_level": (

@@ -369,6 +369,19 @@ SOURCES = (
         "`intervals`: low and high",
     ),
     Source(
+        "Owen (2007)",
+        'A. B. Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2):386-411',
+        "doi:10.1214/07-AOAS122",
+        "`intervals`: clusters by two fields",
+    ),
+    Source(
+        "Cameron, Gelbach and Miller (2011)",
+        'A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference with multiway clustering", Journal of '
+        "Business & Economic Statistics 29(2):238-249",
+        "doi:10.1198/jbes.2010.07136",
+        "`pairwise`: the permutation test with clusters by two fields",
+    ),
+    Source(
         "Mogstad et al. (2023)",
         'M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, "Inference for ranks with applications to mobility '
         'across neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1):476-518',

@@ -190,7 +190,7 @@ def test_a_rule_set_is_described_field_by_field() -> None:
     assert RULES.keys() >= {*RuleSet.__struct_encode_fields__}
 
 
-LOSS = {"kernel": "brier", "period": "covered", "total": "mean"}  # consistent
+LOSS: dict[str, Any] = {"kernel": "brier", "period": "covered", "total": "mean"}  # consistent
 POINTS = {"quantile_kernel": "absolute", "period": "covered", "total": "mean"}
 SPHERICAL = {"kernel": "spherical"}
 OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
@@ -198,6 +198,14 @@ OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
 FEES: list[dict[str, Any]] = [{"fee_exponent": 2}, {"fee_unit_micros": 100}, {"fee_rounding": "down"}]
 CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("the rule set has no kernel", {}, {"kernel": "ln"}),
+    *[
+        ("two clusters must be", {"kernel": "ln", "clusters": fields}, {"clusters": ("group", "category")})
+        for fields in (("group", "group"), ("tag:a", "tag:a"), ("question", "group"), ("group", "question"))
+    ],
+    *[
+        ("the totals of kind means need", LOSS | {"total": total, "clusters": ("group", "tag:a")}, {"total": "mean"})
+        for total in ("kind_means", "kind_means_third")
+    ],
     ("the rule set has no kernel", {"reference": "peers"}, {"quantile_kernel": "pinball"}),
     ("the rule set has no kernel", {"total": "mean"}, {"trading": Trading()}),
     *[
@@ -487,7 +495,21 @@ def test_those_are_all_the_fields() -> None:
         ("name", ["", "x" * 201, None, 1]),
         ("scored_only_levels", ["hidden", ["x"], [None], [["hidden"]], None, {"hidden": 1}]),
         ("reference_rows", ["market", ["x"], [None], [["market"]], None, {"market": 1}]),
-        ("clusters", ["group", [], ["groups"], ["tag:"], ["tag"], ["tag:a=b"], [None], None, {"group": 1}]),
+        (
+            "clusters",
+            [
+                "group",
+                [],
+                ["groups"],
+                ["tag:"],
+                ["tag"],
+                ["tag:a=b"],
+                ["tag:a", "tag:b", "tag:c"],
+                [None],
+                None,
+                {"group": 1},
+            ],
+        ),
         *[(field, [0, 1, "true", None]) for field in FLAGS],
         ("trading", [True, "arena-v1", [], {"fee": 1}, {"legs": "any"}, {"cap_divisor": 0}, {"attempts": "2"}]),
         ("fee", [1]),

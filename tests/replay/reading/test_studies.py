@@ -89,6 +89,7 @@ CHOSEN = {"frost": "b", "vote": "b", "snow": "a", "rain": "a"}
         ("question", ALONE),
         ("horizon", ALONE),  # of questions that are no hub's
         ("tag:air", [["vote"], ["war"], ["frost", "snow"], ["rain"]]),
+        (["tag:air"], [["vote"], ["war"], ["frost", "snow"], ["rain"]]),
         (CHOSEN, [["war"], ["rain", "snow"], ["frost", "vote"]]),
     ],
 )
@@ -99,6 +100,62 @@ def test_clusters_are_drawn_together(season: Replay, cluster: Any, units: Cluste
         drawn = means(season, units, place)
         assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
         assert row["score"] == in_points(sum(brier(name, place) for name in ASKED) / Fraction(len(ASKED)))
+
+
+WEST_OR_EAST = [["war"], ["snow", "vote"], ["frost", "rain"]]  # by group
+BY_AIR = [["vote"], ["war"], ["frost", "snow"], ["rain"]]
+
+
+def seed_of(season: Replay, table: str) -> bytes:
+    """The seed of the draws of a table."""
+    return sha256("\n".join((season.checkpoint.digest, table, "cup")).encode()).digest()
+
+
+def crossed(season: Replay, replicate: int) -> dict[str, int]:
+    """How often each question is drawn: as often as its group times as often as its air, each a stratum of draws."""
+    found = dict.fromkeys(ASKED, 1)
+    for stratum, units in enumerate((WEST_OR_EAST, BY_AIR)):
+        stem = seed_of(season, "intervals") + stratum.to_bytes(4, "big") + replicate.to_bytes(4, "big")
+        digest = sha256(stem + bytes(4)).digest()
+        words = [int.from_bytes(digest[begin : begin + 4], "big") for begin in range(0, 4 * len(units), 4)]
+        drawn = [word % len(units) for word in words]
+        for number, names in enumerate(units):
+            found |= {name: found[name] * drawn.count(number) for name in names}
+    return found
+
+
+def test_clusters_by_two_fields_are_drawn_each_by_itself(season: Replay) -> None:
+    """A replicate without any question has no total; of those that have one, the ends are the outermost."""
+    replicates = [crossed(season, number) for number in range(REPLICATES)]
+    for who, place in (("ada", ADA), ("bo", BO)):
+        drawn = sorted(
+            sum((count * brier(name, place) for name, count in times.items()), Fraction(0)) / sum(times.values())
+            for times in replicates
+            if sum(times.values())
+        )
+        assert 30 < len(drawn) < REPLICATES
+        [row] = season.study("intervals", contest="cup", cluster=["group", "tag:air"]).only("participant", who)
+        assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
+
+
+def test_differences_are_turned_by_the_signs_of_both_clusters(season: Replay) -> None:
+    """The p-value is the share of 999 permutations, and the board itself, in which the sum is as far from 0."""
+    difference = {name: brier(name, BO) - brier(name, ADA) for name in ASKED}
+    further, seed = 0, seed_of(season, "pairwise")
+    for replicate in range(999):
+        [byte] = sha256(seed + b"sign" + replicate.to_bytes(4, "big") + bytes(4)).digest()[:1]
+        signs = [1 if bit == "1" else -1 for bit in f"{byte:08b}"]
+        turned = sum(
+            (
+                sign * difference[name]
+                for sign, names in zip(signs, WEST_OR_EAST + BY_AIR, strict=False)
+                for name in names
+            ),
+            Fraction(0),
+        )
+        further += abs(turned) >= abs(sum(difference.values(), Fraction(0)))
+    [row] = season.study("pairwise", contest="cup", cluster=["group", "tag:air"])
+    assert row["p"] == in_points(Fraction(1 + further, 1_000))
 
 
 @pytest.mark.parametrize(
@@ -157,6 +214,11 @@ def test_pairs_are_compared_on_the_questions_of_a_part(season: Replay) -> None:
         ({"table": "pairwise", "by": "categry"}, "no detail named 'categry' to divide by; there are category, "),
         ({"table": "brier", "cluster": "question"}, "brier draws no clusters; these tables do: intervals, "),
         ({"table": "pairwise", "cluster": "tag"}, "no clusters named 'tag'; there are category, "),
+        ({"table": "pairwise", "cluster": ["group", "grup"]}, "no clusters named 'grup'; there are group, "),
+        ({"table": "pairwise", "cluster": ["group", "group"]}, "two clusters must be different fields"),
+        ({"table": "pairwise", "cluster": ["group", "question"]}, "two clusters must be different fields"),
+        ({"table": "pairwise", "cluster": ["group", "tag:a", "tag:b"]}, "by one field or two, not by 3"),
+        ({"table": "pairwise", "cluster": []}, "by one field or two, not by 0"),
         ({"table": "pairwise", "cluster": {"rian": "a"}}, "no question named 'rian'; there are rain, "),
         ({"table": "pairwise", "contest": "cupp"}, "no contest named 'cupp'; there are cup, cap"),
     ],
