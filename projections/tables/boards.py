@@ -321,7 +321,7 @@ _PAIRWISE = schema("""
     p_adjusted       share   the p-value adjusted for the number of pairs by Holm's method
     hoeffding_low    points  lower end of a confidence sequence: valid however often one looks
     hoeffding_high   points  upper end; empty if scores have no bounds
-    bernstein_low    points  lower end of an empirical Bernstein confidence sequence
+    bernstein_low    points  lower end of an empirical Bernstein confidence sequence, the gamma-exponential mixture
     bernstein_high   points  upper end
     seed             text    seed of the draws: SHA-256 of the digest of the log, `pairwise` and the contest
 """)
@@ -362,5 +362,5 @@ UNCERTAINTY: dict[str, Projection] = {
     "resolution": Projection(
         2, _RESOLUTION, resolution_values, reads=(*ANSWERED, "contests", "digest"), on_request=True
     ),
-    "pairwise": Projection(2, _PAIRWISE, pairwise_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
+    "pairwise": Projection(3, _PAIRWISE, pairwise_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
 }

@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from itertools import combinations
-from math import lcm, log, sqrt
+from math import ceil, lcm, log, sqrt
 from random import Random
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from tests.projections.studies.test_intervals import (
     season,
     units,
 )
-from tests.support import oracle, rules_oracle
+from tests.support import mixtures, oracle, rules_oracle
 from tests.support.effort import LONG, times
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.rules_oracle import Case
@@ -38,7 +38,6 @@ from tests.support.rules_oracle import Case
 TABLES = ("intervals", "resolution", "pairwise")
 POSSIBLE = 1  # the largest Brier score
 RHO = 10 / (2 * log(1 / 0.1) + log(1 + 2 * log(1 / 0.1)))  # tightest after 10 questions, at 90%
-ZETA = 3.1055472779775806  # zeta(1.4)
 
 
 class Common(NamedTuple):
@@ -91,16 +90,17 @@ def hoeffding(common: Sequence[Common], largest: Fraction) -> float:
 
 
 def bernstein(common: Sequence[Common], largest: Fraction) -> float:
-    """Return the radius of the mean by polynomial stitching, each difference predicted by those before it."""
-    time, total = 0.0, 0.0
+    """Return the radius of the mean by the gamma-exponential mixture, each difference predicted by those before it."""
+    time, total = Fraction(0), Fraction(0)
     for number, each in enumerate(common):
-        own = float(each.weight * each.difference / largest)
+        own = each.weight * each.difference / largest
         time += (own - (total / number if number else 0)) ** 2
         total += own
-    level = 1.4 * log(log(2 * max(time, 10) / 10)) + log(ZETA / log(2) ** 1.4) + log(2 / 0.1)
-    first, second = (2**0.25 + 2**-0.25) / sqrt(2), (sqrt(2) + 1) / 2
-    bound = sqrt(first**2 * max(time, 10) * level + (second * 2 * level) ** 2) + second * 2 * level
-    return bound * float(largest / sum(each.weight for each in common))
+    unit = Fraction(1, 1024)
+    while ceil(time / unit) >= 2048:  # times are rounded up to ten bits below the highest
+        unit *= 2
+    bound = mixtures.bound(ceil(time / unit) * unit, Fraction(1, 10))
+    return float(bound) * float(largest / sum(each.weight for each in common))
 
 
 @pytest.mark.parametrize(
