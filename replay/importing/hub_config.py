@@ -4,6 +4,7 @@ Source: hubverse, Documentation, "Hub configuration files" and "Defining modelin
 of `tasks.json` and `target-data.json`, versions 2.0.0 to 6.0.0 (github.com/hubverse-org/schemas).
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -271,6 +272,17 @@ def as_number(text: str) -> Decimal | None:
     except InvalidOperation:
         return None
     return number if number.is_finite() else None
+
+
+def written_out(text: str) -> str:
+    """Return a number with a digit before its point and one after it; any other text as it is.
+
+    >>> written_out(".8"), written_out("-.8"), written_out("8."), written_out("NA")
+    ('0.8', '-0.8', '8.0', 'NA')
+    """
+    if not text.endswith(".") and text.lstrip("+-")[:1] != ".":
+        return text
+    return text if as_number(text) is None else re.sub(r"(?<![0-9])(?=\.)|(?<=\.)$", "0", text)
 
 
 def spelled(text: str, values: Collection[str]) -> str:

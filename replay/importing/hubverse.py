@@ -38,6 +38,7 @@ from forecast_ledger.replay.importing.hub_config import (
     spelled,
     spellings,
     unread_fields,
+    written_out,
 )
 from forecast_ledger.replay.importing.hub_questions import (
     SOURCE,
@@ -256,7 +257,7 @@ def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> Sub
         if known in numbers and not same_number(numbers[known], value):
             detail = f"line {line} has another value for it than a line before; nothing of this forecast is taken"
             return Refused("bad_source", "output_type_id", name, detail)
-        numbers.setdefault(known, value)
+        numbers.setdefault(known, written_out(value))
     if numbers and {*numbers.values()} <= {MISSING, ""}:
         return NotCarried("a forecast whose values are all missing")
     missing = [each for each in question.ids if each not in numbers]

@@ -301,10 +301,11 @@ def _rounded(text: str, field: str, places: int) -> str:
 def _number_reader(sample: str, field: str, *, percent: bool = False) -> Callable[[str], str]:
     """Return the function that rewrites a number as a decimal. Refuses: bad_map.
 
-    sample: 1234.5 as the file writes it, or +150 for American odds. percent: in percent, with or without the sign.
+    sample: 1234.5 as the file writes it, or +150 for American odds. percent: in percent, with or without the sign. The
+    digits before or after the point may be left out.
 
-    >>> _number_reader("1.234,5%", "p")("12,5%")
-    '12.5e-2'
+    >>> _number_reader("1.234,5%", "p")("12,5%"), _number_reader("1234.5", "p")("-.8")
+    ('12.5e-2', '-0.8')
     """
     if sample == ODDS:
         return lambda text: _implied_probability(text, field)
@@ -316,7 +317,7 @@ def _number_reader(sample: str, field: str, *, percent: bool = False) -> Callabl
     thousands, point, sign = (re.escape(part) for part in parts.groups())
     sign = "%?" if percent else sign
     whole = r"[0-9]{1,3}(" + thousands + r"[0-9]{3})+|[0-9]+" if thousands else r"[0-9]+"
-    shape = re.compile(rf"(?P<whole>[+-]?({whole}))({point}(?P<part>[0-9]+))?\s*{sign}")
+    shape = re.compile(rf"(?=.?.?[0-9])(?P<sign>[+-]?)(?P<whole>({whole})?)({point}(?P<part>[0-9]*))?\s*{sign}")
 
     def read(text: str) -> str:
         """Return the number as a plain decimal. Raises Refused(bad_number)."""
@@ -325,8 +326,8 @@ def _number_reader(sample: str, field: str, *, percent: bool = False) -> Callabl
             detail = f"not a number in the map's format, which writes 1234.5 as {sample}"
             remedy = "correct the cell, or the field's `number` in the map"
             raise Refused("bad_number", field, text, detail, remedy=remedy)
-        digits = match["whole"].replace(parts[1], "") if parts[1] else match["whole"]
-        return digits + (f".{match['part']}" if match["part"] else "") + ("e-2" if sign else "")
+        digits = (match["whole"].replace(parts[1], "") if parts[1] else match["whole"]) or "0"
+        return match["sign"] + digits + (f".{match['part']}" if match["part"] else "") + ("e-2" if sign else "")
 
     return read
 

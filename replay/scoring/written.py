@@ -30,7 +30,8 @@ _HAS_CLOCK = re.compile(r"%[HI]")
 _PERCENT = re.compile(r"%|(?<![a-z])(percent|pct)(?![a-z])", re.IGNORECASE)  # in the name of a column
 _PLAIN = re.compile(WRITTEN_NUMBER, re.ASCII)
 _USUAL = CellFormat("")
-_COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)?", re.ASCII)
+_COMMA = re.compile(r"[+-]?([0-9]+(,[0-9]*)?|,[0-9]+)", re.ASCII)
+_SHORT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)", re.ASCII)  # .8 is 0.8, and 8. is 8
 
 _MOST = 3  # texts that a refusal names
 
@@ -162,6 +163,8 @@ def numbers_of(column: str, texts: Collection[str], options: Options) -> Numbers
     bare = [text.removesuffix("%").rstrip() for text in texts]
     if all(map(_PLAIN.fullmatch, bare)):
         return Numbers({}, "")
+    if all(map(_SHORT.fullmatch, bare)):
+        return Numbers({"number": "1234.5"}, ".8 as 0.8, and 8. as 8")
     if all(map(_COMMA.fullmatch, bare)):
         return Numbers({"number": "1234,5"}, "with a decimal comma")
     usual = max((_PLAIN, _COMMA), key=lambda pattern: sum(bool(pattern.fullmatch(each)) for each in bare))

@@ -76,6 +76,16 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         [],
         {"ada": "0.0753125"},  # (0.375² + 0.1²) / 2
     ),
+    "numbers without a digit before or after the point": (
+        {"f.csv": "question,Name,Prob\nrain,ada,.6\nsnow,ada,0.\n", "a.csv": HOME},
+        [],
+        {"ada": "0.08"},  # (0.4² + 0²) / 2
+    ),
+    "numbers without a digit before the comma": (
+        {"f.csv": "question;Name;Prob\nrain;ada;,6\nsnow;ada;0,\n", "a.csv": HOME},
+        [],
+        {"ada": "0.08"},
+    ),
     "percent in the name of the column": (
         {"f.csv": "Statement;Name;Forecast (%);Happened\nrain;ada;80;yes\nsnow;ada;0,5;no\n"},
         [],
