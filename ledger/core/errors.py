@@ -15,7 +15,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "bad_source": (
         "the source of an import does not have the files or the form that its format publishes",
-        "compare it with the guide `docs/importing.md`",
+        "correct the file, or ask who publishes it; `forecast-ledger import-from --help` says which files it reads",
     ),
     "ambiguous": (
         "the table can be read in more than one way, or does not say something that is needed",

@@ -37,7 +37,7 @@ def schema(topic: str, openapi: bool) -> None:
 def help_(name: str | None, markdown: bool) -> None:
     """Explain a topic, command, event, refusal, rule, table or word.
 
-    Without NAME, lists the topics. The same pages are in docs/reference.
+    Without NAME, lists the topics.
     """
     from forecast_ledger.replay.reference import topics
 

@@ -127,11 +127,10 @@ def sample(
 ) -> None:
     """Draw numbers to examine by hand, or evaluate what was found.
 
-    The sample follows from the digest of the log, so that anybody draws the same: docs/auditor.md says how. The sheet
-    has a row for each number, with the log positions that it rests on, and the empty columns found and remark. Fill in
-    the values that you find, save it as CSV, and give it to --evaluate: it draws the sample again, compares, and prints
-    how many are wrong and the upper limit of the rate of error. An empty cell counts as wrong. The exit code is then 1
-    if any is.
+    The sample follows from the digest of the log, so that anybody draws the same. The sheet has a row for each number,
+    with the log positions that it rests on, and the empty columns found and remark. Fill in the values that you find,
+    save it as CSV, and give it to --evaluate: it draws the sample again, compares, and prints how many are wrong and
+    the upper limit of the rate of error. An empty cell counts as wrong. The exit code is then 1 if any is.
     """
     from forecast_ledger.replay.audit.sampling import EVALUATED, SHEET, draw, evaluate
 

@@ -68,18 +68,17 @@ probability = { from = "{Probability}", percent = true }"""
 _TWO_WAYS = (
     "`score FORECASTS [ANSWERS]` recognises the usual names of columns, opens the questions and a contest, and prints "
     "the board; `--write-map` writes the map that says how it read them. `append LOG FILE --map MAP` makes commands "
-    "of the rows of a CSV, Parquet, JSON lines or .xlsx file, as a map describes them: `help map`. The guide is "
-    "`docs/csv.md`."
+    "of the rows of a CSV, Parquet, JSON lines or .xlsx file, as a map describes them: `help map`."
 )
 _ABOUT_MAPS = (
     "A map is a file of TOML. `append LOG FILE --map MAP` reads FILE by it, and `score --write-map MAP` writes one to "
-    "begin with. `docs/csv.md` has an example of each key."
+    "begin with. `demo --keep FOLDER` writes the maps in data/csv-import to FOLDER, with the files that they read."
 )
 
 
 def getting_started() -> tuple[Block, ...]:
     """The commands that a newcomer needs first."""
-    return (Table(("command", "what it does"), _STEPS), "`docs/score.md` shows the first board, step by step.")
+    return (Table(("command", "what it does"), _STEPS),)
 
 
 def csv_files() -> tuple[Block, ...]:

@@ -154,3 +154,10 @@ def test_every_source_that_the_code_cites_is_listed() -> None:
     cited += PRESET_SOURCES.items()
     assert len(cited) > 50
     assert [each for each in cited if not any(source.short in each[1][:300] for source in SOURCES)] == []
+
+
+def test_no_text_of_the_program_names_a_page_that_an_installation_does_not_have() -> None:
+    """An installation has no folder docs, so that a message or a help names a command instead."""
+    page = re.compile(r"(?<![\w/])docs/[a-z][\w-]*(?:/[a-z][\w-]*)*(?:\.md)?")  # those of other projects have capitals
+    named = {f"{path.name}: {found}" for path in SOURCE_FILES for found in page.findall(path.read_text("utf-8"))}
+    assert named == set()
