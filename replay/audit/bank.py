@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import islice
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -15,7 +16,9 @@ from forecast_ledger.replay.reading.descriptions import money
 
 BANKED = [*TIE_OUT, "bank"]
 FINDINGS = ("matched", "missing", "different amount", "surplus")  # what the column `bank` says
+LARGEST_STATEMENT, MOST_LINES = 2**24, 20_000  # bytes; each line is compared with each participant
 _NEEDED, _DELIMITERS = ("payee", "amount"), (",", ";", "\t")
+_PARTS = "give the lines of the prizes alone"
 
 
 class Line(NamedTuple):
@@ -31,8 +34,11 @@ class Line(NamedTuple):
 def read_statement(content: bytes, *, decimal_comma: bool = False) -> list[Line]:
     """Return the lines of a CSV with the columns payee and amount and, if they are there, date and text.
 
-    Raises ValueError: a column is missing, or an amount is no number; UnicodeDecodeError, which is one, too.
+    Raises ValueError: it is too large, a column is missing, or an amount is no number; UnicodeDecodeError, which is
+    one, too.
     """
+    if len(content) > LARGEST_STATEMENT:
+        raise ValueError(f"the statement has more than {LARGEST_STATEMENT:,} bytes; {_PARTS}")
     content.decode("utf-8-sig")
     first = content.split(b"\n", 1)[0].decode("utf-8-sig")
     delimiter = max(_DELIMITERS, key=first.count)
@@ -43,7 +49,10 @@ def read_statement(content: bytes, *, decimal_comma: bool = False) -> list[Line]
         raise ValueError(
             f"the statement has no column {absent[0]}; it needs payee and amount, and may have date and text"
         )
-    return [_line(number, row, names, decimal_comma=decimal_comma) for number, row in records]
+    lines = [_line(number, row, names, decimal_comma=decimal_comma) for number, row in islice(records, MOST_LINES + 1)]
+    if len(lines) > MOST_LINES:
+        raise ValueError(f"the statement has more than {MOST_LINES:,} lines; {_PARTS}")
+    return lines
 
 
 def _line(number: int, row: Refused | list[str], names: Sequence[str], *, decimal_comma: bool) -> Line:
@@ -62,23 +71,25 @@ def matched(rows: Sequence[dict[str, Any]], lines: Sequence[Line]) -> list[dict[
     A line is of the participant whose id is its payee or, if no id is, whose id alone is a word of its payee or its
     text; capitals do not matter. The lines of a participant are added up, without the sign of the sum.
     """
-    people = [row["participant"] for row in rows if row["row"] != TOTAL]
-    owners = {line: _owner(line, people) for line in lines}
-    found = [_with_bank(row, [line for line in lines if owners[line] == row["participant"]]) for row in rows[:-1]]
+    people = [(row["participant"], row["participant"].casefold()) for row in rows if row["row"] != TOTAL]
+    owned: dict[str | None, list[Line]] = {}
+    for line in lines:
+        owned.setdefault(_owner(line, people), []).append(line)
+    found = [_with_bank(row, owned.get(row["participant"], [])) for row in rows[:-1]]
     found += [
         dict.fromkeys(BANKED) | {"row": f"line {line.number}"} | _told([line]) | {"bank": "surplus"}
-        for line in lines
-        if owners[line] is None
+        for line in owned.get(None, [])
     ]
     return [*found, rows[-1] | {"bank": None, "bank_amount": _shown(sum((line.amount for line in lines), Fraction(0)))}]
 
 
-def _owner(line: Line, people: Sequence[str]) -> str | None:
+def _owner(line: Line, people: Sequence[tuple[str, str]]) -> str | None:
+    """Return the participant of a line. people: each as it is written, and without capitals."""
     payee = line.payee.casefold()
-    if exact := [who for who in people if who.casefold() == payee]:
+    if exact := [who for who, plain in people if plain == payee]:
         return exact[0] if len(exact) == 1 else None
-    said = f"{line.payee}\n{line.text}"
-    named = [who for who in people if re.search(rf"(?<!\w){re.escape(who)}(?!\w)", said, re.IGNORECASE)]
+    said = f"{payee}\n{line.text.casefold()}"
+    named = [who for who, plain in people if plain in said and re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", said)]
     return named[0] if len(named) == 1 else None
 
 

@@ -54,7 +54,7 @@ def tie_out(
     one is not matched. A line is of the participant whose id is its payee or, if no id is, whose id alone is a word of
     its payee or text. The lines of a participant are added up; capitals and the sign of the sum do not matter.
     """
-    from forecast_ledger.replay.audit.bank import BANKED, matched, read_statement, summary
+    from forecast_ledger.replay.audit.bank import BANKED, LARGEST_STATEMENT, matched, read_statement, summary
     from forecast_ledger.replay.audit.trails import TIE_OUT
     from forecast_ledger.replay.audit.trails import tie_out as tied_out
     from forecast_ledger.replay.reading.descriptions import money
@@ -62,7 +62,8 @@ def tie_out(
     columns = TIE_OUT if bank is None else BANKED
     require_columns(view, columns)
     try:
-        lines = None if bank is None else read_statement(bank.read(), decimal_comma=decimal_comma)
+        said = None if bank is None else bank.read(LARGEST_STATEMENT + 1)
+        lines = None if said is None else read_statement(said, decimal_comma=decimal_comma)
     except ValueError as wrong_statement:
         fail(str(wrong_statement), USAGE)
     season = replay_log(log, name, as_of)

@@ -1,9 +1,14 @@
 """Bank statements: their lines are matched with prizes paid, and what does not match is said."""
 
+from fractions import Fraction
 from pathlib import Path
+from time import process_time
+from typing import Any
 
 import pytest
 
+from forecast_ledger.replay.audit.bank import Line, matched
+from forecast_ledger.replay.audit.trails import TOTAL
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from tests.replay.audit.test_trails import season
 from tests.replay.cli.test_main import run
@@ -51,10 +56,31 @@ def test_what_does_not_match_is_found(tmp_path: Path) -> None:
         ("payee,amount\nA,many\n", "line 2 of the statement: 'many' is no amount"),
         ("payee,amount\nA\n", "line 2 of the statement does not fit its header"),
         ("", "no column payee"),
+        (
+            "payee,amount\n" + "A,1\n" * 20_001,
+            "the statement has more than 20,000 lines; give the lines of the prizes alone",
+        ),
+        (
+            "payee,amount\n" + "A,1\n" * 2**22,
+            "the statement has more than 16,777,216 bytes; give the lines of the prizes",
+        ),
     ],
+    ids=["no payee", "no number", "a cell is missing", "empty", "too many lines", "too many bytes"],
 )
 def test_a_statement_that_cannot_be_read_is_wrong_usage(statement: str, said: str, tmp_path: Path) -> None:
     """Nothing is guessed, and nothing is printed."""
     code, rows, told = banked(tmp_path, statement)
     assert (code, rows) == (USAGE, [])
     assert said in told
+
+
+def test_a_long_statement_is_matched_with_many_participants_in_time() -> None:
+    """2,000 lines and 2,000 participants are four million pairs, most of which one look tells apart."""
+    rows: list[dict[str, Any]] = [
+        {"row": str(number), "participant": f"P{number}", "paid": "1"} for number in range(2_000)
+    ]
+    lines = [Line(number + 2, "", f"to p{number}", Fraction(-1), "") for number in range(2_000)]
+    started = process_time()
+    found = matched([*rows, {"row": TOTAL, "participant": None, "paid": "2000"}], lines)
+    assert process_time() - started < 10
+    assert [row["bank"] for row in found] == ["matched"] * 2_000 + [None]
