@@ -1,22 +1,28 @@
 """A ledger for programs on asyncio: the calls of `Ledger`, which wait in threads of the event loop's executor."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import partial
+from threading import Lock
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar, overload
+from weakref import WeakSet
 
 from forecast_ledger.ledger.batching.batch import Receipt, Requests
+from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Conflict, LedgerError, Refused, Unavailable, Uncertain
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing import instrumentation
+from forecast_ledger.ledger.storing import consumer, instrumentation
 from forecast_ledger.ledger.storing.groups import MOST
 from forecast_ledger.ledger.storing.subscription import POLL, checkpoint_at
 from forecast_ledger.ledger.storing.writer import Ledger
+
+Answer = TypeVar("Answer")
 
 
 class _Sent(NamedTuple):
@@ -58,6 +64,7 @@ class AsyncLedger:
         self._queue: list[_Sent] = []
         self._leader: asyncio.Task[None] | None = None  # decides what is in the queue
         self._news = _News(ledger)
+        self._consumers: WeakSet[AsyncConsumer] = WeakSet()
 
     async def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record its events; see `Ledger.handle`, also for its errors."""
@@ -89,13 +96,25 @@ class AsyncLedger:
         """Return the recorded events of a command, in their order; see `Ledger.events_of`."""
         return await asyncio.to_thread(self._ledger.events_of, command_id)
 
-    def subscribe(self, after: int | Checkpoint = 0) -> "AsyncSubscription":
+    @overload
+    def subscribe(self, after: int | Checkpoint = 0, *, name: None = None) -> "AsyncSubscription": ...
+
+    @overload
+    def subscribe(self, after: int | Checkpoint = 0, *, name: str) -> "AsyncConsumer": ...
+
+    def subscribe(self, after: int | Checkpoint = 0, *, name: str | None = None) -> "AsyncSubscription | AsyncConsumer":
         """Return the recorded events after a log position, and then new ones as they are recorded.
 
         After: a position, or a checkpoint, whose digest must be the log's. One query looks for new events of other
         processes, a fifth of a second after the last, for all subscriptions of this ledger that wait.
+        name: of a cursor in the store, which begins at `after` when the name is new, and moves behind an event when the
+        next one is asked for; see `AsyncConsumer`. Raises Refused: the name is no id.
         """
-        return AsyncSubscription(self._ledger, self._news, after)
+        if name is None:
+            return AsyncSubscription(self._ledger, self._news, after)
+        consumer = AsyncConsumer(self._ledger, self._news, values.check_id(name, "name"), after)
+        self._consumers.add(consumer)
+        return consumer
 
     @property
     def name(self) -> str:
@@ -110,6 +129,8 @@ class AsyncLedger:
         """Wait for the commands that have been sent, end the subscriptions, and close the ledger."""
         while self._leader is not None:
             await asyncio.wait([self._leader])
+        self._news.stop()
+        await asyncio.gather(*(consumer._let_go() for consumer in self._consumers))
         await asyncio.to_thread(self._ledger.close)
 
     async def __aenter__(self) -> Self:
@@ -175,9 +196,11 @@ class AsyncSubscription:
     1
     """
 
-    def __init__(self, ledger: Ledger, news: "_News", after: int | Checkpoint) -> None:
-        """See `AsyncLedger.subscribe`."""
-        self._ledger, self._news, self._after = ledger, news, after
+    def __init__(
+        self, ledger: Ledger, news: "_News", after: int | Checkpoint, keep: Callable[[], object] | None = None
+    ) -> None:
+        """See `AsyncLedger.subscribe`. keep: called in a thread from time to time while this waits."""
+        self._ledger, self._news, self._after, self._keep = ledger, news, after, keep
         self.reached: Checkpoint | None = None
         self._page: list[Recorded] = []  # the events that are read and not yet returned, the next one last
 
@@ -189,7 +212,7 @@ class AsyncSubscription:
             try:
                 self.reached, self._page = reached, _ = await asyncio.to_thread(self._read)
                 if not self._page:
-                    await self._news.after(reached.position)
+                    await self._wait(reached.position)
             except Unavailable:
                 if not self._news.is_ended:
                     raise
@@ -199,10 +222,96 @@ class AsyncSubscription:
         self.reached = Checkpoint(recorded.position, recorded.digest)
         return recorded
 
+    async def _wait(self, position: int) -> None:
+        if self._keep is None:
+            await self._news.after(position)
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.after(position), consumer.SIGN)
+        await asyncio.to_thread(self._keep)
+
     def _read(self) -> tuple[Checkpoint, list[Recorded]]:
         store = self._ledger._store
         reached = checkpoint_at(store, self._after) if self.reached is None else self.reached
         return reached, log.unseal(store.read(reached.position), reached)[::-1]
+
+
+class AsyncConsumer:
+    """The recorded events after a cursor, which moves behind an event when the next one is asked for; see `Consumer`.
+
+    If a loop ends in the middle of an event, its task is cancelled, or the process is killed there, the next loop
+    begins with that event. While another loop under this name runs, in any process, `async for` waits as a standby.
+    Closing the ledger ends the loop, and lets the standby go on at once. Raises what an `AsyncSubscription` does, and
+    Unavailable: another loop has taken over.
+
+    >>> import asyncio
+    >>> from forecast_ledger import AsyncLedger, commands, open_ledger
+    >>> async def mail(ledger: AsyncLedger, name: str) -> None:
+    ...     async for recorded in ledger.subscribe(name="mailer"):
+    ...         print("mail about", recorded.command_id)
+    ...         if recorded.command_id == name:
+    ...             break
+    >>> async def mailed() -> None:
+    ...     async with AsyncLedger(open_ledger(":memory:")) as ledger:
+    ...         for name in ("spring", "summer"):
+    ...             await ledger.handle(commands.OpenContest(id=name, contest=name, rules="baseline"))
+    ...         await mail(ledger, "spring")
+    ...         await mail(ledger, "summer")
+    >>> asyncio.run(mailed())
+    mail about spring
+    mail about spring
+    mail about summer
+    """
+
+    def __init__(self, ledger: Ledger, news: "_News", name: str, after: int | Checkpoint) -> None:
+        """See `AsyncLedger.subscribe`."""
+        self.name = name
+        self._ledger, self._news, self._after = ledger, news, after
+        self._consumer: consumer.Consumer | None = None
+        self._using, self._loop = Lock(), 0  # the number of the loop that may use the cursor
+
+    async def __aiter__(self) -> AsyncIterator[Recorded]:
+        """Yield the events. Raises, first that applies: Refused (the log ends before `after`), Unavailable, Corrupt."""
+        self._loop += 1
+        loop = self._loop
+        try:
+            while not await asyncio.to_thread(self._call, loop, consumer.Consumer.take):
+                await asyncio.sleep(consumer.TRY)
+                if self._news.is_ended or loop != self._loop:
+                    return
+            keep = partial(self._call, loop, consumer.Consumer.keep)
+            async for recorded in AsyncSubscription(self._ledger, self._news, self._reached(), keep):
+                yield recorded
+                await asyncio.to_thread(self._call, loop, lambda own, recorded=recorded: own.move(recorded))
+        except Unavailable:
+            if not self._news.is_ended:
+                raise
+        finally:
+            with suppress(LedgerError):
+                await asyncio.to_thread(self._end, loop)
+
+    def _reached(self) -> Checkpoint:
+        assert self._consumer is not None  # noqa: S101 - it is taken
+        return self._consumer.reached
+
+    def _call(self, loop: int, call: Callable[[consumer.Consumer], Answer]) -> Answer | None:
+        """Use the cursor, unless the loop has ended: the thread of a task that was cancelled goes on."""
+        with self._using:
+            if loop != self._loop:
+                return None
+            if self._consumer is None:
+                self._consumer = consumer.Consumer(self._ledger._store, self.name, self._after)
+            return call(self._consumer)
+
+    def _end(self, loop: int) -> None:
+        with self._using:
+            if loop == self._loop and self._consumer is not None:
+                self._loop += 1
+                self._consumer.end()
+
+    async def _let_go(self) -> None:
+        with suppress(LedgerError):
+            await asyncio.to_thread(self._end, self._loop)
 
 
 class _News:

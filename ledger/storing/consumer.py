@@ -13,8 +13,8 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.subscription import Subscription, checkpoint_at
 
 HELD = 30_000_000  # µs for which a reader holds a cursor after its last sign
-_SIGN = 10.0  # s between two signs of a reader that waits for events
-_TRY = 1.0  # s between two attempts to take a cursor that another reader holds
+SIGN = 10.0  # s between two signs of a reader that waits for events
+TRY = 1.0  # s between two attempts to take a cursor that another reader holds
 
 
 class Consumer(Subscription):
@@ -56,33 +56,52 @@ class Consumer(Subscription):
         self._start, self._holder, self._signed = self.reached, uuid4().hex, 0.0
 
     def __iter__(self) -> Iterator[Recorded]:
-        if not self._take():
+        if not self._taken():
             return
         try:
             for recorded in super().__iter__():
                 yield recorded
-                self._change(cursors.MOVE, recorded.position, recorded.digest, HELD)
+                self.move(recorded)
         finally:
             with suppress(LedgerError):
-                self._change(cursors.END)
+                self.end()
 
     def wait(self) -> None:
         """Wait as a `Subscription` does, and give a sign from time to time."""
         super().wait()
-        if not self.stopped and time.monotonic() - self._signed > _SIGN:
+        if not self.stopped:
+            self.keep()
+
+    def move(self, recorded: Recorded) -> None:
+        """Move the cursor behind an event. Raises Unavailable."""
+        self._change(cursors.MOVE, recorded.position, recorded.digest, HELD)
+
+    def keep(self) -> None:
+        """Give a sign, if the last one is some time ago. Raises Unavailable."""
+        if time.monotonic() - self._signed > SIGN:
             self._change(cursors.KEEP, HELD)
 
-    def _take(self) -> bool:
+    def end(self) -> None:
+        """Let another reader have the cursor. Raises Unavailable."""
+        self._change(cursors.END)
+
+    def take(self) -> bool:
+        """Take the cursor, and begin there; return False if another reader holds it. Raises Unavailable, Corrupt."""
+        tried = time.monotonic()
+        start = (self._store.name, self.name, *self._start, self._holder, HELD)
+        rows = self._store.change_cursor(cursors.TAKE, start)
+        if rows:
+            self._signed = tried
+            self.reached = checkpoint_at(self._store, Checkpoint(*rows[0]))
+        return bool(rows)
+
+    def _taken(self) -> bool:
         """Wait for the cursor, and begin there. Return False if the subscription was stopped."""
-        key = (self._store.name, self.name)
         while not self.stopped:
             tried = time.monotonic()
-            rows = self._store.change_cursor(cursors.TAKE, (*key, *self._start, self._holder, HELD))
-            if rows:
-                self._signed = tried
-                self.reached = checkpoint_at(self._store, Checkpoint(*rows[0]))
+            if self.take():
                 return True
-            while not self.stopped and time.monotonic() - tried < _TRY:
+            while not self.stopped and time.monotonic() - tried < TRY:
                 super().wait()
         return False
 

@@ -5,17 +5,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt, LedgerError, Refused, Unavailable, Uncertain
 from forecast_ledger.ledger.model.log import GENESIS, Checkpoint
+from forecast_ledger.ledger.storing import consumer
 from forecast_ledger.ledger.storing.async_ledger import AsyncLedger
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.ledger.storing.test_groups import counted, failing
 from tests.ledger.storing.test_subscription import ANOTHER
+from tests.support.effort import times
 from tests.support.given import opened, payment
 
 
@@ -247,3 +251,148 @@ def test_other_calls_are_those_of_the_ledger(log: Ledger) -> None:
             await ledger.handle(payment(), "c3")
 
     run(log, main)
+
+
+async def heard(ledger: AsyncLedger, count: int, name: str = "mailer", after: int = 0) -> list[int]:
+    """The positions of the next events; the loop ends while the last of them is being handled."""
+    positions: list[int] = []
+    async for recorded in ledger.subscribe(after, name=name):
+        positions.append(recorded.position)
+        if len(positions) == count:
+            break
+    return positions
+
+
+def filled(log: Ledger, count: int = 4) -> Ledger:
+    """The ledger, with so many events."""
+    log.handle_many([opened(f"q{number}", id=f"c{number}") for number in range(count)])
+    return log
+
+
+def test_a_named_subscription_moves_its_cursor_when_the_next_event_is_asked_for(log: Ledger, tmp_path: Path) -> None:
+    """A loop that ends in the middle of an event returns it again; so does a loop that is not on asyncio."""
+
+    async def main(ledger: AsyncLedger) -> list[list[int]]:
+        found = [await heard(ledger, 2), await heard(ledger, 1), await heard(ledger, 2, "archive", after=2)]
+        async with AsyncLedger(Ledger.open(tmp_path / "log.db")) as other:
+            return [*found, await heard(other, 2), await heard(other, 1, "archive")]
+
+    assert run(filled(log), main) == [[1, 2], [2], [3, 4], [2, 3], [4]]
+    with Ledger.open(tmp_path / "log.db") as again:
+        assert next(iter(again.subscribe(name="mailer"))).position == 3
+
+
+def test_a_named_subscription_waits_while_another_has_the_events(
+    log: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on when the other one is cancelled, or its ledger is closed, with the event that was being handled."""
+    monkeypatch.setattr(consumer, "TRY", 0.05)
+
+    async def handle_slowly(ledger: AsyncLedger, seen: list[int]) -> None:
+        async for recorded in ledger.subscribe(name="mailer"):
+            seen.append(recorded.position)
+            await asyncio.sleep(60 if recorded.position in {2, 3} else 0)
+
+    async def main(ledger: AsyncLedger) -> list[list[int]]:
+        one, two, three = list[int](), list[int](), list[int]()
+        other = AsyncLedger(Ledger.open(tmp_path / "log.db"))
+        first = asyncio.create_task(handle_slowly(ledger, one))
+        await asyncio.sleep(0.3)
+        second = asyncio.create_task(handle_slowly(other, two))
+        await asyncio.sleep(0.3)
+        assert (one, two) == ([1, 2], [])
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        while two != [2]:
+            await asyncio.sleep(0.01)
+        await other.close()  # while the event is being handled
+        three = await heard(ledger, 2)
+        second.cancel()
+        return [one, two, three]
+
+    assert run(filled(log), main) == [[1, 2], [2], [2, 3]]
+
+
+def test_a_named_subscription_that_waits_gives_signs(
+    log: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other loop takes its cursor; closing the ledger ends it."""
+    monkeypatch.setattr(consumer, "TRY", 0.05)
+    monkeypatch.setattr(consumer, "SIGN", 0.1)
+    monkeypatch.setattr(consumer, "HELD", 500_000)
+
+    async def main(ledger: AsyncLedger) -> list[int]:
+        async with AsyncLedger(Ledger.open(tmp_path / "log.db")) as other:
+            one = asyncio.create_task(heard(ledger, 5))
+            await asyncio.sleep(0.3)
+            two = asyncio.create_task(heard(other, 1))
+            await asyncio.sleep(0.8)
+            await ledger.handle(opened("late"), "c-late")
+            positions = await one
+            assert await two == [5]
+            waiting = asyncio.create_task(heard(ledger, 9))
+            await asyncio.sleep(0.2)
+            await ledger.close()
+            assert await waiting == [5]
+            return positions
+
+    assert run(filled(log), main) == [1, 2, 3, 4, 5]
+
+
+def test_a_named_subscription_that_took_too_long_is_told(log: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another loop has its events by then."""
+    monkeypatch.setattr(consumer, "HELD", 100_000)
+
+    async def main(ledger: AsyncLedger) -> None:
+        async for recorded in ledger.subscribe(name="mailer"):
+            await asyncio.sleep(0.2)
+            assert await heard(ledger, 1) == [recorded.position]
+
+    with pytest.raises(Unavailable, match="another process has taken over 'mailer'"):
+        run(filled(log), main)
+
+
+def test_an_id_names_a_cursor_and_it_begins_in_the_log(log: Ledger) -> None:
+    """As `Ledger.subscribe` has it."""
+
+    async def main(ledger: AsyncLedger) -> list[str]:
+        codes = []
+        with pytest.raises(Refused) as refused:
+            ledger.subscribe(name=" ")
+        codes.append(refused.value.code)
+        with pytest.raises(Refused) as refused:
+            await heard(ledger, 1, after=9)
+        return [*codes, refused.value.code]
+
+    assert run(filled(log), main) == ["id_not_plain", "out_of_range"]
+
+
+@pytest.mark.parametrize("seed", range(times(16)))
+def test_whenever_its_task_is_cancelled_each_event_is_handled_at_least_once(log: Ledger, seed: int) -> None:
+    """In order, without a gap: a loop begins with the event in which the last one was cancelled, or with the next."""
+    random, count = Random(seed), 40
+    handled = [0]
+
+    async def main(ledger: AsyncLedger) -> int:
+        loops = 0
+        subscription = ledger.subscribe(name="mailer")
+
+        async def handle() -> None:
+            async for recorded in subscription:
+                assert handled[-1] <= recorded.position <= handled[-1] + 1
+                await asyncio.sleep(0.001 * random.random())
+                handled.append(recorded.position)
+
+        while handled[-1] < count:
+            loops += 1
+            task = asyncio.create_task(handle())
+            await asyncio.sleep(0.02 * random.random())
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        return loops
+
+    loops = run(filled(log, count), main)
+    assert loops > 2
+    assert sorted({*handled}) == [*range(count + 1)]

@@ -75,7 +75,7 @@ def test_one_loop_at_a_time_has_the_events(location: str, monkeypatch: pytest.Mo
 
 def one_at_a_time(location: str, monkeypatch: pytest.MonkeyPatch, name: str = "main") -> None:
     """Read in a loop while another loop stands by."""
-    monkeypatch.setattr(consumer, "_TRY", 0.05)
+    monkeypatch.setattr(consumer, "TRY", 0.05)
     later: list[int] = []
     with Ledger.open(location, name) as one, Ledger.open(location, name) as two:
         first = iter(one.subscribe(name="mailer"))
@@ -112,8 +112,8 @@ def losing(location: str, monkeypatch: pytest.MonkeyPatch, name: str = "main") -
 def test_a_loop_that_waits_for_events_keeps_its_cursor(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives signs, so that another does not take over after the time without one."""
     monkeypatch.setattr(consumer, "HELD", 500_000)
-    monkeypatch.setattr(consumer, "_SIGN", 0.1)
-    monkeypatch.setattr(consumer, "_TRY", 0.05)
+    monkeypatch.setattr(consumer, "SIGN", 0.1)
+    monkeypatch.setattr(consumer, "TRY", 0.05)
     with Ledger.open(location) as one, Ledger.open(location) as two:
         got: list[int] = []
         threads = [Thread(target=lambda each=each: got.extend(heard(each, 5))) for each in (one, two)]
@@ -141,7 +141,7 @@ with Ledger.open(sys.argv[1]) as ledger:
 
 def test_a_process_that_is_killed_loses_no_event(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another begins with the event that was being handled, once the cursor is held no longer."""
-    monkeypatch.setattr(consumer, "_TRY", 0.05)
+    monkeypatch.setattr(consumer, "TRY", 0.05)
     with subprocess.Popen([sys.executable, "-c", KILLED, location], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(3)] == ["1\n", "2\n", "3\n"]
