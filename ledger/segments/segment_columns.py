@@ -22,6 +22,7 @@ _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _QUOTES = {events.PricesQuoted}
 SIDES = events.Quote.__struct_fields__[1:]
 _FORMS = ("probabilities", "cdf", "quantiles", "samples")
+_FINALIZED = events.TAGS[events.ContestFinalized]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -323,7 +324,10 @@ def _with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]]:
-    """Yield the rows in log order, page by page, as they follow a checkpoint: byte for byte those of the log."""
+    """Yield the rows in log order, page by page, as they follow a checkpoint: byte for byte those of the log.
+
+    Raises Corrupt at a row whose columns say something else than its bytes, such as another type.
+    """
     pa = pyarrow()
     forecasts, others, quotes = columns
     position = np.concatenate([integers(table["position"]) for table in columns.rows])
@@ -339,7 +343,57 @@ def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]
             heads = pa.concat_arrays([heads, _heads(rest)]).take(place)
             ends = pa.concat_arrays([ends, others_end]).take(place)
         rows, previous = log.chain_rows(previous, heads.to_pylist(), ends.to_pylist())
+        _check_forecasts(made)
+        _check_others(rest)
         yield rows
+
+
+def _check_forecasts(made: Any) -> None:
+    """Check the columns of which the rows of forecasts and withdrawals are not made. Raises Corrupt."""
+    compute, form = pyarrow().compute, made["form"]
+    known = compute.is_in(form, pyarrow().array([*_FORMS, None], pyarrow().string()))
+    right = compute.and_(compute.equal(made["made"], compute.is_valid(form)), known)
+    if not compute.all(right, min_count=0).as_py():
+        place = compute.index(right, False).as_py()
+        raise _says_another(made, place, "made" if known[place].as_py() else "form")
+
+
+def _check_others(rest: Any) -> None:
+    """Check the columns of which the rows of other events are not made, but for digests. Raises Corrupt."""
+    types, instants = rest["type"].to_pylist(), integers(rest["claimed_at"]).tolist()
+    for place, (tag, at, text) in enumerate(zip(types, instants, rest["event"].to_pylist(), strict=True)):
+        if not text.startswith(f'{{"type":"{tag}","at":{at},') and (tag, at) != _type_and_instant(text):
+            raise _says_another(rest, place, "type or claimed_at")
+
+
+def sealed_digests(columns: SegmentColumns) -> dict[int, str]:
+    """Return the digest that the columns state for each row which finalizes a contest; empty for one without.
+
+    A row of another type is among them if its columns state a digest.
+    """
+    compute, table = pyarrow().compute, columns.others
+    finalizes = compute.equal(table["type"].cast(pyarrow().string()), _FINALIZED)
+    own = table.filter(compute.or_(finalizes, compute.is_valid(table["digest"])))
+    digests = [b"" if digest is None else digest for digest in own["digest"].to_pylist()]
+    return {at: digest.hex() for at, digest in zip(integers(own["position"]).tolist(), digests, strict=True)}
+
+
+def _type_and_instant(text: str) -> tuple[str, int]:
+    """Return the type and the instant of an event that is not written as this version writes it."""
+    try:
+        event = _event.decode(text)
+    except log.UNREADABLE:  # whoever reads the row says so
+        return "", 0
+    return events.TAGS[type(event)], event.at
+
+
+def _says_another(table: Any, place: int, column: str) -> Corrupt:
+    return says_another(int(integers(table["position"])[place]), column)
+
+
+def says_another(position: int, column: str) -> Corrupt:
+    """Return the damage that a column states something else than the row."""
+    return Corrupt(position, f"the column {column} of the segment says something else than the row", "store")
 
 
 def _log_order(quotes: Any) -> Any:

@@ -11,7 +11,13 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, pyarrow, rebuild
+from forecast_ledger.ledger.segments.segment_columns import (
+    SegmentColumns,
+    pyarrow,
+    rebuild,
+    says_another,
+    sealed_digests,
+)
 from forecast_ledger.ledger.segments.segment_files import (
     MARKED,
     Segment,
@@ -116,7 +122,7 @@ class SegmentRows(Rows):
             columns, before = self._columns(segment), segment.before
             if start > segment.first:
                 columns, before = _after(columns, start - 1), _mark(segment, start - 1)
-            yield from _checked(rebuild(columns, before), segment, before)
+            yield from checked_rows(columns, segment, before)
             start = segment.last + 1
 
 
@@ -131,10 +137,14 @@ def _after(columns: SegmentColumns, position: int) -> SegmentColumns:
     return SegmentColumns(*(table.filter(pyarrow().compute.field("position") > position) for table in columns))
 
 
-def _checked(pages: Iterator[list[bytes]], segment: Segment, before: Checkpoint) -> Iterator[list[bytes]]:
-    """Yield pages whose rows at marks, and the last row, have the digests that the manifest states. Raises Corrupt."""
+def checked_rows(columns: SegmentColumns, segment: Segment, before: Checkpoint) -> Iterator[list[bytes]]:
+    """Yield the rows in pages. Those at marks, and the last one, have the digests that the manifest states.
+
+    Raises Corrupt, also at a row that finalizes a contest, if the columns state another digest of it.
+    """
     position = trusted = before.position
-    for rows in pages:
+    digests = sealed_digests(columns)
+    for rows in rebuild(columns, before):
         first, position = position + 1, position + len(rows)
         marked = range(-(-first // MARKED) * MARKED, position + 1, MARKED)
         for at in [*marked, *([segment.last] if first <= segment.last <= position else [])]:
@@ -143,6 +153,9 @@ def _checked(pages: Iterator[list[bytes]], segment: Segment, before: Checkpoint)
                 fault = f"the columns of the segment up to {segment.last} were changed here or soon after"
                 raise Corrupt(trusted + 1, fault, "store")
             trusted = at
+        for at, digest in digests.items():
+            if first <= at <= position and log.stated_digest(rows[at - first]) != digest:
+                raise says_another(at, "digest")
         yield rows
     if position != segment.last:
         raise Corrupt(position + 1, f"the segment up to {segment.last} has no such row", "store")

@@ -216,3 +216,15 @@ def test_a_changed_column_of_quotes_changes_the_rows(column: str) -> None:
     rotated = pyarrow().array([*values[1:], values[0]], pyarrow().string() if column == "question" else field.type)
     changed = columns._replace(quotes=table.set_column(at, field, rotated.cast(field.type)))
     assert [*chain.from_iterable(rebuild(changed, START))] != rows
+
+
+def test_a_form_that_no_forecast_has_is_refused() -> None:
+    """Its name is in the row, and could hold the end of one list and the beginning of another."""
+    columns = columns_of(sealed(oracle.attempted([opened(id="o"), forecast(id="f")])[0]))
+    form = columns.forecasts["form"].cast(pa.string()).combine_chunks()
+    other = pa.array(['cdf":[1],"probabilities'] * len(form)).dictionary_encode()
+    at = columns.forecasts.schema.names.index("form")
+    kind = columns.forecasts.schema.field(at).type
+    forged = columns._replace(forecasts=columns.forecasts.set_column(at, "form", other.cast(kind)))
+    with pytest.raises(Corrupt, match="the column form of the segment"):
+        [*rebuild(forged, START)]

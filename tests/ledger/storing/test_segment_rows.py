@@ -5,8 +5,11 @@ import os
 import re
 import shutil
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,7 +20,14 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted
 from forecast_ledger.ledger.segments import segment_columns, segment_files
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.segments.segment_files import (
+    MANIFEST,
+    SegmentManifest,
+    describe_file,
+    read_columns,
+    read_manifest,
+    write_table,
+)
 from forecast_ledger.ledger.storing import segment_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -164,6 +174,36 @@ def test_a_changed_column_is_found_where_it_is(path: str, tmp_path: Path) -> Non
     with pytest.raises(Corrupt, match="columns of the segment") as corrupt:
         rows(str(folder))
     assert corrupt.value.check == "store"
+
+
+REPEATED: dict[str, tuple[str, str, Callable[[Any], Any]]] = {  # a column of a file, and another value in it
+    "made": ("forecasts", "made", lambda made: not made),
+    "type": ("others", "type", lambda _: "question_closed.v1"),
+    "instant": ("others", "claimed_at", lambda at: at.replace(year=2001)),
+    "digest": ("others", "digest", lambda _: bytes(32)),
+    "no digest": ("others", "digest", lambda _: None),
+}
+
+
+@pytest.mark.parametrize("change", REPEATED)
+def test_a_column_that_says_something_else_than_its_row_is_found(tmp_path: Path, change: str) -> None:
+    """Rows are not made of these columns: their digests are right, and a reader of the files would be misled."""
+    kind, name, other = REPEATED[change]
+    folder = sealed(written(tmp_path / "log.db", commands_of("autocast-2022")), tmp_path / "s", 1_000)
+    [segment] = read_manifest(folder).segments
+    table = getattr(read_columns(folder, segment), kind)
+    values, at = table[name].to_pylist(), table.schema.names.index(name)
+    place = max(number for number, value in enumerate(values) if value is not None)
+    values[place] = other(values[place])
+    column = segment_columns.pyarrow().array(values, getattr(table[name].type, "value_type", table[name].type))
+    path = folder / getattr(segment, kind).name
+    path.unlink()
+    write_table(path, table.set_column(at, table.schema.field(at), column.cast(table[name].type)))
+    restate(folder)
+    for read in (rows, verify, partial(replay, trust="rows")):
+        with pytest.raises(Corrupt, match=f"{name}.* of the segment says something else") as found:
+            read(str(folder))
+        assert found.value.position == table["position"][place].as_py()
 
 
 @pytest.mark.parametrize("change", ["missing", "cut", "swapped", "dropped", "reordered", "later version", "no JSON"])
