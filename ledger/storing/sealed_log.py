@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, pyarrow
 from forecast_ledger.ledger.segments.segment_files import Segment, check_file, check_same_log, read_columns
-from forecast_ledger.ledger.storing.segment_rows import SegmentRows
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 # Columns of a segment that no table needs.
@@ -57,22 +57,31 @@ class SealedLog:
         """Return the events of the segments, each rebuilt and its digest checked. Raises Corrupt."""
         return log.unseal_pages(StoredLog(self._rows, self._name).pages())
 
-    def segments(self, includes: Includes, without: Collection[str] = UNREAD) -> Iterator[SealedPart]:
+    def segments(
+        self, includes: Includes, without: Collection[str] = UNREAD, *, every_row: bool = False
+    ) -> Iterator[SealedPart]:
         """Yield the columns of each segment up to a cut, but for some. Raises Corrupt: a file is not as it was sealed.
 
-        A file is compared with its SHA-256 before it is read, once.
+        A file is compared with its SHA-256 before it is read, once. every_row: rebuild the rows from all columns, and
+        check their digests, before the columns are given. Raises Corrupt at a row that was changed.
         """
         for segment in self.manifest.segments:
-            columns = self._columns(segment, without)
+            columns = self._columns(segment, () if every_row else without)
             at = max(int(integers(table["recorded_at"]).max()) for table in columns.rows if len(table))
-            if includes(segment.last, at):
-                yield SealedPart(segment, columns, segment.end, at)
-                continue
-            if included := [*takewhile(lambda row: includes(*row), _in_log_order(columns))]:
+            part, is_last = SealedPart(segment, columns, segment.end, at), not includes(segment.last, at)
+            if is_last:
+                included = [*takewhile(lambda row: includes(*row), _in_log_order(columns))]
+                if not included:
+                    return
                 position, at = included[-1]
                 [(_, row)] = self._rows.select(position - 1, 1)
-                yield SealedPart(segment, _up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
-            return
+                part = SealedPart(segment, _up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
+            if every_row:
+                _check_rows(columns, segment, part.end.position)
+                part = part._replace(columns=_without(part.columns, without))
+            yield part
+            if is_last:
+                return
 
     def _columns(self, segment: Segment, without: Collection[str]) -> SegmentColumns:
         """Return the columns of a segment, after a check of the files. Raises Corrupt, Unavailable."""
@@ -92,6 +101,20 @@ class SealedLog:
                     self._rows.check_current()
                     raise
                 self._checked.add(file.name)
+
+
+def _check_rows(columns: SegmentColumns, segment: Segment, position: int) -> None:
+    """Rebuild the rows of a segment up to a log position, or a little further. Raises Corrupt: one was changed."""
+    at = segment.first - 1
+    for rows in checked_rows(columns, segment, segment.before):
+        at += len(rows)
+        if at >= position:
+            return
+
+
+def _without(columns: SegmentColumns, names: Collection[str]) -> SegmentColumns:
+    own = ([name for name in names if name in table.schema.names] for table in columns)
+    return SegmentColumns(*(table.drop_columns(each) for table, each in zip(columns, own, strict=True)))
 
 
 def _in_log_order(columns: SegmentColumns) -> Iterator[tuple[int, int]]:

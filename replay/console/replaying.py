@@ -165,7 +165,7 @@ memory_option = click.option(
     type=_Bytes(),
     metavar="SIZE",
     help="Compute large tables in parts, in about so much memory, such as 2GiB; they are the same. Forecasts in "
-    "segments are read in parts with --trust files.",
+    "segments are read in parts.",
 )
 
 

@@ -72,22 +72,25 @@ class Log(NamedTuple):
 
     @contextmanager
     def parts(self, cut: "Cut", without: Collection[str] | None = UNREAD) -> Iterator["LogParts"]:
-        """Read the log up to a cut, with its segments if it has any and their files are trusted.
+        """Read the log up to a cut, with its segments if it has any.
 
         without: the columns of segments that are left out; None if each event needs its digest, so that rows are
         rebuilt.
         """
         with self.opened() as store:
             located = self.location if isinstance(self.location, WithSegments) else None
+            if located is None and is_folder(self.location):
+                located = WithSegments(self.location, trust="rows")
             sealed = located.sealed(store) if located is not None else None
             if located is None or sealed is None:
                 yield LogParts(iter(()), cut.pages(log.unseal_pages(store.pages())))
                 return
             rest = iter(()) if located.is_whole else sealed.rows_after(store)
-            if without is None or located.trust == "rows":
+            if without is None:
                 yield LogParts(iter(()), cut.pages(chain(sealed.rows(), rest)))
             else:
-                yield LogParts(cut.segments(sealed, without), cut.tail(sealed, rest), located.folder)
+                segments = cut.segments(sealed, without, every_row=located.trust == "rows")
+                yield LogParts(segments, cut.tail(sealed, rest), located.folder)
 
     def facts(self, cut: "Cut") -> Facts:
         """Return the facts of the log up to a cut."""
@@ -117,8 +120,7 @@ class LogParts(NamedTuple):
     def frame(self, memory: int | None = None) -> LogFrame:
         """Read all but the forecasts in segments, which can then be read for some questions.
 
-        Forecasts that are not in segments, or whose every row is to be checked, are in memory. Raises Refused: they
-        need more memory, in bytes.
+        Forecasts that are not in segments are in memory. Raises Refused: they need more memory, in bytes.
         """
         read = list[Segment]()
 
@@ -140,7 +142,7 @@ def _within(memory: int | None, pages: Iterator[Sequence[Recorded]]) -> Iterator
         count += len(page)
         if memory is not None and count * _EVENT > memory:
             detail = f"events that are not in segments, {count:,} or more, need more than {memory >> 20} MiB"
-            remedy = "seal the log, and read the segments with the trust `files`"
+            remedy = "seal the log, and read the segments"
             raise Refused("out_of_range", "memory", None, detail, remedy=remedy)
         yield page
 
@@ -184,9 +186,11 @@ class Cut:
             if len(before) < len(page) or self.last.position == self._position:
                 return
 
-    def segments(self, sealed: SealedLog, without: Collection[str] = UNREAD) -> Iterator[SealedPart]:
-        """Return the columns of the segments up to the cut, but for some."""
-        for part in sealed.segments(self.includes, without):
+    def segments(
+        self, sealed: SealedLog, without: Collection[str] = UNREAD, *, every_row: bool = False
+    ) -> Iterator[SealedPart]:
+        """Return the columns of the segments up to the cut, but for some. every_row: see `SealedLog.segments`."""
+        for part in sealed.segments(self.includes, without, every_row=every_row):
             self.last, self.recorded_at = part.end, part.recorded_at
             self.on_progress(self.last.position)
             yield part

@@ -230,7 +230,7 @@ def replay(  # noqa: PLR0913 - what has a default is named
     log: the location of a store, of which `name` selects a ledger; it can be `WithSegments`; or an open ledger, which
     stays open. as_of: see `Cut`.
     segments: a folder that has the beginning of the log of a store; only the rest is read from the store.
-    trust: of segments. With `rows`, each row is rebuilt and its digest checked, as those of a log are. With `files`,
+    trust: of segments. With `rows`, each row is rebuilt from the columns and its digest checked. With `files`,
     the SHA-256 of each file is the one that the folder states, which is enough for a folder that you sealed yourself;
     its columns are then used as they are, and an event that does not fit those before it is still an error.
     engine: reads and scores some questions at a time, before this returns: in this process (`local`), in one for each
@@ -240,8 +240,8 @@ def replay(  # noqa: PLR0913 - what has a default is named
     tables: for which an engine computes what they need; the fewer, the less is scored and sent. Others can be asked for
     too, and then have all forecasts read.
     memory: bytes for forecasts and large tables, about. An engine, by default `auto`, scores as many questions together
-    as fit, and `Projections.parts` computes large tables in parts. Forecasts that are not read from segments with the
-    trust `files` have to fit.
+    as fit, and `Projections.parts` computes large tables in parts. Forecasts that are not read from segments have to
+    fit, and with the trust `rows` the columns of a segment, too.
     Raises, first that applies: ValueError (no such trust, or nothing that it could be of; no such engine), Refused
     (as_of is not an instant, or beyond the log; too little memory), RuntimeError (processes without that guard),
     Unavailable (also if the segments are of another log, or end after it), Corrupt.
