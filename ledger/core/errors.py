@@ -234,8 +234,8 @@ KEYS: dict[str, str] = {
     "`corrupt`: the log is damaged; `newer_version`: a newer version wrote to the log, which is not damaged",
     "code": "the code of the refusal",
     "field": "the field of the command",
-    "pointer": "the JSON Pointer (RFC 6901) to the field in the JSON of the command, or to the list that the field is "
-    "in; only of a command that was read from JSON or that a ledger refused",
+    "pointer": "the JSON Pointer (RFC 6901) to the field in the JSON of the command, and to the item of a list if one "
+    "item alone has the value; only of a command that was read from JSON or that a ledger refused",
     "value": "the value of that field, as text, shortened",
     "position": "the log position of the damage",
     "detail": "what is wrong in this case",

@@ -1,6 +1,8 @@
 """JSON Pointers (RFC 6901): where in the JSON of a command the field is that a refusal names."""
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -8,17 +10,22 @@ from msgspec import Struct
 _PART = re.compile(r"(?P<item>\[(?P<index>\d+)\])|\.?(?P<name>[^.\[]+)")
 
 
-def pointer_in(command: Struct, field: str) -> str:
+def pointer_in(command: Struct, field: str, wanted: Any = None) -> str:
     """Return the pointer to the field of a command; of a part of an item of a list, that of the list.
 
-    It never goes beyond what is certain: "" is the whole command.
+    wanted: the value that is refused. If the field has it at one place alone, that is where the pointer leads, such as
+    to an item of a list. It never goes beyond what is certain: "" is the whole command.
 
     >>> from forecast_ledger.ledger.model.commands import Prices, Quote
     >>> prices = Prices(question="cup", prices={"a/b": 2})
     >>> feed = Quote(source="feed", quoted_at="2026-03-02T00:00:00Z", quotes=(prices,))
     >>> pointer_in(feed, "prices.a/b"), pointer_in(feed, "quotes[0].prices"), pointer_in(feed, "source")
     ('/quotes', '/quotes/0/prices', '/source')
+    >>> pointer_in(feed, "prices.a/b", 2)
+    '/quotes/0/prices/a~1b'
     """
+    if wanted is not None and (places := _places(command, field, wanted)):
+        return places[0]
     first = _PART.match(field)
     if first is None or not hasattr(command, first["name"] or ""):
         return ""
@@ -38,6 +45,31 @@ def pointer_in(command: Struct, field: str) -> str:
             value = value[int(part["index"])] if isinstance(value, list | tuple) else None
         pointer, at = f"{pointer}/{escaped(part['index'] or part['name'])}", part.end()
     return pointer
+
+
+def _places(command: Struct, field: str, wanted: Any) -> list[str]:
+    """Return the one pointer to a value, in a field of the command, or of the items of its lists; else none."""
+    names = field.split(".")
+    found = [*islice(_found(command, names, wanted), 2)]
+    if not found and getattr(command, names[0], None) is None:
+        lists = [name for name in command.__struct_fields__ if _has_items(getattr(command, name), names[0])]
+        inner = (f"/{name}{rest}" for name in lists for rest in _found(getattr(command, name), names, wanted))
+        found = [*islice(inner, 2)]
+    return found if len(found) == 1 else []
+
+
+def _found(part: Any, names: Sequence[str], wanted: Any) -> Iterator[str]:
+    """Yield the pointers from a part of a command, along these names and any items, to a value."""
+    if isinstance(part, list | tuple):
+        for place, item in enumerate(part):
+            yield from (f"/{place}{rest}" for rest in _found(item, names, wanted))
+    elif not names:
+        if part is not None and str(part) == str(wanted):  # of a float, the refusal may have the decimal
+            yield ""
+    else:
+        name, rest = (".".join(names), ()) if isinstance(part, dict) else (names[0], names[1:])
+        inner = part.get(name) if isinstance(part, dict) else getattr(part, name, None)
+        yield from (f"/{escaped(name)}{more}" for more in _found(inner, rest, wanted))
 
 
 def pointer_of(path: str) -> str:

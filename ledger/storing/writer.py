@@ -291,7 +291,7 @@ class Ledger:
                 subscription.wake()
             for place, outcome in enumerate(outcomes):
                 if type(outcome) is Refused:
-                    outcome.pointer = pointer_in(requests[place].command, outcome.field)
+                    outcome.pointer = pointer_in(requests[place].command, outcome.field, outcome.value)
             return outcomes
         raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 

@@ -74,7 +74,11 @@ class EventList:
         self._selection, self._limit, self._names = selection, limit, names
 
     def rows(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[PrintedRow]:
-        """Return the events that pass the filter, up to the limit; stop reading at `until`."""
+        """Return the events that pass the filter as rows of a list."""
+        return (event_row(recorded, self._names.of) for recorded in self.events(pages))
+
+    def events(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Recorded]:
+        """Yield the events that pass the filter, up to the limit; stop reading at `until`."""
         for page in pages:
             for recorded in page:
                 if self._selection.until is not None and recorded.recorded_at >= self._selection.until:
@@ -83,7 +87,7 @@ class EventList:
                 self._names.learn(recorded.event)
                 if self._selection.includes(recorded):
                     self.shown += 1
-                    yield event_row(recorded, self._names.of)
+                    yield recorded
                     if self.shown == self._limit:
                         return
 

@@ -1,5 +1,6 @@
 """The commands for auditors: verify, checkpoint, balance, log, show."""
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -256,6 +257,9 @@ def ledgers(log: str, view: View) -> None:
     "--after", type=click.IntRange(0, _LAST), default=0, metavar="POSITION", help="Only events after this log position."
 )
 @click.option("--limit", type=click.IntRange(1, _LAST), metavar="COUNT", help="Print at most this many events.")
+@click.option(
+    "--rows", "whole", is_flag=True, help="Print each row whole, as a JSON object with decimals and instants."
+)
 @name_option
 @listing_options
 @report_errors
@@ -270,6 +274,7 @@ def log_(
     until: str | None,
     after: int,
     limit: int | None,
+    whole: bool,
     name: str,
     view: View,
 ) -> None:
@@ -280,6 +285,9 @@ def log_(
     checked against its digest. JSON and CSV also have the columns contest, question, participant, by, reason and
     evidence, for filters and joins; --columns prints them in a table. They are empty where an event has none, or can
     have several (quotes, decisions). `by` is who asked for the event, as its command says; nobody has checked it.
+
+    --rows prints every field of a row and its event on one line of JSON, for other programs. Decimals and instants are
+    as in commands; `to_json` in Python writes the same.
     """
     from forecast_ledger.replay.audit.browse import (
         EVENT_LIST_COLUMNS,
@@ -294,6 +302,8 @@ def log_(
     from forecast_ledger.replay.reading.log import Log, read_span
 
     require_columns(view, EVENT_LIST_COLUMNS)
+    if whole and view != View():
+        fail("--rows cannot be used with --format, --columns, --where or --wide: leave them out", USAGE)
     try:
         selected = event_types(types)
     except KeyError as missing:
@@ -303,8 +313,12 @@ def log_(
         start = unchecked_checkpoint(store, after)
         filters = EventFilter(selected, question, participant, contest, first, end, by)
         listing = EventList(filters, limit, start, OutcomeNames(openings(store, after)))
-        rows = listing.rows(unseal_pages(store.pages(after), start))
-        emit_list(EVENT_LIST_COLUMNS, rows, view, format_rows, SENTENCE_COLUMNS)
+        pages = unseal_pages(store.pages(after), start)
+        if whole:
+            for recorded in listing.events(pages):
+                print(json.dumps(json.loads(recorded.to_json())))  # in ASCII, so that no terminal obeys it
+        else:
+            emit_list(EVENT_LIST_COLUMNS, listing.rows(pages), view, format_rows, SENTENCE_COLUMNS)
     more = "; --limit is reached, and there may be more" * (listing.shown == limit)
     say(f"{_count(listing.shown, 'event')}{more}")
     say_as_of(listing.last)

@@ -1,5 +1,6 @@
 """Tests of JSON Pointers: each leads to a value in the JSON of the command, by the steps of RFC 6901."""
 
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -10,14 +11,15 @@ from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import Prices, Quote
 from forecast_ledger.ledger.model.pointers import pointer_in
 from forecast_ledger.ledger.storing.writer import Ledger
-from tests.support.given import BEFORE, choices, decision, forecast, opened, quote
+from tests.support.given import BEFORE, OPENS, choices, decision, forecast, opened, points, quote
 
 ROW = {"question": "q", "prices": {"yes": 2}}
+TWO = Prices(question="q", prices={"yes": 2})
 
 
 def feed(**fields: Any) -> Quote:
     """One price of one question."""
-    given = {"quotes": (Prices(question="q", prices={"yes": 2}),)} | fields
+    given = {"quotes": (TWO,)} | fields
     return Quote(source="s", quoted_at=BEFORE, **given)
 
 
@@ -45,6 +47,40 @@ def test_a_pointer_leads_to_the_field(command: Any, field: str, pointer: str, va
     """Names with a slash or a tilde are escaped, and a part of an item of a list leads to the list."""
     assert pointer_in(command, field) == pointer
     assert found(msgspec.json.decode(msgspec.json.encode(command)), pointer) == value
+
+
+@pytest.mark.parametrize(
+    ("command", "field", "wanted", "pointer"),
+    [
+        (choices(outcomes=("a", "b", "c"), tags=("x", " y")), "tags", " y", "/tags/1"),
+        (choices(tags=("x", "x")), "tags", "x", "/tags"),
+        (forecast(cdf=(0, "z", 1)), "cdf", "z", "/cdf/1"),
+        (forecast(points=points("1", "2", "z")), "points.quantiles", "z", "/points/quantiles/2"),
+        (feed(quotes=(Prices(question="q", prices={"yes": 1}), TWO)), "quotes.prices.yes", 2, "/quotes/1/prices/yes"),
+        (feed(quotes=(TWO, TWO)), "quotes.prices.yes", 2, "/quotes"),
+        (forecast(probabilities={"red": 0.5, "a/b.c": 7}), "probabilities.a/b.c", Decimal(7), "/probabilities/a~1b.c"),
+    ],
+)  # fmt: skip
+def test_a_pointer_leads_to_the_one_item_that_is_refused(command: Any, field: str, wanted: Any, pointer: str) -> None:
+    """Of a list, or of a list within an item; to the list if two items have the value."""
+    assert pointer_in(command, field, wanted) == pointer
+    value = found(msgspec.json.decode(msgspec.json.encode(command)), pointer)
+    assert value == wanted or isinstance(value, list)
+
+
+def test_a_ledger_names_the_item_of_a_list() -> None:
+    """A text among tags, the second of two forecasts."""
+    with Ledger.open(":memory:") as ledger:
+        with pytest.raises(Refused) as refused:
+            ledger.handle(opened(tags=("fine", " not")), "c1")
+        assert refused.value.to_dict()["pointer"] == "/tags/1"
+        ledger.handle(opened(), "c2")
+        each = [commands.RestatedForecast(at=OPENS, probability=number) for number in (0.5, 1.5)]
+        with pytest.raises(Refused) as refused:
+            ledger.handle(
+                commands.RestateForecasts(question="rain", participant="ada", reason="-", forecasts=tuple(each)), "c3"
+            )
+        assert refused.value.pointer == "/forecasts/1/probability"
 
 
 def test_a_field_that_is_none_of_the_command_is_the_whole_command() -> None:

@@ -382,3 +382,16 @@ def test_a_row_that_is_not_there_is_not_shown(tmp_path: Path, log: str) -> None:
     gap = missing(tmp_path / "gap.db")
     result = run("show", gap, "4", "--raw")
     assert (result.exit_code, result.stdout, "the next one is 5" in result.stderr) == (DAMAGED, "", True)
+
+
+def test_rows_are_printed_whole(log: str) -> None:
+    """One JSON object a line, in ASCII: the fields of the row, its event as `to_json` has it; filters hold."""
+    done = run("log", log, "--rows", "--type", "forecast_made", "--limit", "1")
+    assert done.exit_code == FINE
+    [line] = done.stdout.splitlines()
+    row = json.loads(line)
+    assert line.isascii()
+    assert (row["event"]["type"], row["event"]["probabilities"]) == ("forecast_made.v1", ["0.7", "0.3"])
+    assert row["recorded_at"].endswith("Z")
+    assert {"position", "digest", "command_id", "previous"} - row.keys() == set()
+    assert run("log", log, "--rows", "--format", "json").exit_code == USAGE
