@@ -51,12 +51,12 @@ def folder_of(url: str) -> Path:
 
 
 @contextmanager
-def stopped(url: str) -> Iterator[None]:
-    """Stop a server that `postgres` started, and start it again in the end."""
+def stopped(url: str, mode: str = "fast") -> Iterator[None]:
+    """Stop a server that `postgres` started, and start it again in the end; "immediate": as a crash does."""
     folder = _FOLDERS[url]
     port = url.rpartition(":")[2].partition("/")[0]
     options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder}"
-    _as_server(PG_CTL, "stop", "-m", "fast", "-D", str(folder / "data"))
+    _as_server(PG_CTL, "stop", "-m", mode, "-D", str(folder / "data"))
     yield
     _as_server(PG_CTL, "start", "-w", "-D", str(folder / "data"), "-o", options, "-l", str(folder / "server.log"))
 
