@@ -15,11 +15,15 @@ from psycopg.pq import TransactionStatus
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.redaction import redacted, redacted_text
+from forecast_ledger.ledger.storing.connections import LimitedConnection
 from forecast_ledger.ledger.storing.server_address import ServerAddress, read_address
 from forecast_ledger.replay.readmodel.part_store import Layout, StoredRow
 
 LOCK_TIMEOUT = 30  # s to wait for readers before a table with another layout takes the place of one
 _CONNECT_TIMEOUT = 10  # s
+SILENT = (
+    300.0  # s to wait for any sign of a server that has a statement, which may be to make an index of a large table
+)
 _REMEDY = (
     "make it again with `forecast-ledger follow --rebuild`; if that is refused too, drop the schema, follow the log "
     "again, and name its optional tables with --with"
@@ -84,7 +88,9 @@ class PostgresTables:
 
     def _connect(self) -> Connection[Any]:
         self._process = os.getpid()
-        connection = psycopg.connect(autocommit=True, **{"connect_timeout": _CONNECT_TIMEOUT, **self._parameters})
+        parameters = {"connect_timeout": _CONNECT_TIMEOUT, **self._parameters}
+        connection = LimitedConnection.connect(autocommit=True, **parameters)
+        connection.limit = SILENT
         connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}s'")
         return connection
 

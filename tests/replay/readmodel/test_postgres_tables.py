@@ -1,5 +1,6 @@
 """A read model in a PostgreSQL schema is what one in an SQLite file is, after every step and through every fault."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -14,6 +15,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE
 from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.readmodel import postgres_tables
 from forecast_ledger.replay.readmodel.part_store import SYSTEM
 from forecast_ledger.replay.readmodel.runner import Runner, check_model
 from forecast_ledger.replay.readmodel.stored_model import StoredModel
@@ -24,7 +26,7 @@ from tests.support.effort import times
 from tests.support.given import forecast, opened
 from tests.support.logs import written
 from tests.support.read_models import queried
-from tests.support.servers import PG_CTL, postgres
+from tests.support.servers import PG_CTL, frozen, postgres
 from tests.system.test_readmodel_histories import Followed, compared, tournament, trading
 
 pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
@@ -193,6 +195,30 @@ def test_a_runner_goes_on_after_its_connection_was_lost(followed: tuple[str, str
         with pytest.raises(Unavailable, match="another runner keeps this read model"):
             Runner(path, tables)
     assert_up_to_date(tables, history(path))
+
+
+def test_a_server_that_hangs_is_not_waited_for_without_end(
+    followed: tuple[str, str], server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gives no sign for as long as a statement may take; when it goes on, so does the runner."""
+    path, tables = followed
+    monkeypatch.setattr(postgres_tables, "SILENT", 0.5)
+    with Runner(path, tables) as runner:
+        with frozen(server):
+            begun = time.monotonic()
+            with pytest.raises(Unavailable, match=r"no answer from the server for 0\.5 s"):
+                runner.refresh()
+            assert time.monotonic() - begun < 3
+        with Ledger.open(path) as ledger:
+            ledger.handle(opened("later"), "l3")
+        deadline = time.monotonic() + 10  # until the server notices that the old connection is closed
+        while True:
+            try:
+                assert runner.refresh().events == 1
+                break
+            except Unavailable:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
 
 
 def test_an_explanation_reads_the_log_index(followed: tuple[str, str]) -> None:
