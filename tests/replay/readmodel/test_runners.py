@@ -70,7 +70,7 @@ def begin(store: Store, *names: str) -> None:
         store.ledger(name).handle(opened("rain"), command_id="c1")
 
 
-def until(true: Callable[[], object], seconds: float = 10) -> None:
+def until(true: Callable[[], object], seconds: float = 30) -> None:
     """Wait for it."""
     deadline = time.monotonic() + seconds
     while not true():
@@ -93,7 +93,7 @@ class Following:
 
 @contextmanager
 def following(location: str, models: str, **how: Any) -> Iterator[Following]:
-    """Follow in a thread, which has ended two seconds after it is told to."""
+    """Follow in a thread, which has ended ten seconds after it is told to."""
     with Runners(location, models, **how) as runners:
         seen = Following(runners)
         thread = Thread(
@@ -105,7 +105,7 @@ def following(location: str, models: str, **how: Any) -> Iterator[Following]:
             yield seen
         finally:
             runners.stop()
-            thread.join(2)
+            thread.join(10)
             assert not thread.is_alive()
 
 
@@ -231,7 +231,7 @@ def test_a_server_that_goes_away_and_comes_back_is_told_once(tmp_path: Path, mon
             begun = time.monotonic()
             store.ledger("north").handle(forecast(), command_id="c2")
             until(lambda: seen.events("north") == 2)
-            assert time.monotonic() - begun < 3
+            assert time.monotonic() - begun < 6
             assert seen.errors[0][0] == ""
             assert len({*seen.errors}) == len(seen.errors)
 
