@@ -16,6 +16,7 @@ from forecast_ledger.projections.core.estimates import PRODUCT, Floats, floats
 _ROUNDING = 2.0**-51  # of a number: more than what a rounding errs by
 _WIDER = 1 + 2.0**-40  # of a guard: more than what its own roundings err by
 _INPUT = PRODUCT + _ROUNDING  # of a weighted number; see `weighted_estimates`
+_TINY = 2.0**-900  # a norm below this is taken for 0
 _SLACK = 2.0**-48  # of a quotient: more than what a few roundings err by
 
 
@@ -65,6 +66,23 @@ def turned_sums(difference: Floats, size: Floats, begins: Int64Array, times: Int
     most = np.diff(begins, append=count) @ np.abs(times)
     share = _INPUT + (count + len(times) + 8) * _ROUNDING
     return Near(np.add.reduceat(difference, begins, axis=1) @ floats(times), size * (most.max(initial=0) * share))
+
+
+def norms(difference: Floats, size: Floats, begins: Int64Array) -> Near:
+    """Return the roots of the sums of the squares of the sums by unit, shape (m, 1); see `turned_sums`."""
+    sums = np.add.reduceat(difference, begins, axis=1)
+    value = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
+    count = difference.shape[1]
+    off = size * (count * (_INPUT + (count + 8) * _ROUNDING))  # the norm of the errors of the sums is below their sum
+    return Near(value, off * _WIDER + value * ((len(begins) + 8) * _ROUNDING))
+
+
+def ratios(sums: Near, norm: Near, unit: int) -> tuple[Floats, Floats]:
+    """Return bounds of |sum| / norm in 1 / unit, shape (m, b); there is none above where the norm may be 0."""
+    size, least = np.abs(sums.value), norm.low * (1 - _SLACK)
+    low = np.maximum(size - sums.guard, 0) * (unit * (1 - _SLACK) / np.maximum(norm.high, _TINY))
+    high = (size + sums.guard) * (unit * (1 + _SLACK) / np.maximum(least, _TINY))
+    return low, np.where(least > _TINY, high, np.inf)
 
 
 def signs_of(difference: Floats, size: Floats) -> tuple[Int64Array, BoolArray]:

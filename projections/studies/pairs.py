@@ -1,6 +1,6 @@
 """Pairs of participants, compared on the questions that both have a score on, at the end and at every moment before."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, cached_property, partial
@@ -23,7 +23,8 @@ from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import kernel_of, lower_is_better
 from forecast_ledger.projections.studies.clusters import units_of
-from forecast_ledger.projections.studies.estimates import Near, signs_of, surprises, turned_sums
+from forecast_ledger.projections.studies.estimates import Near, norms, signs_of, surprises, turned_sums
+from forecast_ledger.projections.studies.flips import FLIPS, statistic, statistics, step_down
 from forecast_ledger.projections.studies.replicates import Weighted, check_size
 from forecast_ledger.projections.studies.resampling import (
     Drawn,
@@ -33,7 +34,6 @@ from forecast_ledger.projections.studies.resampling import (
 )
 from forecast_ledger.projections.studies.sequences import Bounded, sequences
 
-PERMUTATIONS = 999
 MOST_PRODUCTS = 10**12  # pairs x units x replicates: some minutes
 _NUMBERS = 1 << 22  # in an array: pairs at a time x replicates or questions
 
@@ -43,9 +43,9 @@ class Pair(NamedTuple):
 
     first, second: rows of the board. questions: on which both have a score; won, lost: on which the first has the
     better, or the worse. difference: the weighted mean of the differences. interval: its percentile interval; None if
-    no replicate has a common question. p: of the permutation test, and adjusted for the number of pairs, in 1e-3.
-    hoeffding, bernstein: bounds of the mean expected difference that hold at every moment at once; None if scores have
-    no bounds.
+    no replicate has a common question. statistic: see `flips`. p: of the permutation test, and adjusted for all pairs,
+    in 1e-3. hoeffding, bernstein: bounds of the mean expected difference that hold at every moment at once; None if
+    scores have no bounds.
     """
 
     first: int
@@ -55,6 +55,7 @@ class Pair(NamedTuple):
     lost: int
     difference: int
     interval: tuple[int, int] | None
+    statistic: int
     p: int
     adjusted: int
     hoeffding: tuple[int, int] | None
@@ -94,6 +95,11 @@ class _Common(NamedTuple):
         """Return the numerators of the sums, each unit as often as it is in a column of `times`, shape (b,)."""
         sums: NDArray[np.object_] = self.numerators @ times[self.units].astype(object)
         return sums
+
+    def statistics(self, times: Int64Array) -> Iterator[int]:
+        """Yield the statistic with the signs in each column of `times`."""
+        squares = sum([each * each for each in self.numerators.tolist()])
+        return (statistic(total, squares) for total in self.sums(times).tolist())
 
 
 class _Apart:
@@ -141,43 +147,35 @@ class _Apart:
 def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> list[Pair]:
     """Return the pairs of a board's rows with a common question, in order.
 
-    place: the row of the board of each participant code, -1 without one, shape (c,). settled: the log position at which
-    each question was settled, shape (q,). Raises Refused(out_of_range): too many participants or questions, or scores
-    too large.
+    place: the row of the board of each participant code, -1 for those who are not compared, shape (c,). settled: the
+    log position at which each question was settled, shape (q,). Raises Refused(out_of_range): too many participants or
+    questions, or scores too large.
 
     The interval is that of `intervals`, with the mean difference as the statistic. The test turns the signs of the
-    differences of a unit at random, see `Units.turns`; p is (1 + replicates in which the sum is as far from 0) /
-    (1 + replicates), adjusted by Holm's method.
+    differences of a unit at random, for all pairs at once; see `Units.turns` and `step_down`.
     Source: Fisher (1935), The Design of Experiments, section 21; Phipson and Smyth (2010), Statistical Applications in
-    Genetics and Molecular Biology 9(1):39, doi:10.2202/1544-6115.1585; Holm (1979), Scandinavian Journal of Statistics
-    6(2):65-70.
+    Genetics and Molecular Biology 9(1):39, doi:10.2202/1544-6115.1585.
     """
     people = int(place.max(initial=-1)) + 1
     if people < 2 or not (scored.questions.weight > 0).any():
         return []
     season = _season(rules, scored, place, settled, seed)
-    found = [pair for first, second in _chunks(season, people) for pair in _compared(season, first, second)]
-    adjusted = holm([pair.p for pair in found])
-    return [pair._replace(adjusted=p) for pair, p in zip(found, adjusted, strict=True)]
+    size = max(_NUMBERS // max(rules.replicates, season.score.shape[1]), 1)
+    found = [pair for rows in _chunks(people, size) for pair in _compared(_Differences(season, *rows))]
+    one, other = (np.array([pair[side] for pair in found], np.int64) for side in (0, 1))
 
+    def turned(at: Int64Array) -> Int64Array:
+        return _Differences(season, one[at], other[at]).statistics(season.flips)
 
-def holm(p_values: Sequence[int], whole: int = PERMUTATIONS + 1) -> list[int]:
-    """Return p-values adjusted by Holm's method; p-values and results are in 1 / whole.
-
-    >>> holm([10, 40, 30, 5], 1_000)
-    [30, 60, 60, 20]
-    """
-    adjusted, greatest = [0] * len(p_values), 0
-    for number, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        greatest = max(greatest, min((len(p_values) - number) * p_values[index], whole))
-        adjusted[index] = greatest
-    return adjusted
+    alone, together = step_down(np.array([pair.statistic for pair in found], np.int64), turned, size)
+    p_values = zip(found, alone.tolist(), together.tolist(), strict=True)
+    return [pair._replace(p=p, adjusted=adjusted) for pair, p, adjusted in p_values]
 
 
 def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> _Season:
     questions, rows, units = scored.questions, scored.rows, units_of(rules, scored)
     people, count = int(place.max()) + 1, units.size
-    products = people * (people - 1) // 2 * count * (rules.replicates + PERMUTATIONS)
+    products = people * (people - 1) // 2 * count * (rules.replicates + FLIPS)
     check_size(people, max(count, len(units.unit)), rules.replicates)
     if products > MOST_PRODUCTS:
         detail = f"{people:,} participants and {count:,} questions are too many to compare in pairs"
@@ -205,7 +203,7 @@ def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: I
         order,
         np.searchsorted(units.unit[counted][order], np.arange(count)),
         units.times(seed, rules.replicates).T,
-        units.turns(seed, PERMUTATIONS).T,
+        units.turns(seed, FLIPS).T,
         _spans(rules, scored, counted),
     )
 
@@ -230,41 +228,61 @@ def _spans(rules: RuleSet, scored: ContestScores, counted: Int64Array) -> list[F
     return spans
 
 
-def _chunks(season: _Season, people: int) -> Iterator[tuple[Int64Array, Int64Array]]:
-    """Yield the pairs of rows, in order, as many at a time as fit in memory."""
+def _chunks(people: int, size: int) -> Iterator[tuple[Int64Array, Int64Array]]:
+    """Yield the pairs of rows, in order, so many at a time."""
     first, second = np.triu_indices(people, 1)
-    size = max(_NUMBERS // max(season.rules.replicates, season.score.shape[1]), 1)
     for begin in range(0, len(first), size):
         yield first[begin : begin + size], second[begin : begin + size]
 
 
-def _compared(season: _Season, first: Int64Array, second: Int64Array) -> Iterator[Pair]:
-    both = season.answered[first] & season.answered[second]
-    met = both.any(axis=1)
-    first, second, both = first[met], second[met], both[met]
-    if not len(first):
+class _Differences:
+    """The differences of the weighted scores of pairs on their common questions; pairs without one are left out.
+
+    value: shape (m, q), 0 where one has no score. size: |score| + |other score|. largest: of these, shape (m, 1). both:
+    where both have a score.
+    """
+
+    def __init__(self, season: _Season, first: Int64Array, second: Int64Array) -> None:
+        """first, second: rows, shape (m,)."""
+        both = season.answered[first] & season.answered[second]
+        met = both.any(axis=1)
+        self.season, self.first, self.second, self.both = season, first[met], second[met], both[met]
+        one, other = season.score[self.first], season.score[self.second]
+        self.value = np.where(self.both, one - other, 0)
+        self.size = np.where(self.both, np.abs(one) + np.abs(other), 0)
+        self.largest = self.size.max(axis=1, keepdims=True, initial=0)
+        self.apart = [*map(partial(_Apart, season), self.first.tolist(), self.second.tolist(), self.both)]
+
+    def sums(self, times: Int64Array) -> Near:
+        """Return the sums, each unit as often as it is in a column of `times`, shape (m, b)."""
+        return turned_sums(self.value[:, self.season.units], self.largest, self.season.begins, times)
+
+    def statistics(self, times: Int64Array) -> Int64Array:
+        """Return the statistics with the signs in each column of `times`, shape (m, b)."""
+        norm = norms(self.value[:, self.season.units], self.largest, self.season.begins)
+        return statistics(self.sums(times), norm, lambda row, at: self.apart[row].by_unit.statistics(times[:, at]))
+
+
+def _compared(pairs: _Differences) -> Iterator[Pair]:
+    season, both, apart = pairs.season, pairs.both, pairs.apart
+    if not len(both):
         return
-    one, other = season.score[first], season.score[second]
-    difference, size = np.where(both, one - other, 0), np.where(both, np.abs(one) + np.abs(other), 0)
-    largest = size.max(axis=1, keepdims=True)
-    sums_of = partial(turned_sums, difference[:, season.units], largest, season.begins)
     weights = np.add.reduceat((both * season.weight)[:, season.units], season.begins, axis=1)
-    apart = [*map(partial(_Apart, season), first.tolist(), second.tolist(), both)]
     plain = np.ones((len(season.times), 1), np.int64)
-    means = _means(season, sums_of, weights, apart, plain)
-    won, lost = _won_and_lost(apart, difference, size, both)
+    means = _means(season, pairs.sums, weights, apart, plain)
+    won, lost = _won_and_lost(apart, pairs.value, pairs.size, both)
     yield from map(
         Pair,
-        first.tolist(),
-        second.tolist(),
+        pairs.first.tolist(),
+        pairs.second.tolist(),
         both.sum(axis=1).tolist(),
         won,
         lost,
         order_statistics(means, (0,))[:, 0].tolist(),
-        drawn_ends(_means(season, sums_of, weights, apart, season.times), season.rules.level_ppm),
-        _p_values(season, sums_of(plain), sums_of(season.flips), apart),
-        [0] * len(first),
-        *_sequences(season, both, sums_of(plain), surprises(difference, largest, both), apart),
+        drawn_ends(_means(season, pairs.sums, weights, apart, season.times), season.rules.level_ppm),
+        pairs.statistics(plain)[:, 0].tolist(),
+        *([0] * len(both),) * 2,
+        *_sequences(season, both, pairs.sums(plain), surprises(pairs.value, pairs.largest, both), apart),
     )
 
 
@@ -291,18 +309,6 @@ def _won_and_lost(
     for row in np.flatnonzero(doubtful.any(axis=1)).tolist():
         sign[row, doubtful[row]] = apart[row].signs(np.flatnonzero(doubtful[row]))
     return (sign > 0).sum(axis=1).tolist(), (sign < 0).sum(axis=1).tolist()
-
-
-def _p_values(season: _Season, sums: Near, turned: Near, apart: list[_Apart]) -> list[int]:
-    """Return 1 + the number of permutations in which the sum is as far from 0."""
-    further = np.abs(turned.value) - np.abs(sums.value)
-    far = further >= 0
-    doubtful = np.abs(further) <= turned.guard + sums.guard
-    for row in np.flatnonzero(doubtful.any(axis=1)).tolist():
-        at, common = np.flatnonzero(doubtful[row]), apart[row].by_unit
-        far[row, at] = abs(common.sums(season.flips[:, at])) >= abs(sum(common.numerators))
-    counts: list[int] = (1 + far.sum(axis=1)).tolist()
-    return counts
 
 
 def _sequences(

@@ -318,7 +318,7 @@ _PAIRWISE = schema("""
     difference_low   points  lower end of its interval, as in the table `intervals`
     difference_high  points  upper end
     p                share   p-value of a permutation test with 999 permutations: that nobody of the two is better
-    p_adjusted       share   the p-value adjusted for the number of pairs by Holm's method
+    p_adjusted       share   the p-value adjusted for all pairs of the contest, by the largest of their statistics
     hoeffding_low    points  lower end of a confidence sequence: valid however often one looks
     hoeffding_high   points  upper end; empty if scores have no bounds
     bernstein_low    points  lower end of an empirical Bernstein confidence sequence, the gamma-exponential mixture
@@ -327,15 +327,20 @@ _PAIRWISE = schema("""
 """)
 
 
-def pairwise_values(analysis: Analysis) -> list[Values]:
-    """One row for each pair of participants of each contest with a common question, in the order of the leaderboard."""
-    analysis.tally_all()
+def pairwise_values(analysis: Analysis, contest: str | None = None, first: int | None = None) -> list[Values]:
+    """One row for each pair of participants of each contest with a common question, in the order of the leaderboard.
+
+    contest: only this one. first: only so many of those who come first are compared, and p-values adjusted for these.
+    """
+    if contest is None:
+        analysis.tally_all()
     rows = []
-    for name in analysis.contests:
-        contest, board, scored = analysis.facts.contests[name], analysis.board(name), analysis.scored(name)
+    for name in analysis.contests if contest is None else [contest]:
+        opened, board, scored = analysis.facts.contests[name], analysis.board(name), analysis.scored(name)
         _, seed = contest_seed(analysis.facts, name, "pairwise")
-        settled = answered_at(analysis.facts, contest, scored.questions)
-        for pair in pairs(contest.opened.rules, scored, board_places(analysis.facts, board), settled, seed):
+        settled = answered_at(analysis.facts, opened, scored.questions)
+        place = board_places(analysis.facts, board[:first])
+        for pair in pairs(opened.opened.rules, scored, place, settled, seed):
             both = (board[pair.first].participant, board[pair.second].participant)
             rows.append((name, *both, *_pair_columns(pair), seed.hex()))
     return columns_of_rows(rows, _PAIRWISE.columns)
@@ -362,5 +367,5 @@ UNCERTAINTY: dict[str, Projection] = {
     "resolution": Projection(
         2, _RESOLUTION, resolution_values, reads=(*ANSWERED, "contests", "digest"), on_request=True
     ),
-    "pairwise": Projection(3, _PAIRWISE, pairwise_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
+    "pairwise": Projection(4, _PAIRWISE, pairwise_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
 }

@@ -103,6 +103,25 @@ class Projections(Analysis):
             own = Analysis(scores.facts_on(self.facts, contest, question), self.chunk)
         return self.as_table("score_parts", scores.score_parts_values(own, owner))
 
+    def pairwise(self, contest: str, first: int | None = None) -> Table:
+        """Return the rows of `pairwise` of a contest, or of those who come first on its board.
+
+        The adjusted p-values are those of the pairs that are returned. Raises, first that applies: ValueError (no such
+        contest; its message lists some that there are), Refused(out_of_range): too many participants or questions, or
+        scores too large.
+
+        >>> from pathlib import Path
+        >>> from forecast_ledger import append, open_ledger, replay
+        >>> with open_ledger(":memory:") as ledger, Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+        ...     counts = append(ledger, file)
+        ...     projections = replay(ledger).projections
+        >>> [(row["participant"], row["other"]) for row in projections.pairwise("plain", first=2).rows()]
+        [('C', 'A')]
+        """
+        if contest not in self.facts.contests:
+            raise ValueError(f"no contest named {contest!r}; there are {listed(contest, self.facts.contests)}")
+        return self.as_table("pairwise", boards.pairwise_values(self, contest, first))
+
     def portfolio_snapshots(
         self,
         *,

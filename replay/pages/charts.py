@@ -15,7 +15,6 @@ from forecast_ledger.projections.boards.contest_groups import tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.studies.pairs import PERMUTATIONS
 from forecast_ledger.projections.tables.calibration import owner_band
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.account_histories import Selection
@@ -346,15 +345,14 @@ _CELLS = [  # the colour and the number of a pair
 
 def pairwise(projections: Projections, contest: str) -> Picture | None:
     """Which of two participants is better on the questions that both have forecast on."""
-    pairs = rows_of(projections, "pairwise", contest)
     names = [row["participant"] for row in rows_of(projections, "leaderboard", contest)]
+    first = names[:MOST_PAIRED]
+    pairs = [*projections.pairwise(contest, MOST_PAIRED).rows()]
     if not pairs:
         return None
-    first = names[:MOST_PAIRED]
-    shown = [row for row in pairs if row["participant"] in first and row["other"] in first]
     columns = ("participant", "other", "questions", "won_share", "difference", "p", "p_adjusted")  # fmt: skip
     values = []
-    for row in shown:
+    for row in pairs:
         certain, ahead = _certain(row), float(row["difference"]) > 0
         places = (first.index(row["participant"]), first.index(row["other"]))
         for (one, other), better in ((places, ahead), (places[::-1], not ahead)):
@@ -380,35 +378,28 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
     )
     title, note = _told_apart(pairs)
     if len(first) < len(names):
-        note += f" The first {len(first)} of {len(names):,} are shown."
-    return Picture(title, note, columns, [chosen(row, columns) for row in shown], specification)
+        note += f" Only the first {len(first)} of {len(names):,} are compared."
+    return Picture(title, note, columns, [chosen(row, columns) for row in pairs], specification)
 
 
 def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     """Say how many pairs differ significantly, and how to read the picture."""
-    tests, adjusted = count(len(pairs), "pair"), sum(float(row["p_adjusted"]) <= LEVEL for row in pairs)
-    differ = f"{sum(map(_certain, pairs))} of {tests} of participants differ significantly at 5%"
-    is_too_many = len(pairs) > LEVEL * (PERMUTATIONS + 1)
-    corrected = (
-        "a correction for so many tests leaves none" if is_too_many else f"{adjusted or 'none'} after correction"
-    )
-    title = f"{differ}; {corrected}"
+    tests, found = count(len(pairs), "pair"), sum(map(_certain, pairs))
+    title = f"{found or 'none'} of {tests} of participants {'differs' if found == 1 else 'differ'} significantly"
     note = (
         "Numbers are the percentage of common questions on which the row has the better score. A colour: a permutation "
-        "test of the mean difference is significant at 5%; a few large differences can outweigh many small ones. "
-        f"The correction is Holm's, for {tests}. A pair without a cell has no common questions."
+        "test of the mean difference is significant at 5%, corrected for all pairs shown; a few large differences can "
+        "outweigh many small ones. A pair without a cell has no common questions."
     )
     most = max(int(row["questions"]) for row in pairs)
     if 2 / 2**most > LEVEL:
-        note += f" With {count(most, 'question')}, no test of a pair can be significant at 5%."
-    elif is_too_many:
-        note += f" With {PERMUTATIONS} permutations, no p-value of so many tests can be 5% or less after it."
-    return title, note
+        note += f" With {count(most, 'question')}, no test can be significant."
+    return title[0].upper() + title[1:], note
 
 
 def _certain(pair: Row) -> bool:
-    """Return whether the permutation test of a pair is significant."""
-    return float(pair["p"]) <= LEVEL
+    """Return whether the permutation test of a pair is significant, beside those of all others."""
+    return float(pair["p_adjusted"]) <= LEVEL
 
 
 def coverage(projections: Projections, contest: str) -> Picture | None:

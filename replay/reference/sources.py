@@ -416,11 +416,18 @@ SOURCES = (
         "`pairwise`: the p-value counts what was observed as one permutation",
     ),
     Source(
-        "Holm (1979)",
-        'S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics '
-        "6(2):65-70",
-        "",
-        "`pairwise`: the p-value adjusted for the number of pairs",
+        "Westfall and Young (1993)",
+        'P. H. Westfall and S. S. Young, "Resampling-Based Multiple Testing", algorithm 2.8: the largest of the '
+        "statistics that are left, step by step",
+        "ISBN 0-471-55761-7",
+        "`pairwise`: the p-value adjusted for all pairs",
+    ),
+    Source(
+        "Romano and Wolf (2005)",
+        'J. P. Romano and M. Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing", Journal '
+        "of the American Statistical Association 100(469):94-108",
+        "doi:10.1198/016214504000000539",
+        "`pairwise`: with signs turned at random, each pair's statistic divided by its own deviation",
     ),
     Source(
         "CFA Institute, Global Investment Performance Standards",

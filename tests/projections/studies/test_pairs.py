@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from itertools import combinations
-from math import ceil, lcm, log, sqrt
+from math import ceil, log, sqrt
 from random import Random
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Range, ResolveQues
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import estimates, intervals, rank_sets, replicates
 from forecast_ledger.projections.studies import pairs as module
-from forecast_ledger.projections.studies.pairs import holm
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import (
     CASES,
@@ -30,6 +29,7 @@ from tests.projections.studies.test_intervals import (
     season,
     units,
 )
+from tests.projections.studies.test_rank_sets import nearest_root
 from tests.support import mixtures, oracle, rules_oracle
 from tests.support.effort import LONG, times
 from tests.support.given import contest, entry, forecast, opened, resolution
@@ -69,17 +69,30 @@ def mean(common: Sequence[Common], drawn: Any) -> Fraction | None:
     return sum(each.weight * each.difference * drawn[each.name] for each in common) / weight if weight else None
 
 
-def p_value(common: Sequence[Common], strata: list[list[list[str]]], seed: bytes) -> Fraction:
-    """Return the p-value of the permutation test."""
+def statistics(common: Sequence[Common], strata: list[list[list[str]]], seed: bytes) -> tuple[int, list[int]]:
+    """Return |sum| / the root of the sum of squares of a pair, 1e-6, as observed and with the signs of replicates."""
     members = [unit for stratum in strata for unit in stratum]
     by_name = {each.name: each.weight * each.difference for each in common}
     exact = [sum((by_name.get(name, Fraction(0)) for name in unit), Fraction(0)) for unit in members]
-    whole = lcm(*(each.denominator for each in exact))
-    sums, far = [int(each * whole) for each in exact], 0  # whole numbers, so that it is soon done
-    for replicate in range(999):
-        total = sum(sign * own for sign, own in zip(turned(seed, replicate, len(sums)), sums, strict=True))
-        far += abs(total) >= abs(sum(sums))
-    return Fraction(1 + far, 1000)
+    squares = sum((each**2 for each in exact), Fraction(0))
+
+    @cache
+    def rounded(signs: tuple[int, ...]) -> int:
+        total = sum((sign * own for sign, own in zip(signs, exact, strict=True)), Fraction(0))
+        return nearest_root(10**12 * total**2 / squares) if squares else 0
+
+    return rounded((1,) * len(exact)), [rounded(tuple(turned(seed, each, len(exact)))) for each in range(999)]
+
+
+def adjusted(pairs: Sequence[tuple[int, list[int]]]) -> list[Fraction]:
+    """Return the p-values of pairs, each beside those whose statistic is not larger, and none below a larger one's."""
+    beside = []
+    for own, _ in pairs:
+        turns = [turns for other, turns in pairs if other <= own]
+        beside.append(1 + sum(max(each) >= own for each in zip(*turns, strict=True)))
+    return [
+        Fraction(max(p for p, (other, _) in zip(beside, pairs, strict=True) if other >= own), 1000) for own, _ in pairs
+    ]
 
 
 def hoeffding(common: Sequence[Common], largest: Fraction) -> float:
@@ -122,7 +135,7 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
         largest = max(Fraction(case.entry.weight, 10**6) for case in of.values())
         board = [row["participant"] for row in projections.table("leaderboard").rows()]
         rows = {(row["participant"], row["other"]): row for row in projections.table("pairwise").rows()}
-        expected, p_values = [], []
+        expected, tested = [], []
         for first, second in combinations(board, 2):
             common = [
                 Common(each, scores[each, first] - scores[each, second], Fraction(of[each].entry.weight, 10**6))
@@ -144,8 +157,9 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
             means = [mean(common, drawn) for drawn in draws]
             ends = [oracle.nine(end) for end in middle([each for each in means if each is not None])]
             assert [Fraction(row[f"difference_{end}"]) for end in ("low", "high")] == [*map(Fraction, ends)]
-            p_values.append(p_value(common, strata, seed))
-            assert Fraction(row["p"]) == p_values[-1]
+            tested.append(statistics(common, strata, seed))
+            own, turns = tested[-1]
+            assert Fraction(row["p"]) == Fraction(1 + sum(each >= own for each in turns), 1000)
             for bound, radius in (("hoeffding", hoeffding), ("bernstein", bernstein)):
                 ends = [row[f"{bound}_{end}"] for end in ("low", "high")]
                 if name in {"mean", "kind_means"}:
@@ -155,8 +169,11 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
                 else:
                     assert ends == [None, None]
         assert [*rows] == expected
-        adjusted = holm([int(1000 * p) for p in p_values])
-        assert [Fraction(row["p_adjusted"]) for row in rows.values()] == [Fraction(p, 1000) for p in adjusted]
+        assert [Fraction(row["p_adjusted"]) for row in rows.values()] == adjusted(tested)
+        first = projections.pairwise("cup", 3).rows()
+        assert [Fraction(row["p_adjusted"]) for row in first] == adjusted(
+            [own for own, pair in zip(tested, expected, strict=True) if {*pair} <= {*board[:3]}]
+        )
 
 
 def test_the_bounds_of_many_questions_follow_the_order_of_their_answers() -> None:
