@@ -200,7 +200,7 @@ def printed(rows: Iterator[Row]) -> Iterator[str]:
     yield "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |"
     for each in rows:
         kind = KINDS[each.kind]
-        reached = f"{each.reached:.1%} | {each.error:.1%}" if each.shown else "- | -"
+        reached = f"{each.reached:.1%} | {each.error:.1%}" if each.error >= 0 else "- | -"
         clusters = -(-kind.questions // kind.cluster)
         yield (
             f"| {each.kind} | {kind.questions} | {clusters} | {each.claim} | {each.nominal} | {each.shown:.0%} | "

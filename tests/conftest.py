@@ -93,3 +93,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Leave what tests kept out of the ten searches with which pytest ends."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def little_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals are given however few clusters and rare answers there are, so that small contests show how."""
+    from forecast_ledger.projections.studies import grounds  # noqa: PLC0415 - conftest is imported before all else
+
+    monkeypatch.setattr(grounds, "LEAST_CLUSTERS", 1)
+    monkeypatch.setattr(grounds, "LEAST_OUTCOMES", 0)

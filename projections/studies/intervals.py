@@ -1,4 +1,4 @@
-"""Intervals of scores, ranks and prizes: the board of a contest in each replicate of its questions."""
+"""Intervals of scores and prizes: the board of a contest in each replicate of its questions."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +24,8 @@ from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import square_shares
+from forecast_ledger.projections.studies.expansion import expanded_level
+from forecast_ledger.projections.studies.grounds import Grounds, grounds_of
 from forecast_ledger.projections.studies.rank_sets import RankSets, rank_sets
 from forecast_ledger.projections.studies.replicates import (
     PLACES,
@@ -46,7 +48,7 @@ class ResampledBoard(NamedTuple):
     """The boards of all replicates, shape (p, b), in the order of the board's rows.
 
     total: 1e-9. alike: a number for each row; rows with the same number have the same scores. rank: 0 for rows without
-    a rank. prize: 1e-6. paid: which rows can win a prize, shape (p,).
+    a rank. prize: 1e-6. paid: which rows can win a prize, shape (p,). grounds: what the rows rest on.
     """
 
     total: Totals
@@ -54,6 +56,13 @@ class ResampledBoard(NamedTuple):
     rank: Int64Array
     prize: Int64Array
     paid: BoolArray
+    grounds: Grounds
+
+    def levels(self, level_ppm: int) -> Int64Array:
+        """Return the share of the replicates between the ends of each row's intervals, 1e-6, shape (p,)."""
+        clusters, row = np.unique(self.grounds.clusters, return_inverse=True)
+        every = [expanded_level(level_ppm, own, self.grounds.strata) for own in clusters.tolist()]
+        return int64_array(every)[row.reshape(-1)]
 
 
 def resample(
@@ -67,7 +76,8 @@ def resample(
     rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
     check_size(len(board), units.size, rules.replicates)
     drawn, which = _distinct(units.times(seed, rules.replicates))
-    rows, alike = _without_copies(rows_of(rules, scored, units, place), len(board))
+    every = rows_of(rules, scored, units, place)
+    rows, alike = _without_copies(every, len(board))
     draws = draws_of(scored, units, drawn, int(alike.max()) + 1)
     totals = totals_of(rules, rows, draws)
     ranked, paid = np.flatnonzero([row.rank is not None for row in board]), _by_id(board)
@@ -88,7 +98,9 @@ def resample(
                     if contest.opened.pool:
                         prize[paid, number] = divide(contest, own.paying(alike[paid].tolist()))[1]
                     break
-    return ResampledBoard(totals.take(alike).at(which), alike, rank[:, which], prize[:, which], able)
+    grounds = grounds_of(scored, units, every, len(board))
+    total = totals.take(alike).at(which)
+    return ResampledBoard(total, alike, rank[:, which], prize[:, which], able, grounds)
 
 
 def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
@@ -257,15 +269,17 @@ _BEST = 20  # the best 5%: one in so many
 class Interval(NamedTuple):
     """How sure one row of a board is; scores in 1e-9, prizes in 1e-6, shares of replicates in 1e-9.
 
-    score, rank, prize: low and high, the order statistics that the level asks for. score: None if no replicate has a
-    total. rank, rank_set, first, best: None if the row has no rank. prize: None if it cannot win one. rank_set: the
-    ranks that the data allow, for all rows at once; None as well if ranks follow takes that depend on coverage, or if a
-    total is undefined in some replicate.
+    clusters: in which the row has a score. withheld: why there is no interval of the row, a key of WITHHELD; else "".
+    score, prize: low and high, the order statistics that the level asks for. score: None if no replicate has a total.
+    rank_set, first, best: None if the row has no rank. prize: None if it cannot win one. rank_set: the ranks that the
+    data allow, for all rows at once; None as well if ranks follow takes that depend on coverage, or if a total is
+    undefined in some replicate.
     """
 
     row: BoardRow
+    clusters: int
+    withheld: str
     score: tuple[int, int] | None
-    rank: tuple[int, int] | None
     rank_set: tuple[int, int] | None
     first: int | None
     best: int | None
@@ -303,7 +317,8 @@ def intervals(
     place: the row of the board of each participant code, -1 without one, shape (c,). Raises Refused(out_of_range): too
     many participants or questions, or scores too large.
 
-    Percentile intervals of a bootstrap over questions, one draw for all participants.
+    Percentile intervals of a bootstrap over clusters of questions, one draw for all participants, expanded by
+    `expanded_level`. Of a row with too little to rest on, see `grounds_of`, nothing is said.
     Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ISBN 0-412-04231-2, chapter 13; the code of
     ForecastBench's leaderboard draws questions 1,999 times, too, within rounds and sources, and takes percentiles.
     """
@@ -314,21 +329,41 @@ def intervals(
     rows, sets = _rank_sets(contest, board, drawn)
     allowed = dict(zip(rows, zip(sets.best, sets.worst, strict=True), strict=False))
     ranked = sum(row.rank is not None for row in board)
-    every = []
-    for number, (row, score) in enumerate(zip(board, drawn_ends(drawn.total.drawn(), rules.level_ppm), strict=True)):
-        rank = drawn.rank[number] if row.rank is not None else None
+    levels, every = drawn.levels(rules.level_ppm), []
+    for number, (row, score) in enumerate(zip(board, score_ends(drawn, levels), strict=True)):
+        withheld = withheld_of(drawn.grounds, number, score)
+        said = not withheld
+        rank = drawn.rank[number] if said and row.rank is not None else None
         every.append(
             Interval(
                 row=row,
-                score=score,
-                rank=None if rank is None else _ends(rank, rules.level_ppm),
+                clusters=int(drawn.grounds.clusters[number]),
+                withheld=withheld,
+                score=score if said else None,
                 rank_set=allowed.get(number),
                 first=None if rank is None else _share(rank == 1),
                 best=None if rank is None else _share(rank <= best_places(ranked)),
-                prize=_ends(drawn.prize[number], rules.level_ppm) if drawn.paid[number] else None,
+                prize=_ends(drawn.prize[number], int(levels[number])) if said and drawn.paid[number] else None,
             )
         )
     return BoardIntervals(every, sets.needed)
+
+
+def score_ends(drawn: ResampledBoard, levels: Int64Array) -> list[Ends]:
+    """Return the ends of the score of each row, 1e-9, at its own level, 1e-6."""
+    found: list[Ends] = [None] * len(levels)
+    total = drawn.total.drawn()
+    for level in np.unique(levels).tolist():
+        rows = np.flatnonzero(levels == level)
+        for row, own in zip(rows.tolist(), drawn_ends(total.take(rows), level), strict=True):
+            found[row] = own
+    return found
+
+
+def withheld_of(grounds: Grounds, row: int, score: Ends) -> str:
+    """Return why nothing is said of a row, a key of WITHHELD; else "". score: the ends of its score."""
+    constant = score is not None and score[0] == score[1]
+    return grounds.withheld[row] or "constant_score" * constant
 
 
 def best_places(ranked: int) -> int:

@@ -227,19 +227,20 @@ PRIZES: dict[str, Projection] = {
 
 
 _INTERVALS = schema("""
-    how far scores, ranks and prizes move if the questions of a contest are resampled, best first
+    how far scores and prizes move if the questions of a contest are resampled, best first
 
     contest*
     participant*
+    clusters        count   number of clusters in which the participant has a score: questions, or groups of them
+    withheld        text    why nothing is said of the participant's score, prize and first rank: few_clusters,
+                            rare_outcome or constant_score
     score           points  the total score on the leaderboard
     score_low       points  lower end of its interval, at the level_ppm of the rules
     score_high      points  upper end
     rank            count   the rank on the leaderboard; empty if there is none
-    rank_low        count   lower end of its interval, the better rank
-    rank_high       count   upper end
     rank_set_low    count   the best rank that the data allow, for all participants at once
     rank_set_high   count   the worst rank that they allow; empty if it cannot be said
-    first           share   share of the replicates in which the rank is 1
+    first           share   share of the replicates in which the rank is 1; no probability of being the best
     best_5_percent  share   share of the replicates in which the rank is among the best 5%
     prize           money   the prize on the leaderboard; empty if the participant cannot win one
     prize_low       money   lower end of its interval
@@ -267,10 +268,11 @@ def _columns(interval: Interval, prize: int | None) -> tuple[object, ...]:
     row = interval.row
     return (
         row.participant,
+        interval.clusters,
+        interval.withheld,
         round_to_points(row.score),
         *(interval.score or (None, None)),
         row.rank,
-        *(interval.rank or (None, None)),
         *(interval.rank_set or (None, None)),
         interval.first,
         interval.best,
@@ -298,7 +300,7 @@ def resolution_values(analysis: Analysis) -> list[Values]:
     for name in analysis.contests:
         found = analysis.intervals(name)
         if found.needed:
-            ranked = sum(row.rank is not None for row in found.rows)
+            ranked = sum(row.row.rank is not None for row in found.rows)
             middle = found.needed[(len(found.needed) - 1) // 2]
             rows.append((name, ranked, len(found.needed), found.needed[0], middle, found.needed[-1]))
     return columns_of_rows(rows, _RESOLUTION.columns)
@@ -363,7 +365,7 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
 
 
 UNCERTAINTY: dict[str, Projection] = {
-    "intervals": Projection(2, _INTERVALS, intervals_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
+    "intervals": Projection(3, _INTERVALS, intervals_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
     "resolution": Projection(
         2, _RESOLUTION, resolution_values, reads=(*ANSWERED, "contests", "digest"), on_request=True
     ),

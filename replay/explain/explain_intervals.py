@@ -15,7 +15,8 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import Units, units_of
-from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
+from forecast_ledger.projections.studies.grounds import WITHHELD
+from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample, withheld_of
 from forecast_ledger.projections.studies.resampling import Limits, drawn_limits, limits
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
@@ -35,8 +36,8 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     """Explain the intervals of a row of a board: their seed, their replicates, and how often questions were drawn.
 
     A part is a question: its score, and how often it was drawn in the replicates whose totals are the low and the high
-    limit of the score. Raises, first that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing,
-    out_of_range (see `intervals`).
+    limit of the score. If nothing is said of the row, `withheld` says why. Raises, first that applies: what `read_log`
+    raises; Refused: unknown_contest, nothing_standing, out_of_range (see `intervals`).
     """
     reading = read_contest(source, contest, participant)
     projections, place = board_row(reading, contest, participant)
@@ -45,9 +46,11 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     units = units_of(rules, scored)
     digest, seed = contest_seed(reading.facts, contest)
     drawn = resample(opened, scored, board, board_places(reading.facts, board), seed)
-    score = drawn_limits(drawn.total.drawn(), number, rules.level_ppm)
-    rank = None if place.rank is None else limits(drawn.rank[number], rules.level_ppm)
-    prize = limits(drawn.prize[number], rules.level_ppm) if drawn.paid[number] else None
+    level = int(drawn.levels(rules.level_ppm)[number])
+    score = drawn_limits(drawn.total.drawn(), number, level)
+    withheld = withheld_of(drawn.grounds, number, score and (score.least, score.greatest))
+    score = None if withheld else score
+    prize = limits(drawn.prize[number], level) if drawn.paid[number] and not withheld else None
     times = units.times(seed, rules.replicates)
     limiting = [] if score is None else [times[score.low], times[score.high]]
     scores = _scores(reading.facts, scored, rules, participant)
@@ -60,16 +63,21 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
         **number_key("interval", contest, place),
         "score": nine(place.score),
         **_described("score", score, lambda value: nine(Fraction(value, POINTS))),
-        **_described("rank", rank, int),
         **_described("prize", prize, money),
+        **({"withheld": f"{withheld}: {WITHHELD[withheld]}"} if withheld else {}),
         "level": format_fixed(rules.level_ppm, 10**6, least=2),
+        "expanded_level": format_fixed(level, 10**6, least=2),
+        "clusters": int(drawn.grounds.clusters[number]),
         "replicates": rules.replicates,
         "without_total": rules.replicates - int(drawn.total.defined[number].sum()),
         "drawn": units.size,
         "digest": digest,
         "seed": seed.hex(),
     }
-    words = f"percentile bootstrap over questions within kinds, one draw for all participants; {describe_total(rules)}"
+    words = (
+        "expanded percentile bootstrap over clusters of questions within kinds, one draw for all participants; "
+        f"{describe_total(rules)}"
+    )
     return explanation(reading, opened, described, parts, words)
 
 

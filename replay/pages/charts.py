@@ -21,7 +21,6 @@ from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.pages.pictures import (
     BETTER,
     FAINT,
-    HALF,
     LEVEL,
     MOST_LINES,
     MOST_ROWS,
@@ -43,21 +42,22 @@ from forecast_ledger.replay.pages.pictures import (
     percent,
     rows_of,
     specify,
+    without_intervals,
 )
 
 CURVE = 320  # pixels
 FEWEST = 2  # answers of a line, and lines of a picture
 MOST_ANSWERS = 60  # of a line
 MOST_TICKS = 10
+MOST_FIRST = 5  # names of those who may be first
 
 
 def board(projections: Projections, contest: str) -> Picture | None:
     """Scores in the order of the leaderboard, with their intervals; those without a rank are last."""
-    every = sorted(rows_of(projections, "intervals", contest), key=lambda row: row["rank"] is None)
-    rows = [row for row in every if row["score_low"] is not None]
+    rows = sorted(rows_of(projections, "intervals", contest), key=lambda row: row["rank"] is None)
     if not rows:
         return None
-    columns = ("rank", "participant", "score", "score_low", "score_high", "first")
+    columns = ("rank", "participant", "score", "score_low", "score_high")
     shown = [chosen(row, columns) for row in rows[:MOST_ROWS]]
     values = numbered(shown, "score", "score_low", "score_high")
     rules = projections.facts.contests[contest].opened.rules
@@ -84,49 +84,47 @@ def board(projections: Projections, contest: str) -> Picture | None:
         ],
     )
     level = percent(rules.level_ppm, 10**6)
-    note = f"Points are scores; lines are the {level} intervals of scores, from resamples of the questions."
-    without = f" {count(len(every) - len(rows), 'row')} of the board without an interval." * (len(every) > len(rows))
-    note += left_out(rows, shown) + without
+    drawn = f"; lines are the {level} intervals of scores, from resamples of the questions"
+    note = f"Points are scores{drawn * any(row['score_low'] is not None for row in rows)}."
+    note += left_out(rows, shown) + "".join(f" {each}" for each in without_intervals(rows))
     return Picture(board_finding(rows), note, columns, shown, specification)
 
 
 def board_finding(rows: Sequence[Row]) -> str:
-    """Say who is first, and how sure that is. rows: of the table `intervals`; those of `leaderboard` do not say it.
+    """Say who may be first, and who is. rows: of the table `intervals`; those of `leaderboard` only say who is.
 
     >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
     >>> board_finding([ada, bob])
     'ada is first'
-    >>> board_finding([ada | {"first": "0.980000000"}, bob | {"first": "0.020000000"}])
-    'ada is first, and stays first in 98% of the samples'
+    >>> board_finding([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 1}])
+    'Any of 2 participants may be the best: ada and bob; ada is first'
     """
     first = [row for row in rows if row["rank"] == 1]
     if not first:
         return "Nobody has a rank"
     if len(first) > 1:
-        return f"{len(first)} participants share the first rank"
-    if sum(row["rank"] is not None for row in rows) == 1:
+        words = f"{len(first)} participants share the first rank"
+    elif sum(row["rank"] is not None for row in rows) == 1:
         return f"{first[0]['participant']} is the only one with a rank"
-    if "first" not in first[0]:
-        return f"{first[0]['participant']} is first"
-    share = float(first[0]["first"])
-    words = f"{first[0]['participant']} is first, and stays first {how_often(share)}"
-    rival = max((row for row in rows if row is not first[0]), key=lambda row: float(row["first"] or 0))
-    if float(rival["first"] or 0) > share:
-        words += f"; {rival['participant']} is first {how_often(float(rival['first']))}"
-    return words
+    else:
+        words = f"{first[0]['participant']} is first"
+    sure = who_may_be_first(rows)
+    return f"{sure}; {words}" if sure else words
 
 
-def how_often(share: float) -> str:
-    """Say in which share of samples something is so.
+def who_may_be_first(rows: Sequence[Row]) -> str:
+    """Say who may be the best by the sets of ranks; nothing if there are none. rows: of the table `intervals`.
 
-    >>> how_often(0.4), how_often(0.999), how_often(1.0)
-    ('in only 40% of the samples', 'in over 99% of the samples', 'in every sample')
+    >>> who_may_be_first([{"participant": "ada", "rank_set_low": 1}, {"participant": "bob", "rank_set_low": 2}])
+    'Only ada may be the best'
     """
-    if share == 1:
-        return "in every sample"
-    return (
-        f"in {'over 99%' if percent(share) == percent(1) else 'only ' * (share < HALF) + percent(share)} of the samples"
-    )
+    names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"Only {names[0]} may be the best"
+    listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
+    return f"Any of {len(names):,} participants may be the best{listed}"
 
 
 def score_over_time(projections: Projections, contest: str) -> Picture | None:

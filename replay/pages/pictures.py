@@ -1,10 +1,12 @@
 """Pictures as Vega-Lite specifications, their parts, and how they are drawn as SVG and PNG."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.studies.grounds import WITHHELD
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.blocks import escape_controls
 
@@ -169,8 +171,11 @@ def chosen(row: Mapping[str, Any], columns: Iterable[str]) -> Row:
 
 
 def numbered(rows: Sequence[Row], *columns: str) -> list[Row]:
-    """Return rows with the number of each, from 0, and some columns as floats."""
-    return [{"row": number} | {name: float(row[name]) for name in columns} for number, row in enumerate(rows)]
+    """Return rows with the number of each, from 0, and some columns as floats, None where they are empty."""
+    return [
+        {"row": number} | {name: None if row[name] is None else float(row[name]) for name in columns}
+        for number, row in enumerate(rows)
+    ]
 
 
 def names_axis(rows: Sequence[Row]) -> dict[str, Any]:
@@ -232,3 +237,16 @@ def count(number: int, noun: str, plural: str = "") -> str:
     ('1 question', '1,000 questions', '2 entries')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def without_intervals(rows: Sequence[Row]) -> list[str]:
+    """Say why rows of the table `intervals` have none, a sentence for each reason.
+
+    >>> without_intervals([{"withheld": "constant_score"}, {"withheld": ""}])
+    ['There is no interval for 1 of 2: the same score in all samples.']
+    """
+    reasons = Counter(row["withheld"] for row in rows if row["withheld"])
+    return [
+        f"There is no interval{f' for {own:,} of {len(rows):,}' * (own < len(rows))}: {WITHHELD[reason]}."
+        for reason, own in sorted(reasons.items())
+    ]

@@ -7,13 +7,14 @@ from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
-from forecast_ledger.ledger.model.rules import NEVER_LATE
+from forecast_ledger.ledger.model.rules import NEVER_LATE, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.pages.charts import CHARTS, board_finding, how_often
+from forecast_ledger.replay.pages.charts import CHARTS, board_finding, who_may_be_first
 from forecast_ledger.replay.pages.page_parts import (
     MOST_PARTICIPANTS,
     NONE,
@@ -31,7 +32,7 @@ from forecast_ledger.replay.pages.page_parts import (
     short_table,
     subsequent_part,
 )
-from forecast_ledger.replay.pages.pictures import Picture, Row, count, percent, rows_of, to_svg
+from forecast_ledger.replay.pages.pictures import Picture, Row, count, percent, rows_of, to_svg, without_intervals
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences
 from forecast_ledger.replay.reading.descriptions import (
@@ -166,7 +167,6 @@ def _sum_of(rows: Sequence[Row], column: str) -> Decimal:
 
 
 CROWDED, MOST_BEYOND = 2, 10  # a scale leaves out up to one in ten numbers that would make it two times longer
-FEW = 20  # questions
 LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 
@@ -188,7 +188,7 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
 
 
 def _first_two(projections: Projections, name: str, board: Sequence[Row], intervals: Sequence[Row]) -> list[str]:
-    """Say which scores the first two of a board have, and how often the first is first in samples, if there are any.
+    """Say who may be the best, if that is known, and which scores the first two of a board have.
 
     Nothing is said if these ranks are shared.
     """
@@ -198,13 +198,8 @@ def _first_two(projections: Projections, name: str, board: Sequence[Row], interv
     digits = digits_of([float(row["score"]) for row in rows])
     (who, mine), (other, second) = ((row["participant"], f"{float(row['score']):,.{digits}f}") for row in rows)
     best = "least" if lower_is_better(projections.facts.contests[name].opened.rules) else "largest"
-    findings = [f"{who} is first with {mine}, and {other} second with {second} (the {best} is best)"]
-    shares = {row["participant"]: float(row["first"] or 0) for row in intervals}
-    if shares:
-        rival = max((each for each in shares if each != who), key=lambda each: shares[each])
-        also = f", and {rival} {how_often(shares[rival])}" * (shares[rival] > shares[who])
-        findings.append(f"With the questions resampled, {who} is first {how_often(shares[who])}{also}")
-    return findings
+    said = f"{who} is first with {mine}, and {other} second with {second} (the {best} is best)"
+    return [*filter(None, [who_may_be_first(intervals)]), said]
 
 
 def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str]:
@@ -244,7 +239,9 @@ def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
             f"{first['participant']} forecast on {done:,} of {count(every, 'question')}; with the effects of questions "
             f"removed, {best[0]} is first, with forecasts on {best[1]:,}"
         )
-    if every < FEW:
+    if 2 * done < every:
+        findings.append(f"{first['participant']} forecast on less than half of the questions: {done:,} of {every:,}")
+    if every < LEAST_CLUSTERS:
         findings.append("1 question says little" if every == 1 else f"{every:,} questions say little")
     return findings
 
@@ -265,7 +262,9 @@ def _board(
         Number("score"): [f"{float(row['score']):,.{digits}f}" for row in board],
         "interval": [_span(sure, *scale, digits) for sure in intervals],
         Number("possible ranks"): [_range(sure["rank_set_low"], sure["rank_set_high"]) for sure in intervals],
-        Number("first"): ["" if sure["first"] is None else percent(float(sure["first"])) for sure in intervals],
+        Number("first in samples"): [
+            "" if sure["first"] is None else percent(float(sure["first"])) for sure in intervals
+        ],
         Number("coverage"): [percent(float(row["coverage"])) for row in board],
     }
     if adjusted:
@@ -286,7 +285,7 @@ def _board(
             for sure in intervals
         ]
     shown = {heading: cells for heading, cells in columns.items() if any(cells)}
-    note = _board_note(projections, name, board, intervals[0], shown, bool(adjusted))
+    note = _board_note(projections.facts.contests[name].opened.rules, board, intervals, shown, bool(adjusted))
     if scale != (min(numbers), max(numbers)):
         low, high = (f"{end:,.{digits}f}" for end in scale)
         note += f" Lines are drawn from {low} to {high}; those of scores beyond end there."
@@ -294,31 +293,30 @@ def _board(
     return Part("Leaderboard", note, "Leaderboard, best first", cells, intervals[0]["seed"])
 
 
-def _board_note(  # noqa: PLR0913, PLR0917 - what a note depends on
-    projections: Projections, name: str, board: Sequence[Row], sure: Row, shown: Collection[str], adjusted: bool
+def _board_note(
+    rules: RuleSet, board: Sequence[Row], intervals: Sequence[Row], shown: Collection[str], adjusted: bool
 ) -> str:
-    """Explain the columns of a leaderboard. sure: a row of `intervals`. shown: the columns, by heading."""
-    rules, names = projections.facts.contests[name].opened.rules, {*shown}
-    draws, level = sure["replicates"], percent(rules.level_ppm, 10**6)
-    sampled = (
-        f"The questions are resampled {draws:,} times, some of them several times and others not: the interval has "
-        f"{level} of the scores, and “first” is the share of these samples in which a participant has rank 1."
-    )
-    sentences = [sampled]
+    """Explain the columns of a leaderboard. intervals: rows of that table. shown: the columns, by heading."""
+    names, draws, level = {*shown}, intervals[0]["replicates"], percent(rules.level_ppm, 10**6)
+    sentences = [*without_intervals(intervals)]
+    if "interval" in names:
+        sentences.insert(
+            0,
+            f"The questions are resampled {draws:,} times, some of them several times and others not. An interval has "
+            f"more than {level} of the scores, so that it covers {level} with few questions, too. “First in samples” "
+            "is the share of the samples in which a participant has rank 1; it is no probability of being the best.",
+        )
     if "possible ranks" in names:
         sentences.append(
             "“Possible ranks” are those that a test of all participants at once cannot rule out; it asks for "
             "more than the samples do, so it leaves many."
         )
-    counted = sum(1 for weight in projections.scored(name).questions.weight.tolist() if weight)
-    if counted < FEW:
-        sentences.append(f"With only {count(counted, 'question')}, intervals are narrower than they should be.")
     if adjusted:
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
             "others: the adjusted score is the mean after the effect of each question, by least squares, is removed "
-            "(`forecast-ledger table LOG adjusted_scores`). Intervals, possible ranks and “first” are of scores that "
-            "are not adjusted."
+            "(`forecast-ledger table LOG adjusted_scores`). Intervals, possible ranks and “first in samples” are of "
+            "scores that are not adjusted."
         )
     if "take" in names and "prize" in names:
         sentences.append("Prizes follow from takes.")

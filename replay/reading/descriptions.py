@@ -240,7 +240,7 @@ FURTHER: dict[str, Callable[[RuleSet], str]] = {
     "attested": lambda rules: "forecasts are attested, see the table admissions" * rules.attested,
     "least_prize_micros": lambda rules: _least_prize(rules) * bool(rules.least_prize_micros),
     "level_ppm": lambda rules: (
-        f"an interval has {_percent(rules.level_ppm)} of {rules.replicates:,} samples" * bool(kernels_of(rules))
+        f"intervals are of {_percent(rules.level_ppm)}, from {rules.replicates:,} samples" * bool(kernels_of(rules))
     ),
     "clusters": lambda rules: describe_clusters(rules) * (rules.clusters != ("group",) and bool(kernels_of(rules))),
 }

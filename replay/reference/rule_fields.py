@@ -72,7 +72,7 @@ RULES: dict[str, str] = {
     "replicates": (
         "how many times questions are resampled for the table `intervals`. (replicates + 1) x the share outside an "
         "interval on each side must be a whole number, so that its ends are replicates: with 1999 and 950000, the 50th "
-        "and the 1950th"
+        "and the 1950th, or further out if clusters are few"
     ),
     "late_minutes": (
         "with clock `claimed`: a forecast or withdrawal that is recorded more than so many minutes after the instant "
@@ -95,7 +95,10 @@ RULES: dict[str, str] = {
         'alone. With two fields, such as `["tag:round", "tag:location"]`, the clusters of each are drawn, and a '
         "question is in a sample as often as its cluster by the one times its cluster by the other"
     ),
-    "level_ppm": "the share of the replicates inside of an interval; 1e-6. 950000 means 95%",
+    "level_ppm": (
+        "the share of the cases in which an interval is to hold what it is of; 1e-6. 950000 means 95%. With few "
+        "clusters, more of the replicates are inside of it"
+    ),
     "bot_level": (
         "the level at which bots are excluded. If a bot is also excluded by itself, the higher level counts: "
         "`no_prize`, then `no_rank`, then `hidden`. With `no_rank` as on Metaculus's leaderboards"

@@ -369,6 +369,13 @@ SOURCES = (
         "`intervals`: low and high",
     ),
     Source(
+        "Hesterberg (2015)",
+        'T. C. Hesterberg, "What teachers should know about the bootstrap: resampling in the undergraduate statistics '
+        'curriculum", The American Statistician 69(4):371-386, section 4.1: expanded percentile intervals',
+        "doi:10.1080/00031305.2015.1089789",
+        "`intervals`: low and high with few clusters",
+    ),
+    Source(
         "Owen (2007)",
         'A. B. Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2):386-411',
         "doi:10.1214/07-AOAS122",

@@ -8,17 +8,36 @@ from numpy.polynomial.hermite_e import hermegauss
 
 from tests.calibrate import KINDS, draw, expected, printed, row, simulated, table
 from tests.support.effort import LONG
+from tests.support.paths import ROOT
 
 RUNS = 40 * LONG
-FLOORS = {"null": 0.9, "clustered": 0.9}  # what intervals reach at least, of 95%
+FLOORS = {"null": 0.95, "close": 0.94}  # plain percentiles reach 0.949 and 0.929 in these contests
 
 
 @pytest.mark.parametrize("kind", FLOORS)
 def test_intervals_hold_what_is_true_as_often_as_they_say(kind: str) -> None:
     """As far as so few contests can tell: the table in the documentation is of many more."""
     [found] = table([kind], RUNS, ["score"])
-    assert found.shown == 1
+    assert found.shown > 0.95
     assert found.reached >= FLOORS[kind]
+
+
+@pytest.mark.parametrize("kind", ["few", "clustered, few", "rare"])
+def test_what_does_not_hold_is_not_claimed(kind: str) -> None:
+    """Of ten clusters, and of events that hardly ever happen, in nearly no contest."""
+    [found] = table([kind], 8 * LONG, ["score"])
+    assert found.shown < 0.05
+
+
+def test_the_table_in_the_documentation_is_of_all_kinds_and_holds() -> None:
+    """Each claim of 95% that is shown in more than a tenth of the cases reaches 93% to 97%, or its error allows it."""
+    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.count(" | ") == 7][2:]
+    wanted = [line.strip("| ").split(" | ")[:5] for line in printed(row(kind, "score", [[None]]) for kind in KINDS)][2:]
+    assert [each[:5] for each in rows if each[3] == "score"] == wanted
+    for *_, shown, reached, error in rows:
+        if float(shown.rstrip("%")) > 10:
+            assert abs(float(reached.rstrip("%")) - 95) <= max(2, 2 * float(error.rstrip("%")))
 
 
 @pytest.mark.parametrize("kind", ["null", "peer"])

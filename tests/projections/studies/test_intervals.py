@@ -26,6 +26,7 @@ from forecast_ledger.projections.studies.intervals import board_places, contest_
 from forecast_ledger.projections.studies.replicates import Draws, Rows, Weighted
 from forecast_ledger.projections.studies.resampling import Drawn, drawn_ends, drawn_limits
 from forecast_ledger.projections.tables.catalogue import Projections
+from tests.projections.studies.test_expansion import expanded
 from tests.projections.studies.test_rank_sets import by_definition
 from tests.projections.studies.test_resampling import drawn
 from tests.support import oracle, rules_oracle
@@ -48,6 +49,7 @@ from tests.support.rules_oracle import Case, Place
 Found = Mapping[tuple[str, str], tuple[Fraction, Fraction]]  # scores and coverages by question and participant
 
 PEOPLE = ("ada", "bob", "cyd", "dan", "eve")
+SHARE = 800_000
 REPLICATES, LEVEL = 39, 900_000  # the 2nd and the 38th order statistics: (39 + 1) x 5% = 2
 BRIER: dict[str, Any] = {"kernel": "brier", "period": "covered", "least_probability_ppm": 0}
 RULES: dict[str, RuleSet] = {
@@ -80,13 +82,13 @@ CASES = [  # each rule set with half of the weights, in a long run with all
 ]
 
 
-def season(rules: RuleSet, seed: int, weights: str = "plain") -> list[AnyCommand]:
+def season(rules: RuleSet, seed: int, weights: str = "plain", level_ppm: int = LEVEL) -> list[AnyCommand]:
     """Return a contest over questions of several kinds, some in groups, some weighted, some without a forecast.
 
     Unless weights are plain, each question is open for another time, to the microsecond, and forecasts are replaced.
     """
     random = Random(seed)
-    rules = structs.replace(rules, replicates=REPLICATES, level_ppm=LEVEL)
+    rules = structs.replace(rules, replicates=REPLICATES, level_ppm=level_ppm)
     story: list[AnyCommand] = [contest(rules=rules, pool=100 if rules.take != "none" else 0)]
     for number in range(9):
         name, group = f"q{number}", random.choice((None, None, "east", "west"))
@@ -185,6 +187,22 @@ def middle(values: list[Any]) -> tuple[Any, Any]:
     return ordered[outside - 1], ordered[-outside]
 
 
+def expanded_middle(values: list[Any], clusters: int, strata: int) -> tuple[Any, Any]:
+    """Return the ends of the 80% in the middle, or more if there are few clusters: of 39 values, up to the 4th."""
+    share = expanded(SHARE / 10**6, clusters, strata)
+    ordered, outside = sorted(values), int((1 - share) / 2 * (len(values) + 1)) or 1
+    return ordered[outside - 1], ordered[-outside]
+
+
+def reached(
+    here: events.ContestOpened, of: Mapping[str, Case], found: Found, who: str, strata: list[list[list[str]]]
+) -> int:
+    """Return in how many clusters a participant has a score."""
+    own = {name for name, each in found if each == who}
+    own |= {*rules_oracle.imputed(here.rules, of, dict(found.items()), who)}
+    return sum(bool(own & {*members}) for stratum in strata for members in stratum)
+
+
 def exact_scores(projections: Projections, contest: str = "cup") -> dict[tuple[str, str], tuple[Fraction, Fraction]]:
     """Return scores and coverages before they are rounded, by question and participant."""
     scored, names = projections.scored(contest), score_labels(projections.facts)
@@ -197,6 +215,7 @@ def exact_scores(projections: Projections, contest: str = "cup") -> dict[tuple[s
     }
 
 
+@pytest.mark.usefixtures("little_is_enough")
 @pytest.mark.parametrize(("name", "weights"), CASES)
 def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
     """Each replicate is the board of a contest in which a question is asked as many times as it is drawn.
@@ -204,7 +223,7 @@ def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
     Nothing is rounded but what is printed, so that ranks and prizes are those of exact totals.
     """
     for seed in {*range(times(4)), *SEEDS.get((name, weights), ())}:
-        commands = season(RULES[name], seed, weights)
+        commands = season(RULES[name], seed, weights, SHARE)
         recorded = oracle.history(*commands)
         projections = Projections(oracle.facts_in(recorded))
         here, rules = projections.facts.contests["cup"].opened, projections.facts.contests["cup"].opened.rules
@@ -222,14 +241,18 @@ def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
         for row, place in zip(rows, board, strict=True):
             own = [places[place.participant] for places in replicated]
             scores = [each.score for each in own if each is not None]
-            ends = (Fraction(oracle.nine(end)) for end in middle(scores))
-            assert (Fraction(row["score_low"]), Fraction(row["score_high"])) == (*ends,)
+            clusters = reached(here, of, found, place.participant, strata)
+            ends = [Fraction(oracle.nine(end)) for end in expanded_middle(scores, clusters, len(strata))]
+            assert (row["clusters"], row["withheld"]) == (clusters, "constant_score" * (ends[0] == ends[1]))
+            if row["withheld"]:
+                assert row["score_low"] is row["first"] is row["prize_low"] is None
+                continue
+            assert [Fraction(row["score_low"]), Fraction(row["score_high"])] == ends
             last = sum(each.rank is not None for each in board)
             ranks = [last if each is None else each.rank for each in own]
             if place.rank is None:
-                assert row["rank"] is row["rank_low"] is row["first"] is row["best_5_percent"] is None
+                assert row["rank"] is row["first"] is row["best_5_percent"] is None
             elif len(scores) == len(own):
-                assert (row["rank_low"], row["rank_high"]) == middle(ranks)
                 assert row["best_5_percent"] == row["first"]  # of up to 20 places
                 assert Fraction(row["first"]) == Fraction(oracle.nine(Fraction(ranks.count(1), REPLICATES)))
             if rules.take == "none" or place.excluded:
@@ -237,7 +260,8 @@ def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
             else:
                 assert Fraction(row["prize"]) == Fraction(place.prize, 10**6)
                 amounts = [Fraction(each.prize, 10**6) for each in own if each is not None]
-                assert (Fraction(row["prize_low"]), Fraction(row["prize_high"])) == middle(amounts)
+                ends = [*expanded_middle(amounts, clusters, len(strata))]
+                assert [Fraction(row["prize_low"]), Fraction(row["prize_high"])] == ends
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -65,7 +65,7 @@ PROMISED = {  # at least these columns
     ),
     "leaderboard_by_group": ("contest", "by", "name", "rank", "participant", "score", "coverage", "completion"),
     "intervals": (
-        "score", "score_low", "score_high", "rank", "rank_low", "rank_high", "rank_set_low", "rank_set_high", "first",
+        "clusters", "withheld", "score", "score_low", "score_high", "rank", "rank_set_low", "rank_set_high", "first",
         "best_5_percent", "prize", "prize_low", "prize_high", "replicates", "seed",
     ),
     "resolution": ("contest", "ranked", "pairs", "smallest", "middle", "largest"),
@@ -165,8 +165,8 @@ OPTIONAL = {  # columns that may be empty in a row
     },
     "intervals": {
         "rank",
-        "rank_low",
-        "rank_high",
+        "score_low",
+        "score_high",
         "rank_set_low",
         "rank_set_high",
         "first",

@@ -10,6 +10,7 @@ import pytest
 from forecast_ledger import explain
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.studies import grounds
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
@@ -19,6 +20,7 @@ from tests.support.paths import DATA
 from tests.system.test_stories import METACULUS
 
 GROUPS = "question-groups"
+pytestmark = pytest.mark.usefixtures("little_is_enough")
 
 
 @pytest.fixture
@@ -63,18 +65,29 @@ def test_the_limits_are_those_of_the_table(log: str) -> None:
     """In every contest, and for every participant on its board."""
     for row in replay(log).table("intervals").rows():
         number = explain(log, "interval", row["contest"], row["participant"]).number
-        for name in ("score_low", "score_high", "rank_low", "rank_high", "prize_low", "prize_high"):
+        for name in ("score_low", "score_high", "prize_low", "prize_high", "clusters"):
             assert number.get(name) == row[name] or Fraction(number[name]) == Fraction(row[name])
         assert number["seed"] == row["seed"]
 
 
 @pytest.mark.parametrize("story", [GROUPS])
-def test_the_questions_of_a_group_are_drawn_together(log: str) -> None:
-    """In each of the two replicates."""
+def test_a_score_that_does_not_move_has_no_limits(log: str) -> None:
+    """The two groups are of different kinds, so that each is drawn once in every replicate."""
     found = explain(log, "interval", "cup", "ada")
-    for limit in ("low", "high"):
-        times = {(part["group"], part[f"drawn_in_{limit}"]) for part in found.parts}
-        assert len(times) == found.number["drawn"] == 2
+    assert (found.number["drawn"], found.number["clusters"]) == (2, 2)
+    assert found.number["withheld"] == "constant_score: the same score in all samples"
+    assert not found.number.keys() & {"score_low", "prize_low"}
+    assert not any("drawn_in_low" in part for part in found.parts)
+
+
+@pytest.mark.parametrize("story", [METACULUS])
+def test_of_few_clusters_it_is_said_why_there_are_no_limits(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three questions are fewer than twenty; the seed and the draws are there as ever."""
+    monkeypatch.setattr(grounds, "LEAST_CLUSTERS", 20)
+    found = explain(log, "interval", "plain", "A").number
+    assert (found["clusters"], found["drawn"], found["level"]) == (3, 3, "0.95")
+    assert found["withheld"].startswith("few_clusters: scores in fewer than 20 clusters")
+    assert "score_low" not in found
 
 
 @pytest.mark.parametrize("story", [METACULUS])

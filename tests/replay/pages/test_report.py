@@ -463,19 +463,17 @@ def test_contests_of_the_same_questions_name_each_other(log: Any, tmp_path: Path
 
 
 def test_a_finding_says_how_sure_it_is() -> None:
-    """Ranks that are shared, a leader who is seldom first, nobody with a rank."""
+    """Who may be the best by the sets of ranks, ranks that are shared, nobody with a rank."""
 
-    def row(name: str, rank: int | None, first: str | None) -> dict[str, Any]:
-        return {"participant": name, "rank": rank, "first": first}
+    def row(name: str, rank: int | None, best: int | None) -> dict[str, Any]:
+        return {"participant": name, "rank": rank, "rank_set_low": best}
 
-    second = row("b", 2, "0.1")
-    assert board_finding([row("a", 1, "0.4"), second]) == "a is first, and stays first in only 40% of the samples"
-    assert board_finding([row("a", 1, "0.4"), row("b", 2, "0.6")]) == (
-        "a is first, and stays first in only 40% of the samples; b is first in 60% of the samples"
-    )
-    assert board_finding([row("a", 1, "0.9999"), second]) == "a is first, and stays first in over 99% of the samples"
-    assert board_finding([row("a", 1, "0.9"), second]) == "a is first, and stays first in 90% of the samples"
-    assert board_finding([row("a", 1, "1.000000000"), second]) == "a is first, and stays first in every sample"
-    assert board_finding([row("a", 1, "0.5"), row("b", 1, "0.5")]) == "2 participants share the first rank"
+    assert board_finding([row("a", 1, None), row("b", 2, None)]) == "a is first"
+    assert board_finding([row("a", 1, 1), row("b", 2, 2)]) == "Only a may be the best; a is first"
+    shared = [row("a", 1, 1), row("b", 1, 1), row("c", 3, 1)]
+    found = "Any of 3 participants may be the best: a, b and c; 2 participants share the first rank"
+    assert board_finding(shared) == found
+    many = board_finding([row("a", 1, 1), *(row(f"p{number}", 2, 1) for number in range(1_200))])
+    assert many == "Any of 1,201 participants may be the best; a is first"
     assert board_finding([row("a", None, None)]) == "Nobody has a rank"
-    assert board_finding([row("a", 1, "1.0")]) == "a is the only one with a rank"
+    assert board_finding([row("a", 1, 1)]) == "a is the only one with a rank"

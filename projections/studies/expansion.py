@@ -1,0 +1,96 @@
+"""The level of percentiles that covers what is asked for: few clusters vary less in replicates than in truth."""
+
+from decimal import ROUND_CEILING, Decimal, localcontext
+from functools import cache
+
+from forecast_ledger.ledger.core.exact import WIDE
+
+MOST_DEGREES = 1_000  # of freedom: with more, an interval is as with so many, and hardly wider
+_PI = Decimal("3.141592653589793238462643383279502884197")
+_CLOSE = Decimal("1e-35")
+_PPM = 10**6
+
+
+@cache
+def expanded_level(level_ppm: int, clusters: int, strata: int = 1) -> int:
+    """Return the share of the replicates, 1e-6, between whose ends the truth lies in the share `level` of cases.
+
+    clusters: that are drawn. strata: in which they are drawn apart. The degrees of freedom are n = clusters - strata,
+    from 1 to 1,000. The ends are as far apart as those of Student's t with n degrees, where replicates, which are
+    nearly normal, have the variance of the sample without the correction (n + strata) / n: with t the quantile of
+    (1 + level) / 2, the share is the normal one within t √((n + strata) / n) deviations, rounded up.
+
+    Source: Hesterberg (2015), The American Statistician 69(4):371-386, doi:10.1080/00031305.2015.1089789, section
+    4.1, "expanded percentile"; strata are our own.
+
+    >>> [expanded_level(950_000, clusters) for clusters in (20, 50, 1_001)]
+    [968239, 957642, 950391]
+    """
+    degrees = min(max(clusters - strata, 1), MOST_DEGREES)
+    with localcontext(WIDE):
+        edge = student_edge(_ratio(level_ppm, _PPM), degrees) * _ratio(degrees + strata, degrees).sqrt()
+        return int((normal_share(edge) * _PPM).to_integral_value(ROUND_CEILING))
+
+
+def student_edge(level: Decimal, degrees: int) -> Decimal:
+    """Return t, so that Student's t with these degrees of freedom is within -t and t in the share `level` of cases.
+
+    Newton's steps from 0 stay below it, as the share is concave. level: above 0 and below 1.
+
+    >>> [round(student_edge(Decimal("0.95"), degrees), 3) for degrees in (1, 2, 19)]
+    [Decimal('12.706'), Decimal('4.303'), Decimal('2.093')]
+    """
+    with localcontext(WIDE):
+        top, edge, step = _top(degrees), Decimal(0), Decimal(1)
+        while step > _CLOSE * edge:
+            density = _ratio(2 * top, _spread(edge, degrees))
+            step = _ratio(level - _student_share(edge, degrees, top), density)
+            edge += step
+        return edge
+
+
+def normal_share(edge: Decimal) -> Decimal:
+    """Return the share of a normal distribution within -edge and edge standard deviations, edge above 0.
+
+    It is 2 φ(x) (x + x³/3 + x⁵/(3 5) + …), φ the density.
+    Source: Abramowitz and Stegun (1964), Handbook of Mathematical Functions, formula 26.2.11.
+
+    >>> round(normal_share(Decimal("1.96")), 6)
+    Decimal('0.950004')
+    """
+    with localcontext(WIDE):
+        term, total, odd = edge, edge, 1
+        while term > _CLOSE * total:
+            odd += 2
+            term *= _ratio(edge * edge, odd)
+            total += term
+        return total * _ratio(2, _PI).sqrt() * _ratio(-edge * edge, 2).exp()
+
+
+def _ratio(numerator: Decimal | int, denominator: Decimal | int) -> Decimal:
+    return WIDE.divide(Decimal(numerator), Decimal(denominator))
+
+
+def _spread(edge: Decimal, degrees: int) -> Decimal:
+    """Return the density at 0 over that at t: (1 + t² / n) to the power of (n + 1) / 2."""
+    squared = 1 + _ratio(edge * edge, degrees)
+    return (squared**degrees * squared).sqrt()
+
+
+def _top(degrees: int) -> Decimal:
+    """Return the density of Student's t at 0: Γ((n + 1) / 2) / (√(n π) Γ(n / 2)), two degrees at a time."""
+    first = 2 - degrees % 2
+    top = _ratio(1, _PI if first == 1 else 2)
+    for lower in range(first, degrees, 2):
+        top = _ratio(top * (lower + 1), lower)
+    return _ratio(top, Decimal(degrees).sqrt())
+
+
+def _student_share(edge: Decimal, degrees: int, top: Decimal) -> Decimal:
+    """Return the share within -t and t: an incomplete beta function, as a series in t² / (n + t²)."""
+    part = _ratio(edge * edge, degrees + edge * edge)
+    term, total, number = Decimal(1), Decimal(1), Decimal(3)
+    while term > _CLOSE * total * (1 - part):
+        term *= _ratio(part * (degrees + number - 2), number)
+        total, number = total + term, number + 2
+    return _ratio(2 * top * edge * total, _spread(edge, degrees))

@@ -1,0 +1,73 @@
+"""What the rows of a board rest on, and where it is too little."""
+
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from tests.support import oracle
+from tests.support.given import choices, contest, entry, forecast, opened, resolution
+
+BRIER: dict[str, Any] = {"name": "mean", "kernel": "brier", "total": "mean", "period": "covered", "replicates": 39}
+
+
+def season(answers: str, group: int = 1, kind: str = "binary", skipped: int = 0, **rules: Any) -> list[dict[str, Any]]:
+    """Return the rows of intervals of a contest. answers: y or n of each question; so many in a group.
+
+    skipped: the questions on which bob does not forecast.
+    """
+    story: list[AnyCommand] = [contest(rules=RuleSet(**(BRIER | rules)))]
+    for number, answer in enumerate(answers):
+        name, within = f"q{number:02}", f"g{number // group:02}" if group > 1 else None
+        told: dict[str, dict[str, Any]] = {"ada": {"probability": f"0.{number + 10}"}, "bob": {"probability": "0.5"}}
+        asked, outcome = opened(name, group=within), "yes" if answer == "y" else "no"
+        if kind == "choices":
+            shares = {"red": f"0.{number + 10}", "green": f"0.{80 - number}", "blue": "0.1"}
+            told = {who: {"probabilities": shares} for who in told}
+            asked, outcome = choices(name, group=within), "red"
+        made = [forecast(name, who, **said) for who, said in told.items() if who == "ada" or number >= skipped]
+        story += [asked, entry(question=name), *made, resolution(name, outcome=outcome)]
+    return [*oracle.projected(*story).table("intervals").rows()]
+
+
+@pytest.mark.parametrize(
+    ("answers", "fields", "clusters", "withheld"),
+    [
+        ("yn" * 10, {}, 20, ""),
+        ("yn" * 9 + "y", {}, 19, "few_clusters"),
+        ("yn" * 20, {"group": 2}, 20, ""),
+        ("yn" * 19, {"group": 2}, 19, "few_clusters"),
+        ("y" * 5 + "n" * 25, {}, 30, ""),
+        ("y" * 4 + "n" * 26, {}, 30, "rare_outcome"),
+        ("y" * 26 + "n" * 4, {}, 30, "rare_outcome"),
+        ("y" * 9 + "n" * 51, {"group": 2}, 30, ""),  # of five groups, one with both answers
+        ("y" * 8 + "n" * 52, {"group": 2}, 30, "rare_outcome"),
+        ("y" * 30, {"kind": "choices"}, 30, ""),  # whose outcomes have no rarer one
+    ],
+)
+def test_what_is_too_little(answers: str, fields: dict[str, Any], clusters: int, withheld: str) -> None:
+    """Twenty clusters are enough, of which five have the rarer answer; no number of a row is there without."""
+    [row] = [row for row in season(answers, **fields) if row["participant"] == "ada"]
+    assert (row["clusters"], row["withheld"]) == (clusters, withheld)
+    for name in ("score_low", "score_high", "first", "best_5_percent"):
+        assert (row[name] is None) == bool(withheld)
+    assert row["score"] is not None
+
+
+def test_each_row_has_its_own_clusters() -> None:
+    """Bob, who forecasts on 19 of 30 questions, says too little; an imputed score counts as one that he has."""
+    rows = {row["participant"]: row for row in season("yn" * 15, skipped=11)}
+    assert [(rows[who]["clusters"], rows[who]["withheld"]) for who in ("ada", "bob")] == [
+        (30, ""),
+        (19, "few_clusters"),
+    ]
+    rows = {row["participant"]: row for row in season("yn" * 15, skipped=11, imputation="worst")}
+    assert [(rows[who]["clusters"], rows[who]["withheld"]) for who in ("ada", "bob")] == [(30, ""), (30, "")]
+
+
+def test_a_score_that_is_always_the_same_has_no_interval() -> None:
+    """Bob's is (1 - 0.5)², whatever happens."""
+    rows = {row["participant"]: row for row in season("yn" * 10)}
+    assert (rows["bob"]["score"], rows["bob"]["withheld"]) == ("0.250000000", "constant_score")
+    assert rows["bob"]["score_low"] is rows["bob"]["first"] is None
