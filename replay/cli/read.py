@@ -131,7 +131,20 @@ def table(
         if since is not None or until is not None:
             built = built.between("at", first, end)
     emit_table(built, view)
+    _say_samples(season, projection, view)
     say_season(season, None if "contest" in names else ())
+
+
+def _say_samples(season: "Replay", projection: str, view: View) -> None:
+    """Say what is drawn for a table of one contest, if it is a table that samples are drawn for."""
+    from forecast_ledger.replay.reading.samples import sample_notes
+    from forecast_ledger.replay.reading.studies import CLUSTERED
+
+    contests = season.projections.facts.contests
+    chosen = _chosen(view, {"contest"})[0].get("contest", next(iter(contests), None) if len(contests) == 1 else None)
+    if projection in CLUSTERED and chosen in contests:
+        for note in sample_notes(season.projections, chosen):
+            say(note)
 
 
 def _portfolios(projections: "Projections", view: View, since: int | None, until: int | None) -> "tuple[Table, View]":

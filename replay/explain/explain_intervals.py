@@ -1,12 +1,12 @@
 """Explain intervals and pairs: the seed and the replicates that they come from, question by question."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
-from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.rules import ALONE, RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -14,7 +14,7 @@ from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.studies.clusters import Units, units_of
+from forecast_ledger.projections.studies.clusters import Units, cluster_of, units_of
 from forecast_ledger.projections.studies.grounds import WITHHELD
 from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample, withheld_of
 from forecast_ledger.projections.studies.resampling import Limits, drawn_limits, limits
@@ -30,6 +30,7 @@ from forecast_ledger.replay.explain.explain_boards import (
 from forecast_ledger.replay.explain.explain_scores import Explanation
 from forecast_ledger.replay.reading.descriptions import describe_total, money
 from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.samples import describe_samples, warn_of_dependence
 
 
 def interval(source: Log, contest: str, participant: str) -> Explanation:
@@ -57,7 +58,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     imputed = scores_without_forecast(projections, contest, participant)
     parts = [
         part | imputed_column(rules, None if index in scores else imputed.get(index))
-        for index, part in _parts(scored, units, scores, limiting)
+        for index, part in _parts(scored, rules.clusters, units, scores, limiting)
     ]
     described = {
         **number_key("interval", contest, place),
@@ -71,6 +72,8 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
         "replicates": rules.replicates,
         "without_total": rules.replicates - int(drawn.total.defined[number].sum()),
         "drawn": units.size,
+        "samples": describe_samples(rules, units),
+        **({"warning": warning} if (warning := warn_of_dependence(projections, contest)) else {}),
         "digest": digest,
         "seed": seed.hex(),
     }
@@ -137,15 +140,18 @@ def _described(name: str, found: Limits | None, text: Callable[[int], object]) -
 
 
 def _parts(
-    scored: ContestScores, units: Units, scores: dict[int, Fraction], times: list[Int64Array]
+    scored: ContestScores, fields: Sequence[str], units: Units, scores: dict[int, Fraction], times: list[Int64Array]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the questions that count, by index. times: how often each unit is drawn in two replicates, if there are."""
+    """Yield the questions that count, by index, with their clusters by some fields.
+
+    times: how often each unit is drawn in two replicates, if there are.
+    """
     for number, unit in enumerate(units.unit.tolist()):
         if unit >= 0:
             opened = scored.questions.answers[number].question
             part = {
                 "question": opened.question,
-                "group": opened.group or "",
+                **{field: cluster_of(opened, field) for field in fields if field != ALONE},
                 "kind": opened.kind,
                 "weight": format_fixed(int(scored.questions.weight[number]), WEIGHT),
                 "score": nine(scores[number]) if number in scores else None,

@@ -42,6 +42,7 @@ from forecast_ledger.replay.reading.descriptions import (
     further_rules,
     trading_words,
 )
+from forecast_ledger.replay.reading.samples import sample_notes
 
 MOST_MOVEMENTS = 100
 HELD = {"open", "pending"}  # states of a position that is worth its mark
@@ -290,6 +291,7 @@ def _board(
         low, high = (f"{end:,.{digits}f}" for end in scale)
         note += f" Lines are drawn from {low} to {high}; those of scores beyond end there."
     cells = Table([*shown], [[*row] for row in zip(*shown.values(), strict=True)])
+    note += f" {sentences(sample_notes(projections, name))}"
     return Part("Leaderboard", note, "Leaderboard, best first", cells, intervals[0]["seed"])
 
 

@@ -382,6 +382,12 @@ SOURCES = (
         "`intervals`: clusters by two fields",
     ),
     Source(
+        "Kish (1965)",
+        'L. Kish, "Survey Sampling", chapters 5 and 8: the design effect of samples of clusters',
+        "ISBN 0-471-10949-5",
+        "`intervals`: the warning that questions look dependent",
+    ),
+    Source(
         "Cameron, Gelbach and Miller (2011)",
         'A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference with multiway clustering", Journal of '
         "Business & Economic Statistics 29(2):238-249",

@@ -382,6 +382,14 @@ def test_a_contest_without_pool_has_nothing_to_pay(tmp_path: Path) -> None:
     assert run("verify", log).stderr.startswith("as of log position 6, ")
 
 
+def test_tables_of_samples_say_what_is_drawn(log: str) -> None:
+    """For one contest; other tables draw nothing."""
+    told = "samples draw 3 questions, each by itself, as if none had anything in common"
+    for projection in ("intervals", "resolution", "pairwise"):
+        assert told in run("table", log, projection, "--where", "contest=plain").stderr
+    assert "samples" not in run("table", log, "scores", "--where", "contest=plain").stderr
+
+
 @pytest.mark.parametrize("options", [[], ["--atomic"]])
 def test_a_file_that_seals_a_contest_may_pay_it_too(log: str, options: list[str]) -> None:
     """The prizes follow from the board in the same batch, also in an atomic one, which the log does not have yet."""

@@ -78,6 +78,7 @@ def test_a_score_that_does_not_move_has_no_limits(log: str) -> None:
     assert found.number["withheld"] == "constant_score: the same score in all samples"
     assert not found.number.keys() & {"score_low", "prize_low"}
     assert not any("drawn_in_low" in part for part in found.parts)
+    assert found.number["samples"] == "4 questions in 2 clusters by group, as if no two clusters had anything in common"
 
 
 @pytest.mark.parametrize("story", [METACULUS])
@@ -131,5 +132,8 @@ def test_the_command_prints_the_seed_and_the_replicates(log: str) -> None:
     lines = [line.split() for line in result.stdout.splitlines()]
     seed = explain(log, "interval", "plain", "A").number["seed"]
     assert ["seed", seed] in lines
+    assert "samples 3 questions, each by itself, as if none had anything in common; no two have the same group" in (
+        " ".join(line) for line in lines
+    )
     assert ["question", "group", "kind", "weight", "score", "drawn_in_low", "drawn_in_high"] in lines
     assert [line[-2:] for line in lines if line[:1] == ["olympics-2021"]] == [["2", "0"]]
