@@ -205,3 +205,52 @@ def _guarded(
     for row in uncertain.tolist():
         rounded[row] = exact(int(k[row]), unit)
     return rounded
+
+
+_NEAR_ENOUGH = 2.0**-72  # of the squared size of the rest; a step of 36 bits
+_MOST_STEPS = 5_000
+
+
+def two_sided_estimate(
+    row: Int64Array, column: Int64Array, weight: Int64Array, totals: NDArray[Any], bits: int
+) -> tuple[Floats, int]:
+    """Return x of rows, then y of columns, for which Σ weight (x + y) over the cells of each is near its total.
+
+    row, column, weight: of each cell; all cells are connected. totals: of rows, then of columns; the two sums are
+    equal. Also returns a power of 2 by which the numbers may be multiplied to stay below 2^bits. Nothing is promised of
+    how near they are. By conjugate gradients, for x alone, each equation divided by its degree.
+
+    Source: Hestenes and Stiefel (1952), doi:10.6028/jres.049.044.
+
+    >>> cells = np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1, 1, 1])
+    >>> numbers, _ = two_sided_estimate(*cells, np.array([30, 40, 10, 60]), 50)
+    >>> x, y = numbers[:2], numbers[2:]
+    >>> np.rint(x[cells[0]] + y[cells[1]])  # of the cells
+    array([10., 20., 40.])
+    """
+    size, heavy, right = int(row.max()) + 1, floats(weight), floats(totals)
+    count = len(right) - size
+    rows, columns = np.bincount(row, heavy), np.bincount(column, heavy)
+
+    def across(x: Floats) -> Floats:
+        return np.bincount(column, heavy * x[row], count) / columns
+
+    best = x = np.zeros(size)
+    rest = right[:size] - np.bincount(row, heavy * (right[size:] / columns)[column])
+    way = scaled = rest / rows
+    left = least = first = rest @ scaled
+    for _ in range(_MOST_STEPS):
+        if left <= first * _NEAR_ENOUGH:
+            break
+        moved = rows * way - np.bincount(row, heavy * across(way)[column])
+        if (slope := way @ moved) <= 0:
+            break
+        x = x + left / slope * way
+        rest -= left / slope * moved
+        scaled = rest / rows
+        before, left = left, rest @ scaled
+        if left < least:
+            best, least = x, left
+        way = scaled + left / before * way
+    numbers = np.concatenate([best, right[size:] / columns - across(best)])
+    return numbers, bits - int(np.frexp(np.abs(numbers).max())[1])

@@ -9,14 +9,14 @@ et al. (2022), arXiv:2205.07090.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
 from operator import mul
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,8 +42,9 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import NAMED, Questions, lower_is_better
 from forecast_ledger.projections.studies import two_way
-from forecast_ledger.projections.studies.two_way import Cells, Part
+from forecast_ledger.projections.studies.two_way import Cells, Part, Peeled
 
+_T = TypeVar("_T")
 CONTEST, CATEGORY = "contest", "category"  # what the scores of one design have in common
 _HIDDEN, _FITTED = "hidden", ""  # a reason why scores are left out; no reason why they are not fitted
 UNIT = POINTS << 192  # of numbers with guard digits, in a point
@@ -110,8 +111,8 @@ class Scored(NamedTuple):
 class _Fitted(NamedTuple):
     """A part of a design, and the scores that belong to it but are not fitted.
 
-    rows, other_rows: of the scores that are fitted and of the others. unit: of their numbers, in a point. off: by how
-    many units means, effects and adjusted scores may be off; 0 if none of the scores is rounded.
+    rows, other_rows: of the scores that are fitted and of the others. unit: of their numbers, in a point. rounding: by
+    how many units means may be off; 0 if none of the scores is rounded.
     """
 
     scored: Scored
@@ -120,7 +121,7 @@ class _Fitted(NamedTuple):
     rows: list[int]
     other_rows: list[int]
     unit: int
-    off: int
+    rounding: int
 
     @property
     def order(self) -> tuple[int, str, str]:
@@ -134,22 +135,32 @@ class _Fitted(NamedTuple):
         scores = self.scored.fractions([*self.rows, *self.other_rows])
         common = lcm(*(score.denominator for score in scores))
         numbers = [score.numerator * (common // score.denominator) for score in scores]
-        [part] = two_way.fit(self.part.cells._replace(score=numbers[: len(self.rows)]))
+        part = two_way.fit_exactly(self.part.cells._replace(score=numbers[: len(self.rows)]))
         others = self.others._replace(score=numbers[len(self.rows) :])
-        return self._replace(part=part, others=others, unit=common, off=0)
+        return self._replace(part=part, others=others, unit=common, rounding=0)
 
     def scores_of(self, participant: int) -> dict[int, Fraction]:
         """Return the exact scores of a participant in the part, by question."""
         cells = self.scored.cells
-        rows = [row for row in (*self.rows, *self.other_rows) if int(cells.participant[row]) == participant]
-        return dict(zip(cells.question[rows].tolist(), self.scored.fractions(rows), strict=True))
+        own = int64_array([*self.rows, *self.other_rows])
+        rows = own[cells.participant[own] == participant]
+        return dict(zip(cells.question[rows].tolist(), self.scored.fractions(rows.tolist()), strict=True))
 
-    def nine(self, number: Fraction) -> int:
-        """Return a number of units in 1e-9, rounded half-even once. Raises InDoubt."""
-        low, high = (round_to_points(Fraction(number + end, self.unit)) for end in (-self.off, self.off))
+    def decided(self, number: Fraction, off: int, rounded: Callable[[Fraction], _T]) -> _T:
+        """Return a number of units that may be off by `off`, rounded. Raises InDoubt."""
+        low, high = (rounded(Fraction(number + end, self.unit)) for end in (-off, off))
         if low != high:
             raise InDoubt
         return low
+
+    def mean(self, own: Cells, weights: Sequence[int]) -> int:
+        """Return the weighted mean of scores in 1e-9, rounded half-even once. Raises InDoubt."""
+        mean = Fraction(sum(map(mul, own.score, weights)), sum(weights))
+        return self.decided(mean, self.rounding, round_to_points)
+
+    def fitted(self, number: Fraction) -> int:
+        """Return an effect, or a score less effects, in 1e-9, rounded half-even once. Raises InDoubt."""
+        return self.decided(number, self.part.off, round_to_points)
 
 
 def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart]:
@@ -159,7 +170,7 @@ def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart
     rule set. Fitted are the scores of participants who may have a rank. Raises Refused (out_of_range): a fit would take
     too long.
 
-    Scores have guard digits first; if these leave a doubt about a number or a rank, the part is fitted exactly.
+    Numbers have guard digits first; if these leave a doubt about a number or a rank, the part is fitted exactly.
     """
     found: dict[tuple[str, str], list[_Fitted]] = {}
     for group in groups:
@@ -213,12 +224,16 @@ def _choices(facts: Facts, scored: Scored) -> Iterator[tuple[str, str, BoolArray
 def _parts(scored: Scored, chosen: Int64Array) -> Iterator[_Fitted]:
     """Yield the parts of a design; chosen: the rows of its scores."""
     fitted = int64_array([row for row in chosen.tolist() if scored.excluded[row] == _FITTED])
-    others = [row for row in chosen.tolist() if scored.excluded[row] != _FITTED]
-    questions = scored.cells.question
-    for part in two_way.fit(scored.cells.take(fitted)) if len(fitted) else []:
-        rows, own = ([row for row in each if int(questions[row]) in part.effects] for each in (fitted.tolist(), others))
-        off = part.sensitivity + 1 if any(scored.rounded[row] for row in (*rows, *own)) else 0
-        yield _Fitted(scored, part, scored.cells.take(int64_array(own)), rows, own, UNIT, off)
+    questions = scored.cells.question[chosen].tolist()
+    rounding = int(any(scored.rounded[row] for row in chosen.tolist()))
+    parts = two_way.fit(scored.cells.take(fitted), rounding) if len(fitted) else []
+    place = {question: number for number, part in enumerate(parts) for question in part.effects}
+    rows: list[tuple[list[int], list[int]]] = [([], []) for _ in parts]
+    for row, question in zip(chosen.tolist(), questions, strict=True):
+        if question in place:
+            rows[place[question]][scored.excluded[row] != _FITTED].append(row)
+    for part, (own, others) in zip(parts, rows, strict=True):
+        yield _Fitted(scored, part, scored.cells.take(int64_array(others)), own, others, UNIT, rounding)
 
 
 def _decided(fitted: _Fitted) -> tuple[list[QuestionEffect], list[AdjustedScore]]:
@@ -232,8 +247,8 @@ def _effects(fitted: _Fitted) -> Iterator[QuestionEffect]:
     scored, part = fitted[:2]
     questions, names = scored.group.questions, scored.group.names
     for code, own in _by_code(part.cells.question, part.cells):
-        effect = fitted.nine(Fraction(part.effects[code], part.denominator))
-        mean = fitted.nine(Fraction(sum(own.score), len(own.score)))
+        effect = fitted.fitted(Fraction(part.effects[code], part.denominator))
+        mean = fitted.mean(own, [1] * len(own.score))
         yield QuestionEffect(names[questions.contest[code]], int(questions.code[code]), len(own.score), mean, effect)
 
 
@@ -268,31 +283,60 @@ def _adjusted(fitted: _Fitted) -> list[AdjustedScore]:
         for code, own in _by_code(cells.participant, cells)
     ]
     rows.sort(key=lambda own: own[:3])
-    rank, ranked = 0, list[AdjustedScore]()
-    for number, own in enumerate(rows):
-        rank = rank if number and _tied(fitted, rows[number - 1], own) else number + 1
-        adjusted, weights = sign * own.worth, own.cells.weight.tolist()
-        mean = fitted.nine(Fraction(sum(map(mul, own.cells.score, weights)), sum(weights)))
-        index = _index(fitted, adjusted) if is_brier else None
-        place = None if own.excluded else rank
-        ranked.append(AdjustedScore(place, own.name, len(weights), mean, fitted.nine(adjusted), index, own.excluded))
+    ranked = list[AdjustedScore]()
+    for tied in _ties(fitted, rows):
+        rank = len(ranked) + 1
+        for own in sorted(tied, key=lambda own: own.name):
+            adjusted, weights = sign * own.worth, own.cells.weight.tolist()
+            row = AdjustedScore(
+                None if own.excluded else rank,
+                own.name,
+                len(weights),
+                fitted.mean(own.cells, weights),
+                fitted.fitted(adjusted),
+                fitted.decided(adjusted, part.off, brier_index) if is_brier else None,
+                own.excluded,
+            )
+            ranked.append(row)
     return ranked
 
 
-def _tied(fitted: _Fitted, one: _Own, other: _Own) -> bool:
-    """Return whether two adjusted scores are equal. Raises InDoubt: they may be, and not because all scores are."""
-    if one.excluded != other.excluded or abs(one.worth - other.worth) > 2 * fitted.off:
-        return False
-    if fitted.off and fitted.scores_of(one.code) != fitted.scores_of(other.code):
-        raise InDoubt
-    return True
+def _ties(fitted: _Fitted, rows: list[_Own]) -> Iterator[list[_Own]]:
+    """Yield those who share a place, best first; rows: in order of worth. Raises InDoubt: some may share one."""
+    off, peeled, run = fitted.part.off, None, rows[:1]
+    for one, other in pairwise(rows):
+        tied = one.excluded == other.excluded and abs(one.worth - other.worth) <= 2 * off
+        if tied and off:
+            peeled = two_way.peeled(fitted.part.cells) if peeled is None else peeled
+            if _shape(fitted, peeled, one) != _shape(fitted, peeled, other):
+                raise InDoubt
+        if not tied:
+            yield run
+            run = []
+        run.append(other)
+    yield run
 
 
-def _index(fitted: _Fitted, adjusted: Fraction) -> int | None:
-    low, high = (brier_index(Fraction(adjusted + end, fitted.unit)) for end in (-fitted.off, fitted.off))
-    if low != high:
-        raise InDoubt
-    return low
+def _shape(fitted: _Fitted, peeled: Peeled, own: _Own) -> tuple[set[int], Fraction]:
+    """Return what an adjusted score depends on: two of one shape are equal.
+
+    It is a mean of scores less that of the effects of the same questions. Who has none of these is the same as a
+    participant of this code, who has a negative one here.
+    """
+    code, scores, apart = own.code, fitted.scores_of(own.code), Fraction(0)
+    if own.excluded:
+        questions = {*scores}
+    else:
+        while code in peeled.same:
+            question, other = peeled.same[code]
+            theirs = fitted.scores_of(other)
+            apart += scores[question] - theirs[question]
+            code, scores = other, theirs
+        questions = peeled.questions[code]
+    weight = dict(zip(fitted.part.cells.question.tolist(), fitted.part.cells.weight.tolist(), strict=True))
+    total = sum((weight[each] * scores[each] for each in questions), Fraction(0))
+    mean = Fraction(total, sum(weight[each] for each in questions) or 1)
+    return questions or {-1 - code}, apart + mean
 
 
 def _is_brier(scored: Scored, part: Part) -> bool:

@@ -1,247 +1,29 @@
 """Effects of participants and questions on scores: score = effect of the participant + effect of the question + rest.
 
-The effects are those with the least sum of squares of the rest, each weighted by its question. Questions that the same
-participants have a score on share an equation, and so do participants with scores on the same questions. The equations
-are solved exactly, digit by digit in powers of a prime.
+The effects are those with the least sum of squares of the rest, each weighted by its question. Floats choose candidates
+step by step; the rest of the equations is computed in integers, and what it leaves open is a bound on every effect.
 
 Source: two-way analysis of variance with unequal numbers, Yates (1934), doi:10.1080/01621459.1934.10502686; as
-ForecastBench adjusts Brier scores for difficulty, Karger et al. (2025), arXiv:2409.19839. For the solutions, Dixon
-(1982), Exact solution of linear equations using p-adic expansions, Numerische Mathematik 40:137-141,
-doi:10.1007/BF01459082; the numbers from their residues by Wang (1981), doi:10.1145/800206.806398.
+ForecastBench adjusts Brier scores for difficulty, Karger et al. (2025), arXiv:2409.19839. For exact solutions from
+approximate ones, Wan (2006), doi:10.1016/j.jsc.2005.11.001; for the bound, Rayleigh's monotonicity law as in Doyle and
+Snell (1984), arXiv:math/0001057, section 1.4.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
 from fractions import Fraction
-from itertools import pairwise
-from math import gcd, isqrt, lcm, prod
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts
+from forecast_ledger.projections.core.arrays import Int64Array, distinct
+from forecast_ledger.projections.core.estimates import two_sided_estimate
 
-MOST_WORK = 20 * 10**9  # products of 64-bit integers; about half a minute
-_PRIMES_BELOW, _LEAST_PRIME = 1 << 26, 1 << 10
-_FITS = 1 << 62  # sums below this fit in 64 bits
-
-
-class TwoSidedSystem(NamedTuple):
-    """Equations for x of each row and y of each column, where `present` connects all rows and columns.
-
-    Row i: degree_i x_i + Σ_j present_ij column_weight_j y_j = row_total_i, degree_i = Σ_j present_ij column_weight_j;
-    the equations of columns likewise. They determine x and y up to a number that is added to every x and taken from
-    every y. present: shape (rows, columns), 0 or 1. weights: > 0. The totals are such that there is a solution.
-    """
-
-    present: Int64Array
-    row_weight: Int64Array
-    column_weight: Int64Array
-    row_total: list[int]
-    column_total: list[int]
-
-    def transposed(self) -> "TwoSidedSystem":
-        """Return the same equations with rows and columns exchanged."""
-        weights, totals = (self.column_weight, self.row_weight), (self.column_total, self.row_total)
-        return TwoSidedSystem(self.present.T.copy(), *weights, *totals)
-
-    @property
-    def row_degree(self) -> Int64Array:
-        """The factor of x in the equation of each row."""
-        return self.present @ self.column_weight
-
-    @property
-    def column_degree(self) -> Int64Array:
-        """The factor of y in the equation of each column."""
-        return self.row_weight @ self.present
-
-
-class TwoSidedSolution(NamedTuple):
-    """The numerators of x and y, over one denominator; the first of the longer side's counterpart is 0."""
-
-    x: list[int]
-    y: list[int]
-    denominator: int
-
-
-def solve(system: TwoSidedSystem) -> TwoSidedSolution:
-    """Return the solution in which the first x is 0; the first y, if there are more rows than columns.
-
-    Raises Refused (out_of_range): the system is too large.
-
-    >>> both = TwoSidedSystem(np.ones((1, 2), np.int64), np.ones(1, np.int64), np.ones(2, np.int64), [3], [1, 2])
-    >>> solve(both)
-    TwoSidedSolution(x=[0], y=[1, 2], denominator=1)
-    """
-    rows, columns = system.present.shape
-    if rows > columns:
-        y, x, denominator = solve(system.transposed())
-        return TwoSidedSolution(x, y, denominator)
-    x, denominator = _short_side(system)
-    sums = (
-        system.present.T @ np.array([w * each for w, each in zip(system.row_weight.tolist(), x, strict=True)], object)
-    ).tolist()
-    degrees = system.column_degree.tolist()
-    common = lcm(*degrees)
-    y = [
-        (total * denominator - each) * (common // degree)
-        for total, each, degree in zip(system.column_total, sums, degrees, strict=True)
-    ]
-    return TwoSidedSolution([each * common for each in x], y, denominator * common)
-
-
-def _short_side(system: TwoSidedSystem) -> tuple[list[int], int]:
-    """Return the numerators of x and their denominator; the first x is 0."""
-    if len(system.row_total) == 1:
-        return [0], 1
-    reduced = _Reduced(system)
-    numerators, common = [0], 1
-    modulus, most, least = reduced.residues()
-    for residue in least:
-        numerator = _signed(residue * common % modulus, modulus)
-        if abs(numerator) > most:
-            numerator, more = _reconstructed(residue * common % modulus, modulus, most)
-            numerators, common = [each * more for each in numerators], common * more
-        numerators.append(numerator)
-    return numerators, common
-
-
-def _signed(residue: int, modulus: int) -> int:
-    return residue - modulus if 2 * residue > modulus else residue
-
-
-def _reconstructed(residue: int, modulus: int, most: int) -> tuple[int, int]:
-    """Return the fraction with this residue whose numerator is at most `most`, by Euclid's algorithm."""
-    before, now, factor_before, factor = modulus, residue, 0, 1
-    while now > most:
-        quotient, rest = divmod(before, now)
-        before, now = now, rest
-        factor_before, factor = factor, factor_before - quotient * factor
-    return (now, factor) if factor > 0 else (-now, -factor)
-
-
-class _Reduced:
-    """The system without its first row and first x, so that it has one solution."""
-
-    def __init__(self, system: TwoSidedSystem) -> None:
-        self.present = system.present[1:]
-        self.across = np.ascontiguousarray(self.present.T)
-        self.row_weight, self.row_degree = system.row_weight[1:], system.row_degree[1:]
-        self.column_weight, self.column_degree = system.column_weight, system.column_degree
-        self.totals = system.row_total[1:], system.column_total
-
-    def bounds(self) -> tuple[int, int]:
-        """Return what no numerator and no denominator of the solution exceeds, by Hadamard's inequality."""
-        rows = zip(self.row_degree.tolist(), self.row_weight.tolist(), self.present.sum(1).tolist(), strict=True)
-        columns = zip(
-            self.column_degree.tolist(), self.column_weight.tolist(), self.present.sum(0).tolist(), strict=True
-        )
-        squares = [degree**2 + count * weight**2 for side in (rows, columns) for degree, weight, count in side]
-        every, total = prod(squares), sum(each**2 for side in self.totals for each in side)
-        return isqrt(every * total) + 1, isqrt(every) + 1
-
-    def residues(self) -> tuple[int, int, Iterator[int]]:
-        """Return a modulus, what no numerator exceeds, and the residue of each x but the first."""
-        most, least = self.bounds()
-        for prime in _primes(self._prime_below()):
-            digits = -(-(2 * most * least + 1).bit_length() // (prime.bit_length() - 1))
-            self._check_work(digits)
-            lifted = _Lifted.of(self, prime)
-            if lifted is not None:
-                return prime**digits, most, iter(_joined([*lifted.digits(digits)], prime))
-        raise _too_large("its weights need more than 64 bits")
-
-    def _prime_below(self) -> int:
-        """Return a number such that sums of residues below it fit in 64 bits."""
-        degree = max(int(self.row_degree.max()), int(self.column_degree.max()))
-        return min(_PRIMES_BELOW, isqrt(_FITS // max(self.present.shape)), _FITS // (4 * degree))
-
-    def _check_work(self, digits: int) -> None:
-        rows, columns = self.present.shape
-        work = 2 * rows**3 + digits * (4 * rows * columns + rows**2)
-        if work > MOST_WORK:
-            raise _too_large(f"it has {rows + 1:,} and {columns:,} that differ in whom they have scores with")
-
-
-def _too_large(detail: str) -> Refused:
-    remedy = "fewer participants or questions that differ in this way"
-    return Refused("out_of_range", "difficulty", None, f"the exact fit would take too long: {detail}", remedy=remedy)
-
-
-class _Lifted(NamedTuple):
-    """The system modulo a prime. inverse: of the system of x alone, after y is eliminated."""
-
-    system: _Reduced
-    prime: int
-    inverse: Int64Array
-    column_inverse: Int64Array
-
-    @classmethod
-    def of(cls, system: _Reduced, prime: int) -> "_Lifted | None":
-        """Return the system modulo a prime; None if it has no single solution there."""
-        if not (system.column_degree % prime).all():
-            return None
-        inverses = int64_array([pow(degree, -1, prime) for degree in system.column_degree.tolist()])
-        shares = system.column_weight % prime * inverses % prime
-        alone = (system.present * shares % prime) @ system.across % prime * (system.row_weight % prime) % prime
-        inverse = _inverse((np.diag(system.row_degree % prime) - alone) % prime, prime)
-        return None if inverse is None else cls(system, prime, inverse, inverses)
-
-    def digits(self, count: int) -> Iterator[Int64Array]:
-        """Yield the digits of x in base `prime`, the lowest first; shape (rows,)."""
-        system, prime = self.system, self.prime
-        shares = system.column_weight % prime * self.column_inverse % prime
-        row, column = (_compact(np.array(totals, object)) for totals in system.totals)
-        for _ in range(count):
-            row_rest, column_rest = ((rest % prime).astype(np.int64) for rest in (row, column))
-            x = self.inverse @ ((row_rest - system.present @ (shares * column_rest % prime)) % prime) % prime
-            across = system.across @ (system.row_weight * x)
-            y = self.column_inverse * ((column_rest - across) % prime) % prime
-            yield x
-            row = _compact((row - system.row_degree * x - system.present @ (system.column_weight * y)) // prime)
-            column = _compact((column - system.column_degree * y - across) // prime)
-
-
-def _compact(numbers: Any) -> Any:
-    """Return Python integers as an array of 64-bit integers, if they are small enough to be added to sums."""
-    if numbers.dtype != object or max(abs(numbers.min()), abs(numbers.max())) >= _FITS // 2:
-        return numbers
-    return numbers.astype(np.int64)
-
-
-def _joined(digits: Sequence[Int64Array], prime: int) -> list[int]:
-    """Return the numbers with these digits, the lowest first."""
-    parts: list[Any] = [each.astype(object) for each in digits]
-    power = prime
-    while len(parts) > 1:
-        odd = parts[len(parts) & ~1 :]
-        parts = [low + high * power for low, high in zip(parts[::2], parts[1::2], strict=False)] + odd
-        power *= power
-    return list(parts[0].tolist())
-
-
-def _inverse(matrix: Int64Array, prime: int) -> Int64Array | None:
-    """Return the inverse modulo a prime, by Gauss-Jordan elimination; None if there is none."""
-    size = len(matrix)
-    work = np.concatenate([matrix, np.eye(size, dtype=np.int64)], axis=1)
-    for column in range(size):
-        pivots = np.flatnonzero(work[column:, column])
-        if not len(pivots):
-            return None
-        work[[column, column + pivots[0]]] = work[[column + pivots[0], column]]
-        work[column] = work[column] * pow(int(work[column, column]), -1, prime) % prime
-        factors = work[:, column].copy()
-        factors[column] = 0
-        work[:, column:] -= np.outer(factors, work[column, column:])
-        work[:, column:] %= prime
-    return np.ascontiguousarray(work[:, size:])
-
-
-def _primes(below: int) -> Iterator[int]:
-    """Yield the primes below a number, the largest first, down to _LEAST_PRIME."""
-    for number in range(below - 1, _LEAST_PRIME, -1):
-        if number % 2 and all(number % each for each in range(3, isqrt(number) + 1, 2)):
-            yield number
+MOST_WORK = 4 * 10**9  # bits of exact numbers times scores; some minutes
+_FIRST_BITS, _GUARD = 256, 32
+_ROUGH = 60  # bits of the rest that an estimate sees
+_STEP, _FITS = 50, 62  # bits of a step, and of its sums that fit in 64-bit integers
 
 
 class Cells(NamedTuple):
@@ -265,23 +47,14 @@ class Part(NamedTuple):
     """Effects of the questions of one part of a design, whose weighted mean is 0.
 
     cells: the scores that they are fitted to. effects: numerators over `denominator`, by question; what the question
-    adds to a score, in the unit of the scores.
+    adds to a score, in the unit of the scores. off: by how much effects, and scores less effects, may be off, in that
+    unit; 0 if they are exact.
     """
 
     cells: Cells
     effects: dict[int, int]
     denominator: int
-
-    @property
-    def sensitivity(self) -> int:
-        """The most by which an effect can move if no score moves by more than 1.
-
-        The fit is a projection: the weighted sum of squares by which fitted scores move is at most that of the scores,
-        so that none moves by more than the root of the sum of weights over the least one. Effects of two questions of
-        one participant move apart by at most twice that, and a chain of such pairs connects every two questions.
-        """
-        weights = self.cells.weight.tolist()
-        return 2 * len(self.effects) * (isqrt(sum(weights) // min(weights)) + 1)
+    off: int
 
     def adjusted(self, cells: Cells) -> Fraction:
         """Return the weighted mean of scores less the effects of their questions; for a participant in the part.
@@ -295,11 +68,12 @@ class Part(NamedTuple):
         return Fraction(total, self.denominator * int(cells.weight.sum()))
 
 
-def fit(cells: Cells) -> list[Part]:
+def fit(cells: Cells, rounding: int = 0) -> list[Part]:
     """Return the effects of questions, apart for each part of the design: scores compare only within a part.
 
-    Two scores are in one part if they have the participant or the question in common, and if a third score is in one
-    part with both. Raises Refused (out_of_range): the fit would take too long.
+    rounding: by how much a score may be larger than it is here. Two scores are in one part if they have the participant
+    or the question in common, and if a third score is in one part with both. Raises Refused (out_of_range): weights
+    that differ too much.
 
     >>> codes = [np.array(each) for each in ([0, 0, 1], [0, 1, 1], [1, 1, 1])]
     >>> [part] = fit(Cells(codes[0], codes[1], [10, 30, 50], codes[2]))  # question 1 adds 20 more than question 0
@@ -307,7 +81,9 @@ def fit(cells: Cells) -> list[Part]:
     {0: Fraction(-10, 1), 1: Fraction(10, 1)}
     """
     place = _part_of(cells)
-    return [_fit_part(cells.take(np.flatnonzero(place == number))) for number in np.unique(place).tolist()]
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order])) + 1
+    return [_approximated(cells.take(rows), rounding) for rows in np.split(order, starts)]
 
 
 def _part_of(cells: Cells) -> Int64Array:
@@ -326,96 +102,172 @@ def _part_of(cells: Cells) -> Int64Array:
         part = least
 
 
-class _Groups(NamedTuple):
-    """Owners in groups whose members have the same items. group: of each cell. sizes: members of each group."""
-
-    group: Int64Array
-    sizes: list[int]
-
-
-def _groups(owner: Int64Array, item: Int64Array) -> _Groups:
-    """Group owners by their items; owner, item: shape (n,)."""
-    order = np.lexsort((item, owner))
-    starts = [*run_starts(owner[order]).tolist(), len(owner)]
-    codes: dict[bytes, int] = {}
-    sizes: list[int] = []
-    group = np.empty(len(owner), np.int64)
-    for first, end in pairwise(starts):
-        rows = order[first:end]
-        code = codes.setdefault(item[rows].tobytes(), len(sizes))
-        if code == len(sizes):
-            sizes.append(0)
-        sizes[code] += 1
-        group[rows] = code
-    return _Groups(group, sizes)
+def _approximated(cells: Cells, rounding: int) -> Part:
+    equations = _Equations(cells)
+    solution = equations.solution(0)
+    off = equations.spread(solution.rest, rounding)
+    return equations.part(solution.found, 1, off + rounding)
 
 
-def _fit_part(cells: Cells) -> Part:
-    """Return the effects of a part that is connected."""
-    weight = cells.weight // gcd(*cells.weight.tolist())
-    rows, columns = _groups(cells.participant, cells.question), _groups(cells.question, cells.participant)
-    sums = _Sums.of(cells.question, columns.group, cells.score, weight)
-    by_row = [0] * len(rows.sizes)
-    for row, score, times in zip(rows.group.tolist(), cells.score, weight.tolist(), strict=True):
-        by_row[row] += score * times
-    present = np.zeros((len(rows.sizes), len(columns.sizes)), np.int64)
-    present[rows.group, columns.group] = 1
-    scale = lcm(*rows.sizes, *sums.group_weight)
-    solution = solve(
-        TwoSidedSystem(
-            present,
-            int64_array(rows.sizes),
-            int64_array(sums.group_weight),
-            [total * (scale // size) for total, size in zip(by_row, rows.sizes, strict=True)],
-            [total * (scale // size) for total, size in zip(sums.group_total, sums.group_weight, strict=True)],
-        )
-    )
-    return Part(cells, *_centred(sums, solution.y, solution.denominator * scale))
+def fit_exactly(cells: Cells) -> Part:
+    """Return the effects of questions in a connected part of a design, as fractions.
+
+    More and more bits of the numbers are computed, until the simplest fractions that have them solve the equations.
+    Raises Refused (out_of_range): the fractions are too long, or weights differ too much.
+
+    >>> codes = [np.array(each) for each in ([0, 0, 1], [0, 1, 1], [1, 1, 3])]
+    >>> fit_exactly(Cells(codes[0], codes[1], [10, 30, 50], np.array([1, 3, 3]))).effects
+    {0: -60, 1: 20}
+    """
+    equations, bits = _Equations(cells), _FIRST_BITS
+    while bits * len(cells.score) <= MOST_WORK:
+        found = equations.solution(bits).found
+        fractions = _fractions(equations.from_first(found), bits)
+        if fractions is not None and not equations.rest(*fractions).any():
+            return equations.part(*fractions, 0)
+        bits *= 2
+    raise _too_large(f"numbers of {bits:,} bits for {len(cells.score):,} scores")
 
 
-class _Sums(NamedTuple):
-    """Sums over questions and over groups of them.
+def _fractions(numbers: list[int], bits: int) -> tuple[Any, int] | None:
+    """Return numbers over a common denominator that differ from numbers / 2^bits by little; None if it is too large."""
+    common, most = 1, 1 << (bits // 2 - _GUARD)
+    for number in numbers:
+        common *= Fraction(number * common, 1 << bits).limit_denominator(most // common).denominator
+        if common > most:
+            return None
+    half = 1 << (bits - 1)
+    return np.array([(number * common + half) >> bits for number in numbers], object), common
 
-    group, total, counts: of each question its group, the sum of its scores, and their number. group_weight,
-    group_total: Σ weight and Σ weight x total over the questions of each group.
+
+def _too_large(detail: str) -> Refused:
+    remedy = "fewer participants or questions, or weights that are more alike"
+    return Refused("out_of_range", "difficulty", None, f"the fit would take too long: {detail}", remedy=remedy)
+
+
+class _Solution(NamedTuple):
+    """Numbers by participant, then by question, and what they leave of the equations; Python integers, shape (n,)."""
+
+    found: Any
+    rest: Any
+
+
+class _Equations:
+    """Σ weight (x + y - score) = 0, over the scores of each participant, x, and over those of each question, y.
+
+    They determine x and y up to a number that is added to every x and taken from every y.
     """
 
-    group: dict[int, int]
-    total: dict[int, int]
-    counts: dict[int, int]
-    group_weight: list[int]
-    group_total: list[int]
+    def __init__(self, cells: Cells) -> None:
+        self.cells, self.weight = cells, cells.weight // gcd(*cells.weight.tolist())
+        people, self.row = distinct(cells.participant)
+        self.questions, self.column = distinct(cells.question)
+        self.rows, self.size = len(people), len(people) + len(self.questions)
+        self.degree = self._summed(self.weight, self.weight)
 
-    @classmethod
-    def of(cls, question: Int64Array, group: Int64Array, score: list[int], weight: Int64Array) -> "_Sums":
-        """Return the sums; question, group, score, weight: of each cell."""
-        groups = dict(zip(question.tolist(), group.tolist(), strict=True))
-        weights = dict(zip(question.tolist(), weight.tolist(), strict=True))
-        total, count = dict.fromkeys(sorted(groups), 0), dict.fromkeys(sorted(groups), 0)
-        for number, one in zip(question.tolist(), score, strict=True):
-            total[number] += one
-            count[number] += 1
-        group_weight, group_total = ([0] * (max(groups.values()) + 1) for _ in range(2))
-        for number, place in groups.items():
-            group_weight[place] += weights[number]
-            group_total[place] += weights[number] * total[number]
-        return cls(groups, total, count, group_weight, group_total)
+    def _summed(self, by_row: Any, by_column: Any) -> Any:
+        """Return sums over the scores of each participant, then of each question; shape (n,)."""
+        sums = np.zeros(self.size, by_row.dtype)
+        np.add.at(sums, self.row, by_row)
+        np.add.at(sums, self.rows + self.column, by_column)
+        return sums
+
+    def _left(self, numbers: Any) -> Any:
+        """Return the left sides of the equations without their scores."""
+        x, y = numbers[: self.rows], numbers[self.rows :]
+        return self.degree * numbers + self._summed(self.weight * y[self.column], self.weight * x[self.row])
+
+    def rest(self, numbers: Any, unit: int) -> Any:
+        """Return what numbers over `unit` leave of the equations: the sums of scores less the left sides."""
+        scores = np.array([score * unit for score in self.cells.score], object) * self.weight
+        return self._summed(scores, scores) - self._left(numbers)
+
+    def solution(self, bits: int) -> _Solution:
+        """Return the nearest numbers that are found, in 2^-bits. Raises Refused (out_of_range).
+
+        An estimate of what is missing is rounded to a step of _STEP bits.
+        """
+        found = np.zeros(self.size, object)
+        rest = self.rest(found, 1 << bits)
+        kind = np.int64 if int(2 * self.degree.max()) < 1 << (_FITS - _STEP) else object
+        before, size = None, int(np.abs(rest).max())
+        while before is None or 2 * size < before:
+            high = max(size.bit_length() - _ROUGH, 0)
+            step, finer = two_sided_estimate(self.row, self.column, self.weight, rest >> high, _STEP)
+            finer = min(finer, high)
+            whole = np.rint(np.ldexp(step, finer)).astype(np.int64).astype(kind)
+            found += whole.astype(object) << (high - finer)
+            rest -= self._left(whole).astype(object) << (high - finer)
+            if high == finer:
+                return _Solution(found, rest)
+            before, size = size, int(np.abs(rest).max())
+        raise _too_large("the weights of its questions differ too much")
+
+    def spread(self, rest: Any, rounding: int) -> int:
+        """Return what the effects may be off by, as numbers leave such a rest, and scores may be larger by `rounding`.
+
+        x and -y are potentials in a network in which the weight of a score is the conductance between its participant
+        and its question, and what is left are currents into the nodes. A current of 1 from one node to another makes
+        potentials that differ by at most the resistance of any path between them: 2 x the shorter side / the least
+        weight. What goes in is half the sum of all sizes, so that this many such currents add up to the rest.
+        """
+        currents = int(np.abs(rest).sum()) + 2 * rounding * int(self.weight.sum())
+        shorter = min(self.rows, self.size - self.rows)
+        return -(-currents * shorter // int(self.weight.min()))
+
+    def from_first(self, found: Any) -> list[int]:
+        """Return the same numbers moved so that the first participant's is 0."""
+        first = found[0]
+        return [*(found[: self.rows] - first).tolist(), *(found[self.rows :] + first).tolist()]
+
+    def part(self, numbers: Any, unit: int, off: int) -> Part:
+        """Return the part, with numbers over `unit` as effects whose mean is 0."""
+        weight = self.degree[self.rows :] // np.bincount(self.column)
+        y, whole = numbers[self.rows :], int(weight.sum())
+        centred = y * whole - int((y * weight).sum())
+        return Part(self.cells, dict(zip(self.questions.tolist(), centred.tolist(), strict=True)), unit * whole, off)
 
 
-def _centred(sums: _Sums, means: list[int], denominator: int) -> tuple[dict[int, int], int]:
-    """Return the effects of questions less their weighted mean, as numerators, and their denominator.
+class Peeled(NamedTuple):
+    """What the effects of participants depend on.
 
-    means: numerators of the mean effect of each group, over `denominator`. A question's effect differs from it by what
-    its mean score differs from the mean of its group: they have the same participants.
+    questions: on which ones, by participant; nothing is told by a question that nobody else is left on, nor by a
+    participant who is left with one question. same: who is left with one question that one other participant is left
+    on, with the question and the other: their effects differ as their scores on it do.
     """
-    whole = sum(sums.group_weight)
-    mean = sum(each * weight for each, weight in zip(means, sums.group_weight, strict=True))
-    divisors = {number: count * sums.group_weight[sums.group[number]] for number, count in sums.counts.items()}
-    common = lcm(*divisors.values())
-    base = [(each * whole - mean) * common for each in means]
-    factor = denominator * whole
-    effects = {}
-    for number, group in sums.group.items():
-        apart = sums.total[number] * sums.group_weight[group] - sums.group_total[group]
-        effects[number] = base[group] + apart * (common // divisors[number]) * factor
-    return effects, factor * common
+
+    questions: dict[int, set[int]]
+    same: dict[int, tuple[int, int]]
+
+
+def peeled(cells: Cells) -> Peeled:
+    """Return what the effects of participants depend on, after what tells nothing is taken away in turn.
+
+    >>> codes = [np.array(each) for each in ([0, 0, 1, 1, 2], [0, 1, 1, 2, 2], [1] * 5)]  # a chain of three people
+    >>> peeled(Cells(codes[0], codes[1], [0] * 5, codes[2]))
+    Peeled(questions={0: {0}, 1: {1}, 2: {2}}, same={2: (2, 1), 1: (1, 0)})
+    """
+    own, asked = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    for who, which in zip(cells.participant.tolist(), cells.question.tolist(), strict=True):
+        own[who].add(which)
+        asked[which].add(who)
+    left = {which: set(people) for which, people in asked.items()}
+    same: dict[int, tuple[int, int]] = {}
+    apart = {who for who, each in own.items() if len(each) == 1}
+    for who in apart:
+        left[next(iter(own[who]))].discard(who)
+    waiting = sorted(which for which, people in left.items() if len(people) == 1)
+    while waiting:
+        which = waiting.pop()
+        if len(left[which]) != 1:
+            continue
+        [last] = left[which]
+        same |= {who: (which, last) for who in asked[which] & apart if own[who] == {which}}
+        own[last].discard(which)
+        left[which].clear()
+        if len(own[last]) == 1:
+            [other] = own[last]
+            apart.add(last)
+            left[other].discard(last)
+            waiting += [other] if len(left[other]) == 1 else []
+    return Peeled(dict(own), same)

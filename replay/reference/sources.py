@@ -345,16 +345,24 @@ SOURCES = (
         "`relative_skill`: as scoringutils computes it",
     ),
     Source(
-        "Dixon (1982)",
-        'J. D. Dixon, "Exact solution of linear equations using p-adic expansions", Numerische Mathematik 40:137-141',
-        "doi:10.1007/BF01459082",
-        "`difficulty`: exact solutions",
+        "Hestenes and Stiefel (1952)",
+        'M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", Journal of '
+        "Research of the National Bureau of Standards 49(6):409-436",
+        "doi:10.6028/jres.049.044",
+        "`difficulty`: estimates of what is missing",
     ),
     Source(
-        "Wang (1981)",
-        'P. S. Wang, "A p-adic algorithm for univariate partial fractions", Proceedings of SYMSAC 81:212-217',
-        "doi:10.1145/800206.806398",
-        "`difficulty`: fractions from their residues",
+        "Wan (2006)",
+        'Z. Wan, "An algorithm to solve integer linear systems exactly using numerical methods", Journal of Symbolic '
+        "Computation 41(6):621-632",
+        "doi:10.1016/j.jsc.2005.11.001",
+        "`difficulty`: fractions from many digits",
+    ),
+    Source(
+        "Doyle and Snell (1984)",
+        'P. G. Doyle and J. L. Snell, "Random walks and electric networks", section 1.4: Rayleigh\'s monotonicity law',
+        "arXiv:math/0001057",
+        "`difficulty`: what the digits may be off by",
     ),
     Source(
         "Efron (1979)",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.columns import POINTS
-from forecast_ledger.projections.studies import difficulty
+from forecast_ledger.projections.studies import difficulty, two_way
 from forecast_ledger.projections.studies.difficulty import brier_index
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import WEIGHTS, exact_scores, season
@@ -147,6 +148,40 @@ def test_scores_of_another_kind_have_no_index() -> None:
 def test_the_index_is_rounded_once(score: Fraction, expected: int | None) -> None:
     """Half-even, in billionths, from the exact root."""
     assert brier_index(score) == expected
+
+
+def ties(chances: Mapping[str, Mapping[str, str]], monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    """Return ranks and names of participants with these forecasts on questions that happen, without an exact fit."""
+    story: list[AnyCommand] = [contest(rules=RULES)]
+    for question in sorted({*chain(*chances.values())}):
+        story += [opened(question), entry(question=question)]
+        story += [forecast(question, who, probability=own[question]) for who, own in chances.items() if question in own]
+        story.append(resolution(question))
+    monkeypatch.setattr(two_way, "fit_exactly", None)
+    return [(row["rank"], row["participant"]) for row in printed("adjusted_scores", *story)]
+
+
+CORE = {
+    "ann": {"q1": "0.9", "q2": "0.63", "q3": "0.2"},
+    "ben": {"q1": "0.71", "q2": "0.55"},
+    "cy": {"q2": "0.8", "q3": "0.37"},
+}
+
+
+def test_equal_scores_on_the_same_questions_tie_without_an_exact_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Z and Y have the same scores in another order; who ties is in order of name."""
+    found = ties(CORE | {"z": {"q1": "0.6", "q3": "0.3"}, "y": {"q1": "0.3", "q3": "0.6"}}, monkeypatch)
+    assert [(rank, who) for rank, who in found if who in "zy"] == [(4, "y"), (4, "z")]
+
+
+def test_questions_that_tell_nothing_do_not_hide_a_tie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Z is alone on q8 with somebody who is on nothing else, so that only q1 tells of Z, and of Y as much."""
+    own = {"z": {"q1": "0.6", "q8": "0.1"}, "x": {"q8": "0.1"}, "y": {"q1": "0.6"}, "w": {"q8": "0.2"}}
+    ranks = {who: rank for rank, who in ties(CORE | own, monkeypatch)}
+    assert ranks["x"] != ranks["w"]
+    del own["w"]
+    again = {who: rank for rank, who in ties(CORE | own, monkeypatch)}
+    assert again["x"] == again["y"] == again["z"]
 
 
 Scores = Mapping[tuple[str, str], Fraction]  # by participant and question
