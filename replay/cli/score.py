@@ -96,6 +96,7 @@ _SETTLING: list[_Option] = [
     _text("--delimiter", "CHARACTER", "Say what is between the cells of a CSV."),
     _text("--encoding", "NAME", "Name the encoding of a CSV that is not in UTF-8, such as cp1252."),
     _text("--sheet", "NAME", "Name the sheet of a workbook that has several."),
+    _text("--answers-sheet", "NAME", "Name the sheet of the answers, if it is another."),
 ]
 
 
@@ -135,20 +136,21 @@ def score(
     """Score a table of forecasts in one step, and print its board.
 
     FORECASTS is a CSV, Parquet, JSON lines or .xlsx file with a row for each forecast, or a column for each forecaster,
-    question, option or quantile. The answers are a column of it, or in a second file. Columns are recognised by their
-    usual names. The command prints how it read each column, and the map that says so, to stderr, and the board to
-    stdout. A column that can be read in two ways is refused, with the option that settles it. If a row is refused, the
-    exit code is 1.
+    question, option or quantile. The answers are a column of it, in a second file, or on a sheet of the workbook, which
+    is recognised if it is one of two and its name is Answers, Outcomes, Resolutions or Results. Columns are recognised
+    by their usual names. The command prints how it read each column, and the map that says so, to stderr, and the board
+    to stdout. A column that can be read in two ways is refused, with the option that settles it. If a row is refused,
+    the exit code is 1.
     """
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.replay import replay
     from forecast_ledger.replay.scoring.plan import plan
     from forecast_ledger.replay.scoring.score import record
-    from forecast_ledger.replay.scoring.tables import read_table
+    from forecast_ledger.replay.scoring.tables import read_tables
 
     require_columns(view, [column.name for column in CATALOGUE["leaderboard"].columns])
     options, files = _options(settled), [path for path in (forecasts, answers_path) if path is not None]
-    tables = [read_table(path, options) for path in files]
+    tables = read_tables(files, options)
     made = plan(tables[0], tables[1] if len(tables) > 1 else None, options)
     for line in [*made.words, *_maps(made, map_path, [*map(str, files)], log or "LOG")]:
         say(line)

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import lru_cache
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 from xml.parsers import expat
 
 from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
 from forecast_ledger.ledger.core.parquet_files import REMEDY, TooLargeError, read_batches
 from forecast_ledger.projections.core.columns import pyarrow
 from forecast_ledger.replay.mapping.csv_reader import LONGEST_RECORD, SourceRecord
+
+_Found = TypeVar("_Found")
 
 
 def read_parquet(
@@ -177,6 +179,19 @@ def read_sheet(
     Raises, first that applies: Refused (bad_csv: a pipe, damaged, too large), Unavailable (no openpyxl), Refused
     (bad_map: no such sheet, or it is not named).
     """
+    return _records(_read(file, lambda workbook: _rows(workbook, sheet)), reads, delimiter if keep else "")
+
+
+def shown_sheets(file: IO[bytes]) -> list[str]:
+    """Return the names of the sheets of a workbook that are not hidden.
+
+    Raises, first that applies: Refused (bad_csv: a pipe, damaged, too large), Unavailable (no openpyxl).
+    """
+    return _read(file, _shown)
+
+
+def _read(file: IO[bytes], what: Callable[[Any], _Found]) -> _Found:
+    """Return what a function finds in a workbook that is neither too large nor damaged."""
     if not file.seekable():
         raise Refused("bad_csv", "", None, "a workbook cannot be read from a pipe", remedy="save it, and name the file")
     try:
@@ -188,13 +203,19 @@ def read_sheet(
                 except expat.ExpatError:
                     if name.endswith(_XML):
                         raise  # other parts are pictures
-        rows = _rows(file, sheet)
+        try:
+            import openpyxl  # noqa: PLC0415 - late: an extra
+        except ImportError:
+            raise Unavailable(f"workbooks (.xlsx) need openpyxl; {installing('sheets')}") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and parts that are not read
+            file.seek(0)
+            return what(openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False))
     except (LedgerError, MemoryError):
         raise
     except Exception as error:  # the library raises many kinds of errors at a file that is damaged
         detail = f"not a workbook that can be read: {error or type(error).__name__}"
         raise Refused("bad_csv", "", None, detail, remedy="save it again as .xlsx, or as a CSV") from None
-    return _records(rows, reads, delimiter if keep else "")
 
 
 def is_workbook(file: IO[bytes]) -> bool:
@@ -256,33 +277,28 @@ def _parse(packed: zipfile.ZipFile, name: str, parser: expat.XMLParserType) -> N
         parser.ParseFile(part)
 
 
-def _rows(file: IO[bytes], sheet: str) -> list[SheetRow]:
+def _rows(workbook: Any, sheet: str) -> list[SheetRow]:
     """Return the rows of a sheet that have a value. Raises what `read_sheet` raises, and errors of the library."""
-    try:
-        import openpyxl  # noqa: PLC0415 - late: an extra
-    except ImportError:
-        raise Unavailable(f"workbooks (.xlsx) need openpyxl; {installing('sheets')}") from None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about styles and parts that are not read
-        file.seek(0)
-        workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        found = _chosen(workbook, sheet)
-        extent = _extent(workbook, found)
-        found.reset_dimensions()  # what the sheet says of itself
-        rows = list[SheetRow]()
-        if extent.rows:
-            cells = found.iter_rows(max_row=extent.last_row, max_col=extent.last_column)
-            for number, row in enumerate(cells, 1):
-                if number in extent.rows:
-                    rows.append(_row(number, row, extent.formulas))
+    found = _chosen(workbook, sheet)
+    extent = _extent(workbook, found)
+    found.reset_dimensions()  # what the sheet says of itself
+    rows = list[SheetRow]()
+    if extent.rows:
+        cells = found.iter_rows(max_row=extent.last_row, max_col=extent.last_column)
+        for number, row in enumerate(cells, 1):
+            if number in extent.rows:
+                rows.append(_row(number, row, extent.formulas))
     _fill(rows, extent)
     return rows
 
 
+def _shown(workbook: Any) -> list[str]:
+    return [each.title for each in workbook.worksheets if each.sheet_state == "visible"]
+
+
 def _chosen(workbook: Any, sheet: str) -> Any:
     """Return the sheet of this name, or the only one that is not hidden. Refuses: bad_map."""
-    sheets = {each.title: each for each in workbook.worksheets}
-    shown = [name for name, each in sheets.items() if each.sheet_state == "visible"]
+    sheets, shown = {each.title: each for each in workbook.worksheets}, _shown(workbook)
     if sheet in sheets or (not sheet and len(shown) == 1):
         return sheets[sheet or shown[0]]
     if not shown:

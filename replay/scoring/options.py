@@ -21,6 +21,7 @@ class Options(NamedTuple):
     no column says it. answers: text -> what it means. normalize: how far a sum of probabilities may be from 1, by which
     they are then divided; "" if it may not. independent: each option is a yes-or-no question of its own. kinds: of the
     questions that are scored, if a table has several; none for all of them. delimiter, encoding, sheet: as in a map.
+    answers_sheet: that of the answers, if it is another.
     """
 
     rules: str = ""
@@ -43,3 +44,4 @@ class Options(NamedTuple):
     delimiter: str = ""
     encoding: str = ""
     sheet: str = ""
+    answers_sheet: str = ""

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
-from forecast_ledger.replay.files.sheet_cells import arrow_records, number_text
-from forecast_ledger.replay.files.table_rows import form_of, table_records
+from forecast_ledger.replay.files.sheet_cells import arrow_records, number_text, shown_sheets
+from forecast_ledger.replay.files.table_rows import JSON_LINES, WORKBOOK, form_of, table_records
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, read_sources
 from forecast_ledger.replay.scoring.options import Options
 
 DELIMITERS = ",;\t|"
+_ANSWERS = {"answer", "answers", "outcome", "outcomes", "resolution", "resolutions", "result", "results"}
+_SHEETS = "name the sheet with --sheet and, if the answers are on another, that with --answers-sheet"
 _CELLS = "give each row one cell for each column"
 _ROWS = "give it a row for each forecast"
 _TITLES = "delete what stands above the header, and give each column a name"
@@ -31,6 +33,11 @@ class Table(NamedTuple):
     records: Callable[[], Iterator[SourceRecord]]
     unit: str
     keys: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        """The name of the file, and the sheet if it is named."""
+        return f"{self.name}, sheet {self.keys['sheet']!r}" if "sheet" in self.keys else self.name
 
     @property
     def stem(self) -> str:
@@ -54,6 +61,30 @@ class Table(NamedTuple):
         return self.columns[names[0]] if len(names) == 1 else [*map(" ".join, self.rows(names))]
 
 
+def read_tables(paths: Sequence[Path], options: Options) -> list[Table]:
+    """Read the table of forecasts and, in a second file or another sheet of a workbook, that of the answers.
+
+    Of two sheets of a workbook that has forecasts, one named as answers are is that of the answers.
+
+    Raises what `read_table` raises.
+    """
+    first, told = options, options._replace(sheet=options.answers_sheet or options.sheet)
+    if len(paths) == 1 and not (options.sheet or options.answers_sheet):
+        names = _sheets(paths[0])
+        said = [name for name in names if name.strip().casefold() in _ANSWERS]
+        if len(names) == 2 and len(said) == 1:
+            first, told = (options._replace(sheet=name) for name in sorted(names, key=said.__contains__))
+    if len(paths) == 1 and told.sheet == first.sheet:
+        return [read_table(paths[0], first)]
+    return [read_table(paths[0], first), read_table(paths[-1], told)]
+
+
+def _sheets(path: Path) -> list[str]:
+    """Return the sheets of a file that are shown; none if it is no workbook."""
+    with path.open("rb") as file:
+        return shown_sheets(file) if form_of(file, tables=True) == WORKBOOK else []
+
+
 def read_table(path: Path, options: Options) -> Table:
     """Read a CSV, Parquet, JSON lines or .xlsx file. A row that cannot be read is left to the map, which refuses it.
 
@@ -71,12 +102,12 @@ def read_table(path: Path, options: Options) -> Table:
             )
 
     given = {"delimiter": "" if form or delimiter == "," else delimiter, "encoding": options.encoding}
-    keys = given | {"sheet": options.sheet if form == "a workbook" else ""}
+    keys = given | {"sheet": options.sheet if form == WORKBOOK else ""}
     try:
-        unit = "row" if form and form != "JSON lines" else "line"
+        unit = f"{keys['sheet']} row".lstrip() if form and form != JSON_LINES else "line"
         return _table(path.name, records, unit, keys, is_cut=not form)
     except Refused as refused:
-        remedy = {"bad_map": "name the sheet with --sheet"}.get(refused.code, refused.remedy)
+        remedy = {"bad_map": _SHEETS}.get(refused.code, refused.remedy)
         if "not UTF-8" in refused.detail:
             remedy = "convert the file to UTF-8, or name its encoding, such as --encoding cp1252"
         raise Refused(refused.code, refused.field, refused.value, refused.detail, remedy=remedy) from None

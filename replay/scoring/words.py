@@ -43,7 +43,7 @@ def rule_words(rules: RuleSet, kind: str) -> str:
 def _forecast_words(found: Forecasts, boundaries: Mapping[str, str]) -> Iterator[str]:
     table, shape = found.table, found.shape
     of_kind = f" of {_KINDS[found.kind]} questions" * bool(found.where)
-    yield f"{table.name}: {_count(len(table.lines), 'row')}{of_kind}"
+    yield f"{table.place}: {_count(len(table.lines), 'row')}{of_kind}"
     how = {"probability": found.numbers.words, "value": found.numbers.words, **boundaries}
     how["time"] = "" if found.times is None else found.times.words
     yield from _role_words(found.roles, how)
@@ -62,7 +62,7 @@ def _forecast_words(found: Forecasts, boundaries: Mapping[str, str]) -> Iterator
 
 def _answer_words(found: Forecasts, told: Answers, boundaries: Mapping[str, str], options: Options) -> Iterator[str]:
     if told.table is not found.table:
-        yield f"{told.table.name}: {_count(len(told.table.lines), 'row')}"
+        yield f"{told.table.place}: {_count(len(told.table.lines), 'row')}"
         yield from _role_words(told.roles, boundaries)
         yield from _unused(told.table, told.roles, ())
     texts = answer_texts(found, told)

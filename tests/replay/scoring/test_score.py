@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pyarrow as pa
@@ -504,6 +505,51 @@ def test_a_workbook_and_a_parquet_file_are_tables(tmp_path: Path) -> None:
     found = run("score", str(tmp_path / "f.parquet"), "--format", "csv")
     assert found.stdout.splitlines()[1:] == ["1,m,0.010000000,1/1"]
     assert "the time" not in found.stderr
+
+
+def book(path: Path, sheets: dict[str, list[list[Any]]]) -> str:
+    """A workbook with these sheets."""
+    made = openpyxl.Workbook()
+    made.remove(made.worksheets[0])
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    made.save(path)
+    return str(path)
+
+
+TIPS: list[list[Any]] = [["question", "user", "p"], ["rain", "ada", 0.8], ["snow", "ada", 0.1], ["rain", "bo", 0.4]]
+TRUTH: list[list[Any]] = [["question", "answer"], ["rain", "yes"], ["snow", "no"]]
+TWO = ["1,ada,0.025000000,2/2", "2,bo,0.360000000,1/2"]  # (0.2² + 0.1²) / 2, 0.6²
+
+
+@pytest.mark.parametrize(
+    "names", [("Tips", "Outcomes"), ("results ", "Answers!")], ids=["usual", "one of two is usual"]
+)
+def test_the_answers_may_be_on_a_second_sheet_of_the_workbook(names: tuple[str, str], tmp_path: Path) -> None:
+    """Of two sheets, one named as answers are has them, wherever it stands; the map reads each sheet by its name."""
+    tips, told = names if names[1] == "Outcomes" else names[::-1]
+    path = book(tmp_path / "pool.xlsx", {name: TIPS if name == tips else TRUTH for name in names})
+    found = run("score", path, "--format", "csv", "--write-map", str(tmp_path / "own.toml"))
+    assert found.stdout.splitlines()[1:] == TWO
+    assert f"pool.xlsx, sheet {told!r}: 2 rows" in found.stderr
+    for part in ("forecasts", "answers"):
+        made = run("append", str(tmp_path / "own.db"), path, "--map", str(tmp_path / f"own-{part}.toml"))
+        assert made.exit_code == FINE, made.stderr
+    assert run("leaderboard", str(tmp_path / "own.db"), "--format", "csv").stdout.count("ada,0.025") == 1
+
+
+def test_sheets_that_are_not_recognised_are_named_by_options(tmp_path: Path) -> None:
+    """Nothing is guessed of three sheets, or of other names; a hidden sheet is none; a refusal names the sheet."""
+    path = book(tmp_path / "pool.xlsx", {"Notes": [["see below"]], "Tips": TIPS, "Truth": TRUTH})
+    asked = run("score", path)
+    assert asked.exit_code == USAGE
+    assert "'Notes', 'Tips', 'Truth'; name the sheet with --sheet and, if the answers are on another" in asked.stderr
+    found = run("score", path, "--sheet", "Tips", "--answers-sheet", "Truth", "--format", "csv")
+    assert found.stdout.splitlines()[1:] == TWO
+    odd = book(tmp_path / "odd.xlsx", {"Tips": [*TIPS, ["snow", "bo", "half"]], "Answers": TRUTH})
+    assert "odd.xlsx, Tips row 5" in run("score", odd).stderr
 
 
 def test_a_role_that_no_column_has_is_left_out(tmp_path: Path) -> None:
