@@ -224,10 +224,11 @@ class RenameParticipant(Command, frozen=True, kw_only=True, tag="rename_particip
     withdrawals, restatements, enrolments (also as their entrant), exclusions, and accounts in trading contests with
     their cash, positions and decisions. If the new id has forecasts too, those of both are in one order of time on each
     question. If two have one instant, or are enrolments or exclusions in one contest, the one that was recorded later
-    counts. A replay as of an earlier log position, and a contest that was finalized before, keep the old id. A command
-    under the old id is refused. Renaming back is possible; ids that were merged stay one participant. Two ids that both
-    have an account in a contest cannot be merged before it is finalized: either account had the starting cash, and its
-    own largest bets and decisions.
+    counts. The old id stays in a contest that was finalized before, and in a replay that ends before this log position,
+    whatever instant the rename claims: also in one that is cut by the claimed clock before an event that precedes it. A
+    command under the old id is refused. Renaming back is possible; ids that were merged stay one participant. Two ids
+    that both have an account in a contest cannot be merged before it is finalized: either account had the starting
+    cash, and its own largest bets and decisions.
     """
 
     participant: Id

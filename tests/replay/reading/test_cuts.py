@@ -11,7 +11,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
 from tests.replay.cli.test_main import run
-from tests.support.given import MARCH, day, forecast, opened
+from tests.support.given import MARCH, day, forecast, opened, renaming
 from tests.support.logs import commands_of, written
 from tests.support.menu import loaded
 
@@ -48,6 +48,15 @@ def test_a_cut_is_before_the_first_event_that_claims_a_later_instant(
 ) -> None:
     """The instant itself is included; events after the cut that claim no later instant are counted."""
     assert cut_as_claimed(Log(log), instant) == (position, earlier)
+
+
+def test_a_rename_shows_from_its_log_position_on_whatever_instant_it_claims(tmp_path: Path) -> None:
+    """It may claim the beginning; a cut before an event that precedes it is a beginning of the log without it."""
+    story: list[AnyCommand] = [opened(), forecast(at=day(11)), forecast(at=day(14)), renaming(to="ada.b", at=day(5))]
+    log = written(tmp_path / "log.db", [structs.replace(each, id=f"c{n}") for n, each in enumerate(story)], at=MARCH)
+    for until, who in (("2026-03-12", {"ada"}), ("2026-03-14", {"ada.b"})):
+        shown = run("table", log, "forecasts", "--as-of-claimed", until, "--format", "json").stdout
+        assert {row["participant"] for row in json.loads(shown)} == who
 
 
 def test_an_answer_as_of_a_claimed_instant_is_the_replay_of_a_beginning(log: str) -> None:
