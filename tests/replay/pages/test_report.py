@@ -161,7 +161,7 @@ def test_long_boards_are_shown_whole_and_pictures_say_what_they_leave_out(log: A
     page = checked(text)
     assert sum(each.startswith("contest-1-participant") for each in page.ids) == 2 * 60
     assert "The first 40 of 60 are shown." in text
-    assert "The first 20 of 60 are shown." in text
+    assert "Only the first 20 of 60 are compared." in text
 
 
 def test_what_a_page_leaves_out_is_counted_with_the_command_that_prints_it(
@@ -262,7 +262,7 @@ def test_a_page_of_many_contests_computes_each_table_once(
 
     monkeypatch.setattr(Projections, "table", table)
     report(log("metaculus-2022"), tmp_path / "page.html")
-    assert {"pairwise", "participant_review", "scores"} <= asked.keys()
+    assert {"intervals", "participant_review", "scores"} <= asked.keys()
     assert {*asked.values()} == {1}
 
 
