@@ -1,0 +1,111 @@
+"""The page "How intervals are drawn", tried: a program that has only the exported CSV files gives the same ends."""
+
+import csv
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from forecast_ledger import explain, export
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from tests.support.given import contest, day, entry, forecast, opened, resolution
+from tests.support.logs import written
+
+QUESTIONS = 36
+RULES = RuleSet(name="own", kernel="brier", period="covered", total="mean", replicates=199)
+
+
+# --- what a reader of the page writes
+
+
+def table(folder: Path, name: str) -> list[dict[str, str]]:
+    """Return the rows of an exported table."""
+    with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def numbered(number: int) -> bytes:
+    """Return four bytes, the highest first."""
+    return number.to_bytes(4, "big")
+
+
+def drawn(seed: bytes, stratum: int, replicate: int, count: int) -> list[int]:
+    """Return which clusters of a stratum are drawn in a replicate."""
+    if count == 1:
+        return [0]
+    found: list[int] = []
+    counter, limit = 0, 2**32 - 2**32 % count
+    while len(found) < count:
+        digest = sha256(seed + numbered(stratum) + numbered(replicate) + numbered(counter)).digest()
+        words = [int.from_bytes(digest[begin : begin + 4], "big") for begin in range(0, 32, 4)]
+        found += [word % count for word in words if word < limit]
+        counter += 1
+    return found[:count]
+
+
+def clusters(folder: Path, counted: set[str]) -> list[list[str]]:
+    """Return the questions of each cluster: those that stand alone by id, then groups by name."""
+    members: dict[tuple[bool, str], list[str]] = {}
+    for row in table(folder, "questions"):
+        if row["question"] in counted:
+            members.setdefault((row["group"] != "", row["group"] or row["question"]), []).append(row["question"])
+    return [members[key] for key in sorted(members)]
+
+
+def ends(folder: Path, participant: str, replicates: int, level: Fraction) -> list[Fraction]:
+    """Return the ends of a participant's mean score in a contest of binary questions of equal weight."""
+    rows = table(folder, "scores")
+    drawn_from = clusters(folder, {row["question"] for row in rows})
+    scores = {
+        row["question"]: Fraction(int(row["numerator"]), int(row["denominator"]))
+        for row in rows
+        if row["participant"] == participant
+    }
+    seed = bytes.fromhex(next(row["seed"] for row in table(folder, "intervals") if row["participant"] == participant))
+    totals = []
+    for replicate in range(replicates):
+        taken = [name for place in drawn(seed, 0, replicate, len(drawn_from)) for name in drawn_from[place]]
+        own = [scores[name] for name in taken if name in scores]
+        totals.append(sum(own, Fraction(0)) / len(own))
+    totals.sort()
+    outside = max(int((1 - level) * (replicates + 1) / 2), 1)
+    return [totals[outside - 1], totals[-outside]]
+
+
+# --- its numbers beside those of the table
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A contest of 36 questions, four of which are two groups; Bo leaves out a third of the questions."""
+    random, told = Random(38), list[AnyCommand]([contest(rules=RULES)])
+    for number in range(QUESTIONS):
+        name = f"q{number:02}"
+        told += [opened(name, group={3: "b", 4: "b", 20: "a", 7: "a"}.get(number)), entry(question=name)]
+        told.append(forecast(name, probability=f"0.{random.randrange(1, 10)}"))
+        if number % 3:
+            told.append(forecast(name, "bo", at=day(12), probability=f"0.{random.randrange(100, 1000)}"))
+        told.append(resolution(name, outcome=random.choice(("yes", "no"))))
+    return written(tmp_path_factory.mktemp("page") / "log.db", told)
+
+
+def test_the_page_is_enough_to_compute_ends_again(log: str, tmp_path: Path) -> None:
+    """To the ninth decimal, for both participants; the level is the one that `explain` prints."""
+    export(log, tmp_path / "csv", tables=["questions", "scores", "intervals"])
+    for who in ("ada", "bo"):
+        number = explain(log, "interval", "cup", who).number
+        level = Fraction(number.get("expanded_level", number["level"]))
+        found = ends(tmp_path / "csv", who, RULES.replicates, level)
+        [row] = [row for row in table(tmp_path / "csv", "intervals") if row["participant"] == who]
+        assert [row["score_low"], row["score_high"]] == [f"{round(end * 10**9) / 10**9:.9f}" for end in found]
+        assert found[0] < Fraction(row["score"]) < found[1]
+
+
+def test_the_seed_is_that_of_the_page(log: str, tmp_path: Path) -> None:
+    """SHA-256 of the digest, the table and the contest, as lines, where the contest is open."""
+    number = explain(log, "interval", "cup", "ada").number
+    text = "\n".join((number["digest"], "intervals", "cup"))
+    assert number["seed"] == sha256(text.encode()).hexdigest()
