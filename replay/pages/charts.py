@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 from operator import itemgetter
@@ -50,6 +51,7 @@ FEWEST = 2  # answers of a line, and lines of a picture
 MOST_ANSWERS = 60  # of a line
 MOST_TICKS = 10
 MOST_FIRST = 5  # names of those who may be first
+SHORT = timedelta(days=2)  # a span of time whose axis has hours
 
 
 def board(projections: Projections, contest: str) -> Picture | None:
@@ -489,8 +491,10 @@ def profit(projections: Projections, contest: str) -> Picture | None:
         for point in shown
     ]
     currency = projections.facts.contests[contest].opened.currency
+    instants = [datetime.fromisoformat(point["at"]) for point in shown]
+    time = "%-d %b" if max(instants) - min(instants) >= SHORT else "%-d %b %H:%M"
     panels = [
-        _panel(names, field, f"{title} {currency}".strip(), height)
+        _panel(names, field, f"{title} {currency}".strip(), height, time)
         for field, title, height in (("profit", "profit", 240), ("below_peak", "below peak", 90))
     ]
     note = "Profit is cash and the value of positions, less net deposits. The lower part is the distance to the peak."
@@ -526,15 +530,10 @@ def _thinned(points: Sequence[Row]) -> list[Row]:
     return [point for place, point in enumerate(points) if place % size == 0 or place == len(points) - 1]
 
 
-def _panel(names: Sequence[str], field: str, title: str, height: int) -> dict[str, Any]:
-    """Return a line for each account. field: the column of the values."""
-    x = {
-        "field": "at",
-        "type": "temporal",
-        "title": None,
-        "scale": {"type": "utc"},
-        "axis": {"format": "%-d %b", "tickCount": 6},
-    }
+def _panel(names: Sequence[str], field: str, title: str, height: int, time: str) -> dict[str, Any]:
+    """Return a line for each account. field: the column of the values. time: how an instant is written."""
+    axis = {"format": time, "tickCount": 6}
+    x = {"field": "at", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis}
     y = {"field": field, "type": "quantitative", "title": title, "axis": {"titlePadding": 12}}
     colour = {"field": "row", "type": "nominal", "legend": names_legend(names)}
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8}

@@ -1,16 +1,21 @@
 """Parts of a page: tables with their cells, pictures, and what is said of a contest and of a participant."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import floor, log10
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from forecast_ledger.projections.core.columns import plain_values
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.pages.pictures import Row, rows_of
-from forecast_ledger.replay.reading.blocks import Number, Table
+from forecast_ledger.replay.pages.pictures import Row
+from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences, subsequent_events
 
 BEST = 3  # questions or positions of a participant, at either end
 MOST_PARTICIPANTS = 500
+NEARLY = 10  # nearly everybody is all but one in ten
 MOST_SUBSEQUENT = 100  # events after a seal
 NONE = "-"  # in a cell: there is no such number
 
@@ -99,12 +104,33 @@ def kinds_of(projections: Projections, table: str) -> dict[str, str]:
     return {column.name: column.kind for column in projections.table(table).columns}
 
 
-def by_participant(projections: Projections, table: str, contest: str) -> dict[str, list[Row]]:
-    """Return the rows of a contest by participant."""
+def by_participant(
+    projections: Projections, table: str, contest: str, only: Collection[str] | None = None
+) -> dict[str, list[Row]]:
+    """Return the rows of a contest by participant. only: of which participants; None is all."""
+    rows = projections.table(table).only("contest", contest)
+    if only is not None:
+        ids = rows.ids("participant")
+        chosen = np.array([label in only for label in ids.labels], bool)
+        rows = rows.rows_at(np.flatnonzero(chosen[ids.codes]))
     found: dict[str, list[Row]] = {}
-    for row in rows_of(projections, table, contest):
+    for row in rows.rows():
         found.setdefault(row["participant"], []).append(row)
     return found
+
+
+def reviewed_ends(projections: Projections, contest: str) -> dict[str, tuple[list[Row], int]]:
+    """Return the questions of each participant that gained most and least, the best first, and how many count."""
+    table = projections.table("participant_review").only("contest", contest)
+    counted = defaultdict[int, list[int]](list)
+    gained = plain_values(table.numbers("gained"))
+    for row, (code, points) in enumerate(zip(table.ids("participant").codes.tolist(), gained, strict=True)):
+        if points is not None:
+            counted[code].append(row)
+    ends = [own if len(own) <= 2 * BEST else [*own[:BEST], *own[-BEST:]] for own in counted.values()]
+    printed = table.rows_at(np.array([row for own in ends for row in own], np.int64)).rows()
+    shown = [[next(printed) for _ in own] for own in ends]
+    return {rows[0]["participant"]: (rows, len(own)) for rows, own in zip(shown, counted.values(), strict=True)}
 
 
 def row_anchor(contest: str, kind: str, number: int) -> str:
@@ -123,11 +149,14 @@ def beyond(every: int, noun: str, table: str) -> list[str]:
     return [f"{told}; {in_table(table)}."] * (every > MOST_PARTICIPANTS)
 
 
-def ends_of(rows: Sequence[Row], noun: str, table: str) -> tuple[Sequence[Row], str]:
-    """Return the first and the last few of rows in order, the best first, and a caption that names the whole table."""
-    if len(rows) <= 2 * BEST:
+def ends_of(rows: Sequence[Row], noun: str, table: str, every: int) -> tuple[Sequence[Row], str]:
+    """Return the first and the last few of rows in order, the best first, and a caption that names the whole table.
+
+    every: how many there are; rows may be their ends alone.
+    """
+    if every <= 2 * BEST:
         return rows, f"All {noun}, the best first"
-    caption = f"The best {BEST} and the worst {BEST} of {len(rows):,} {noun}; {in_table(table)}"
+    caption = f"The best {BEST} and the worst {BEST} of {every:,} {noun}; {in_table(table)}"
     return [*rows[:BEST], *rows[-BEST:]], caption
 
 
@@ -140,3 +169,31 @@ def subsequent_part(projections: Projections, name: str) -> list[Part]:
     table = Table([Number("log position"), "when", "says"], rows)
     note = sentences(seal_notes(projections, name)) or "Nothing on the board rests on it."
     return [Part("Subsequent events", note, f"What is recorded since the seal{more}", table)] if told else []
+
+
+def span_cell(sure: Row, low: float, high: float, digits: int) -> Cell:
+    """Return an interval as a line on a scale from low to high; an end beyond the scale is at 0 or 100."""
+    if sure["score_low"] is None:
+        return Cell("")
+    ends = [float(sure[end]) for end in ("score_low", "score", "score_high")]
+    places = [1 + 98 * (end - low) / (high - low) if high > low else 50.0 for end in ends]
+    places = [0.0 if place < 1 else 100.0 if place > 99 else place for place in places]
+    words = f"{ends[0]:,.{digits}f} to {ends[2]:,.{digits}f}"
+    return Cell(words, span=(round(places[0], 2), round(places[1], 2), round(places[2], 2)))
+
+
+def alike(board: Sequence[Row], ranges: Sequence[str]) -> str:
+    """Say in a sentence which ranks are possible, if they are the same for nearly everybody; else nothing.
+
+    >>> ada, bob = {"participant": "ada"}, {"participant": "bob"}
+    >>> alike([ada, bob], ["1 to 2", "1 to 2"]), alike([ada, bob], ["1", "2"])
+    ('Possible ranks are 1 to 2 for all 2.', '')
+    >>> alike([ada] * 10 + [bob], ["1 to 11"] * 10 + ["3 to 11"])
+    'Possible ranks are 1 to 11 for 10 of 11, and for bob 3 to 11.'
+    """
+    for words, number in Counter(ranges).most_common(1):
+        others = [f"{row['participant']} {own or NONE}" for row, own in zip(board, ranges, strict=True) if own != words]
+        if words and number > 1 and len(others) * NEARLY <= len(ranges):
+            several = f"{number:,} of {len(ranges):,}, and for {', '.join(others)}" if others else f"all {number:,}"
+            return f"Possible ranks are {words} for {several}."
+    return ""

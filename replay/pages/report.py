@@ -100,7 +100,7 @@ def _page(season: Replay, sections: Sequence[Contest], log: str, out: str, conte
     command = ["forecast-ledger", "report", log, out, *asked, "--as-of", str(position)]
     return {
         "title": sections[0].title if len(sections) == 1 else f"{count(len(sections), 'contest')} of {log}",
-        "state": f"{count(questions, 'question')}, as of log position {position:,}",
+        "state": f"{count(questions, 'question')} in the log, as of log position {position:,}",
         "contests": sections,
         "position": position,
         "digest": season.checkpoint.digest,

@@ -22,14 +22,17 @@ from forecast_ledger.replay.pages.page_parts import (
     Figure,
     Part,
     Participant,
+    alike,
     beyond,
     by_participant,
     digits_of,
     ends_of,
     in_table,
     kinds_of,
+    reviewed_ends,
     row_anchor,
     short_table,
+    span_cell,
     subsequent_part,
 )
 from forecast_ledger.replay.pages.pictures import Picture, Row, count, percent, rows_of, to_svg, without_intervals
@@ -135,7 +138,7 @@ def accounts(projections: Projections, name: str, anchor: str) -> list[Participa
             each["state"] = _ACCOUNT_STATES.get(each["status"], each["status"])
             each["question"] = ": ".join(filter(None, (each["question"], titles.get(each["question"]))))
         own.sort(key=lambda each: (-Decimal(each["gain"]), each["position"]))
-        shown, caption = ends_of(own, "positions", "positions")
+        shown, caption = ends_of(own, "positions", "positions", len(own))
         kinds = kinds_of(projections, "positions") | {"bought_for": "money", "state": "text", "gain": "money"}
         table = short_table(kinds, shown, ("question", "outcome", "bought_for", "state", "gain"))
         section = row_anchor(anchor, "account", number)
@@ -261,7 +264,7 @@ def _board(
         ],
         Number("rank"): [NONE if row["rank"] is None else str(row["rank"]) for row in board],
         Number("score"): [f"{float(row['score']):,.{digits}f}" for row in board],
-        "interval": [_span(sure, *scale, digits) for sure in intervals],
+        "interval": [span_cell(sure, *scale, digits) for sure in intervals],
         Number("possible ranks"): [_range(sure["rank_set_low"], sure["rank_set_high"]) for sure in intervals],
         Number("first in samples"): [
             "" if sure["first"] is None else percent(float(sure["first"])) for sure in intervals
@@ -289,7 +292,10 @@ def _board(
     note = _board_note(projections.facts.contests[name].opened.rules, board, intervals, shown, bool(adjusted))
     if scale != (min(numbers), max(numbers)):
         low, high = (f"{end:,.{digits}f}" for end in scale)
-        note += f" Lines are drawn from {low} to {high}; those of scores beyond end there."
+        note += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
+    if words := alike(board, shown.get("possible ranks", [])):
+        note += f" {words}"
+        del shown["possible ranks"]
     cells = Table([*shown], [[*row] for row in zip(*shown.values(), strict=True)])
     note += f" {sentences(sample_notes(projections, name))}"
     return Part("Leaderboard", note, "Leaderboard, best first", cells, intervals[0]["seed"])
@@ -341,17 +347,6 @@ def _scale(numbers: Sequence[float]) -> tuple[float, float]:
     near, far = ordered[few], ordered[-1 - few]
     room = CROWDED * (far - near)
     return (near if near - low > room else low), (far if high - far > room else high)
-
-
-def _span(sure: Row, low: float, high: float, digits: int) -> Cell:
-    """Return an interval as a line on a scale from low to high."""
-    if sure["score_low"] is None:
-        return Cell("")
-    ends = [float(sure[end]) for end in ("score_low", "score", "score_high")]
-    inside = [min(max(end, low), high) for end in ends]
-    places = [1 + 98 * (end - low) / (high - low) if high > low else 50.0 for end in inside]
-    words = f"{ends[0]:,.{digits}f} to {ends[2]:,.{digits}f}"
-    return Cell(words, span=(round(places[0], 2), round(places[1], 2), round(places[2], 2)))
 
 
 def _range(low: Any, high: Any) -> str:
@@ -531,25 +526,26 @@ def _excluded(projections: Projections, name: str) -> str:
 
 def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
     """Return a section for each row of the board: the questions on which most was gained and lost, and the coverage."""
-    reviewed = by_participant(projections, "participant_review", name)
-    scored = by_participant(projections, "scores", name)
+    board = rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]
+    reviewed = reviewed_ends(projections, name)
+    scored = by_participant(projections, "scores", name, {row["participant"] for row in board})
     sign = 1 if lower_is_better(projections.facts.contests[name].opened.rules) else -1
     titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
     found = []
-    for number, row in enumerate(rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]):
+    for number, row in enumerate(board):
         who, of_scores = row["participant"], scored.get(row["participant"], [])
-        counted = [each for each in reviewed.get(who, []) if each["gained"] is not None]
+        counted, every = reviewed.get(who, ([], 0))
         own = counted or sorted(of_scores, key=lambda each: sign * float(each["score"]))
         digits = digits_of([float(each["score"]) for each in of_scores])
-        done, every = row["completion"].split("/")
+        done, asked = map(int, row["completion"].split("/"))
         rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
         words = (
-            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on {done} of "
-            f"{count(int(every), 'question')}, coverage {percent(float(row['coverage']))} of "
+            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on {done:,} of "
+            f"{count(asked, 'question')}, coverage {percent(float(row['coverage']))} of "
             f"{percent(float(row['attainable']))} attainable"
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
-        ends, caption = ends_of(own, "questions", "participant_review" if counted else "scores")
+        ends, caption = ends_of(own, "questions", *(("participant_review", every) if counted else ("scores", len(own))))
         table = _questions(ends, titles, digits, bool(counted))
         found.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
     return found

@@ -9,6 +9,7 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.replay.pages import charts
 from forecast_ledger.replay.pages.charts import CHARTS, _largest_profit, _told_apart
 from forecast_ledger.replay.pages.pictures import Row
 from forecast_ledger.replay.pages.study_charts import PLOTS
@@ -75,6 +76,24 @@ def test_profits_are_those_of_the_leaderboard(tmp_path: Path) -> None:
         assert [profit - peak for (profit, _), peak in zip(own, [*peaks][1:], strict=True)] == [
             below for _, below in own
         ]
+
+
+@pytest.mark.parametrize(("hours", "time"), [(47, "%-d %b %H:%M"), (48, "%-d %b")])
+def test_a_span_under_two_days_has_hours_on_its_axis(
+    hours: int, time: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else each of its marks would have the name of the same day."""
+    record(HISTORIES["arena-week"](), tmp_path / "log.db")
+    ends = ["2026-03-01T00:00:00Z", f"2026-03-0{1 + hours // 24}T{hours % 24:02}:00:00.5Z"]
+    points = [{"participant": "cy", "at": at, "profit": "1", "below_peak": "0"} for at in ends]
+    monkeypatch.setattr(
+        charts,
+        "_points",
+        lambda _projections, _contest, board: dict.fromkeys([row["participant"] for row in board], points),
+    )
+    picture = CHARTS["profit"].draw(replay(tmp_path / "log.db").projections, "week-2")
+    assert picture is not None
+    assert {panel["encoding"]["x"]["axis"]["format"] for panel in picture.specification["vconcat"]} == {time}
 
 
 def test_who_has_the_largest_profit_is_said_with_the_day_since_when() -> None:

@@ -23,10 +23,12 @@ from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import charts, page_parts, sections
 from forecast_ledger.replay.pages.charts import CHARTS, board_finding
 from forecast_ledger.replay.pages.pictures import to_svg
+from forecast_ledger.replay.pages.report import template_environment
 from forecast_ledger.replay.pages.sections import _scale, account_parts, accounts
+from forecast_ledger.replay.reading import blocks
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
-from tests.support.given import choices, contest, entry, forecast, opened, resolution
+from tests.support.given import choices, contest, entry, exclusion, forecast, opened, resolution
 from tests.support.logs import commands_of, light, written
 
 HOSTILE = (
@@ -211,6 +213,30 @@ def test_a_scale_leaves_out_a_tenth_of_the_numbers_that_would_leave_the_others_n
     assert _scale([-1_000.0, -1_000.0, *near[:18], 1e6, 1e6]) == (0.0, 17.0)
     assert _scale([0.0, 1.0, 1e9]) == (0.0, 1e9)  # one of three is no tenth
     assert _scale([5.0, 5.0]) == (5.0, 5.0)
+
+
+def test_an_end_beyond_a_scale_has_an_arrow_and_no_mark_where_the_scale_ends() -> None:
+    """0.7768 is not drawn where 0.4 is."""
+
+    def span(low: str, score: str, high: str) -> Any:
+        return page_parts.span_cell({"score_low": low, "score": score, "score_high": high}, 0.2, 0.4, 4).span
+
+    assert span("0.2", "0.3", "0.4") == (1, 50, 99)
+    assert span("0.1", "0.3", "0.7768") == (0, 50, 100)
+    assert span("0.7", "0.7768", "0.8") == (100, 100, 100)
+    rows = [["a", blocks.Cell("a", span("0.3", "0.7768", "0.8"))], ["b", blocks.Cell("b", span("0.1", "0.3", "0.4"))]]
+    drawn: Any = template_environment().get_template("blocks.html.jinja").module
+    beyond, below = drawn.table_of(blocks.Table(["who", "interval"], rows), "").split("<svg")[1:]
+    assert (beyond.count("<line"), beyond.count("M97 0"), beyond.count("M3 0")) == (1, 1, 0)
+    assert (below.count("<line"), below.count("M97 0"), below.count("M3 0")) == (2, 0, 1)
+
+
+def test_a_telephone_has_a_short_line_for_each_row_of_a_long_board(log: Any, tmp_path: Path) -> None:
+    """A box shows all columns; a board of ten rows needs none."""
+    path = log([*crowd([f"p{number:02}" for number in range(11)]), exclusion(participant="p00", level="hidden")])
+    for as_of, boxes in ((replay(path).checkpoint.position - 1, 1), (None, 0)):
+        report(path, tmp_path / "page.html", as_of=as_of)
+        assert (tmp_path / "page.html").read_text(encoding="utf-8").count('<input type="checkbox">') == boxes
 
 
 def test_a_log_without_contests_has_a_page(log: Any, tmp_path: Path) -> None:
