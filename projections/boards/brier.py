@@ -233,17 +233,23 @@ def _totals(values: Int64Array, starts: Int64Array) -> Int64Array:
 
 
 class ContestSample(NamedTuple):
-    """The sample of one contest. owners: the number of participant codes, and one more for the consensus."""
+    """The sample of one contest. owners: the number of participant codes, and one more for the consensus.
+
+    question: code of each row, shape (n,).
+    """
 
     sample: Sample
     owners: int
+    question: Int64Array
 
 
-def sample_contests(facts: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64Array, Sample, int]:
+def sample_contests(
+    facts: Facts, contests: Sequence[Contest], chunk: int
+) -> tuple[Int64Array, Int64Array, Sample, int]:
     """Return the forecasts on binary questions that stood at the spot, with the consensus of that instant.
 
     If the rule set does not sample at a spot, the forecasts are those that stood when scored time ended.
-    Returns the index of the contest of each row, the sample, and the number of owners.
+    Returns the index of the contest and the question code of each row, the sample, and the number of owners.
     """
     spot = [_binary(facts, contest) for contest in contests]
     consensus = len(facts.participant_codes.codes)
@@ -258,6 +264,7 @@ def sample_contests(facts: Facts, contests: Sequence[Contest], chunk: int) -> tu
     consensus_probability[question[is_consensus]] = probability[is_consensus]
     return (
         questions.contest[question],
+        questions.code[question],
         Sample(owner, probability, consensus_probability[question], happened),
         consensus + 1,
     )
@@ -467,13 +474,17 @@ def calibration_bins(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequ
     ]
 
 
-def wilson(happened: int, n: int) -> tuple[int, int]:
+def wilson(happened: int, n: int, squares: int | None = None) -> tuple[int, int]:
     """Return Wilson's 95% score interval of a frequency, k = happened of n <= 2^26: low and high in 1e-9.
 
-    The limits are the solutions t of n (t - k/n)² = z² t (1 - t), which are
-    (2k + z² ± z √(z² + 4k (n - k)/n)) / (2 (n + z²)), without a continuity correction. Each is rounded half-even once,
-    and 80 digits are enough to round correctly: at a tie, an odd multiple of 5e-10, the two sides of the equation
-    differ by a multiple of 1 / (4e48 n), which is never 0 below n = 2e11. So no limit is closer to a tie than 5e-65.
+    squares: s = Σ m² over clusters of m of the n, the answers of each of which may all be alike; n, if each is alone.
+    A frequency then varies at most as that of n² / s answers that are independent.
+
+    The limits are the solutions t of (n t - k)² = s z² t (1 - t), which are
+    (2kn + s z² ± z √(s² z² + 4 s k (n - k))) / (2 (n² + s z²)), without a continuity correction. Each is rounded
+    half-even once, and 80 digits are enough to round correctly: at a tie, an odd multiple of 5e-10, the two sides of
+    the equation differ by a multiple of 1 / 4e48, which is never 0 below s = 1e14. So no limit is closer to a tie than
+    5e-66.
 
     Raises:  ValueError if not 0 <= happened <= n, 1 <= n.
     Source:  Wilson (1927), Journal of the American Statistical Association 22(158):209-212,
@@ -484,11 +495,12 @@ def wilson(happened: int, n: int) -> tuple[int, int]:
     """
     if not 0 <= happened <= n or not n:
         raise ValueError(f"{happened} of {n}: expected 0 <= happened <= n and n >= 1")
-    square = _DIGITS.multiply(NORMAL_QUANTILE, NORMAL_QUANTILE)
-    radicand = _DIGITS.multiply(n, _DIGITS.add(_DIGITS.multiply(n, square), 4 * happened * (n - happened)))
+    s = n if squares is None else squares
+    square = _DIGITS.multiply(s, _DIGITS.multiply(NORMAL_QUANTILE, NORMAL_QUANTILE))
+    radicand = _DIGITS.multiply(s, _DIGITS.add(square, 4 * happened * (n - happened)))
     spread = _DIGITS.multiply(NORMAL_QUANTILE, _DIGITS.sqrt(radicand))
-    middle = _DIGITS.multiply(n, _DIGITS.add(square, 2 * happened))
-    width = _DIGITS.multiply(2 * n, _DIGITS.add(square, n))
+    middle = _DIGITS.add(square, 2 * happened * n)
+    width = _DIGITS.multiply(2, _DIGITS.add(square, n * n))
     return _nanos(_DIGITS.subtract(middle, spread), width), _nanos(_DIGITS.add(middle, spread), width)
 
 

@@ -107,10 +107,14 @@ def sample_group(facts: Facts, names: list[str], chunk: int) -> "SampledGroup":
 
 
 class SampledGroup(NamedTuple):
-    """The Brier samples of several contests. names: their ids. contest: index of the contest of each row."""
+    """The Brier samples of several contests. names: their ids. contest: index of the contest of each row.
+
+    question: code of each row.
+    """
 
     names: list[str]
     contest: Int64Array
+    question: Int64Array
     sample: brier.Sample
     owners: int
 
@@ -119,7 +123,7 @@ class SampledGroup(NamedTuple):
         order = stable_order(self.contest)
         limits = np.searchsorted(self.contest[order], np.arange(len(self.names) + 1)).tolist()
         return {
-            name: ContestSample(self.sample.take(order[first:end]), self.owners)
+            name: ContestSample(self.sample.take(order[first:end]), self.owners, self.question[order[first:end]])
             for name, first, end in zip(self.names, limits, limits[1:], strict=False)
         }
 

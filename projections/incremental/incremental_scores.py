@@ -78,7 +78,7 @@ def by_participant(aggregates: dict[int, Aggregate], owners: int, chosen: Abstra
 
 def _sums(analysis: Analysis, contest: str) -> BrierSums:
     """Return the sums of a contest's sample with the owners' numbers."""
-    sample, owners = analysis.brier_sample(contest)
+    sample, owners, _ = analysis.brier_sample(contest)
     return brier.sums_of(sample._replace(owner=(sample.owner + 1) % owners))
 
 

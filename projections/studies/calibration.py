@@ -8,7 +8,6 @@ Source: Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118: th
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -16,18 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import Sample, at_one_instant
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, run_starts
-from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.range_kernels import Numbers
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.scores.terms import numbers
-from forecast_ledger.projections.studies.resampling import chances, ends
 
 
 class Block(NamedTuple):
@@ -96,89 +92,26 @@ def _pooled(probability: list[int], happened: list[bool]) -> list[Block]:
     return blocks
 
 
-MOST_DRAWS = (
-    40_000_000  # forecasts x replicates of a contest with more replicates than the fewest: about twenty seconds
-)
-FEWEST_REPLICATES = 199  # ends at 95% are the 5th and the 195th of them
-MOST_FORECASTS = 2_000_000  # of a contest in a table: some minutes, and as many rows
-_AT_ONCE = 1 << 20  # draws held at once
+def clustered_bins(sample: Sample, cluster: Int64Array) -> Iterator[tuple[brier.Bin, int]]:
+    """Yield the calibration bins of each owner with the number of clusters in each; intervals allow for clusters.
 
+    cluster: of each row, from 0 on, shape (n,).
 
-class Place(NamedTuple):
-    """n forecasts of one owner with the same probability, 1e-9.
-
-    recalibrated: by isotonic regression, 1e-9. low, high: ends of the band, 1e-9.
+    >>> columns = [np.zeros(4, int), np.full(4, 10**9 // 2), np.full(4, -1), np.array([True, False, True, True])]
+    >>> [(own.n, own.wilson_low, clusters) for own, clusters in clustered_bins(Sample(*columns), np.arange(4) // 2)]
+    [(4, 197867456, 2)]
     """
-
-    probability: int
-    n: int
-    recalibrated: int
-    low: int
-    high: int
-
-
-def affordable(forecasts: int, replicates: int) -> int:
-    """Return the replicates for the bands of a contest: fewer than its rules say if there are very many forecasts.
-
-    They are the most for which there are at most `MOST_DRAWS` draws, but at least `FEWEST_REPLICATES`; never more than
-    the rules say. forecasts: of all participants together.
-
-    >>> affordable(20_000, 1_999), affordable(50_000, 1_999), affordable(200_000, 1_999), affordable(200_000, 99)
-    (1999, 800, 200, 99)
-    """
-    return min(replicates, max(MOST_DRAWS // max(forecasts, 1), FEWEST_REPLICATES))
-
-
-def consistency_band(
-    probability: Int64Array, happened: BoolArray, seed: bytes, replicates: int, level_ppm: int
-) -> list[Place]:
-    """Return the recalibrated probability at each forecast of one owner, and the band it would be in if calibrated.
-
-    In each replicate, every forecast p comes true with probability p, independently, and the forecasts are recalibrated
-    again. The ends are order statistics of the replicates, as in `intervals`. If forecasts are calibrated, a place is
-    outside its band in a share of 1 - level of all cases.
-
-    probability: 1e-9, ascending. Draws are given to forecasts in this order.
-
-    Source: Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118: consistency bands by resampling.
-
-    >>> made, came_true = np.array([100_000_000, 900_000_000]), np.array([True, False])
-    >>> [(each.recalibrated, each.low, each.high) for each in consistency_band(made, came_true, b"s", 1_999, 950_000)]
-    [(500000000, 0, 1000000000), (500000000, 0, 1000000000)]
-    """
-    starts = run_starts(probability)
-    counts = np.diff(starts, append=len(probability)).tolist()
-    pages: list[list[int]] = []
-    known: dict[tuple[int, ...], list[int]] = {}  # few forecasts often come true in the same way
-    step = max(_AT_ONCE // max(len(probability), 1), 1)
-    for first in range(0, replicates, step):
-        drawn = chances(seed, range(first, min(first + step, replicates)), probability)
-        came_true = np.add.reduceat(drawn.astype(np.int64), starts, axis=1)
-        for row in map(tuple, came_true.tolist()):
-            if row not in known:
-                known[row] = _isotonic(counts, row)
-            pages.append(known[row])
-    values = np.array(pages, np.int64).T
-    band = ends(values, level_ppm)
-    found = _isotonic(counts, np.add.reduceat(happened.astype(np.int64), starts).tolist())
-    rows = zip(probability[starts].tolist(), counts, found, band, strict=True)
-    return [Place(place, n, share, *limits) for place, n, share, limits in rows]
-
-
-def _isotonic(counts: Sequence[int], happened: Sequence[int]) -> list[int]:
-    """Return the isotonic regression of happened / counts at each place, 1e-9, by pooling adjacent violators.
-
-    >>> _isotonic([1, 1, 2], [1, 0, 2])
-    [500000000, 500000000, 1000000000]
-    """
-    blocks: list[tuple[int, int, int]] = []  # forecasts, how many came true, places
-    for count, yes in zip(counts, happened, strict=True):
-        n, came_true, places = count, yes, 1
-        while blocks and blocks[-1][1] * n >= came_true * blocks[-1][0]:
-            before = blocks.pop()
-            n, came_true, places = n + before[0], came_true + before[1], places + before[2]
-        blocks.append((n, came_true, places))
-    return [share for n, yes, places in blocks for share in [half_even(yes * POINTS, n)] * places]
+    last = len(brier.DECILES) - 1
+    place = sample.owner * last + np.searchsorted(np.array(brier.DECILES[1:-1]), sample.probability, "right")
+    order = np.lexsort((cluster, place))
+    starts = np.union1d(run_starts(place[order]), run_starts(cluster[order]))
+    sizes = np.diff(starts, append=len(order))
+    rows = zip(place[order][starts].tolist(), sizes.tolist(), strict=True)
+    found = {key: [size for _, size in own] for key, own in groupby(rows, itemgetter(0))}
+    for each in brier.calibration_bins(brier.bin_sums(brier.sums_of(sample))):
+        own = found[each.owner * last + brier.DECILES.index(each.lower)]
+        low, high = brier.wilson(each.happened, each.n, sum(size * size for size in own))
+        yield each._replace(wilson_low=low, wilson_high=high), len(own)
 
 
 def option_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[tuple[int, brier.Bin]]:
@@ -261,153 +194,3 @@ def murphy_curves(sample: Sample) -> Iterator[Thresholds]:
         misses = np.searchsorted(mine[yes], edges, "right")
         false_alarms = int((~yes).sum()) - np.searchsorted(mine[~yes], edges, "right")
         yield Thresholds(int(owner[first]), end - first, false_alarms.tolist(), misses.tolist())
-
-
-# --- Calibration over the open time of questions: every forecast counts, by how long it stood.
-
-
-_THIRDS, _TWENTIETHS = [Fraction(place, 24) for place in range(3)], [Fraction(5 + 2 * place, 40) for place in range(16)]
-EDGES = (*_THIRDS, *_TWENTIETHS, *(1 - each for each in reversed(_THIRDS)))  # of 21 bins, as Metaculus draws them
-_TAIL = Fraction(1, 20)  # the share of the binomial distribution that is left out at each end
-
-
-class TimedBin(NamedTuple):
-    """One participant's n > 0 forecasts in a bin, its lower end included, its upper end excluded unless it is 1.
-
-    contest: index. participant: code. bin: index. weight, forecast, happened: sums over the forecasts of the share of
-    its question's open time that each stood, of this share x probability in 1e-9, and of the shares of those that came
-    true; numerators of one denominator `over`.
-    """
-
-    contest: int
-    participant: int
-    bin: int
-    n: int
-    weight: int
-    forecast: int
-    happened: int
-    over: int
-
-
-def timed_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[TimedBin]:
-    """Yield the bins of each participant's forecasts on binary questions, for contests of one rule set.
-
-    A forecast has the weight (end - start) / (close - open): it stood on [start, end) of the time from the opening to
-    when scored time ends. A question whose open time is empty has no forecast.
-
-    Source: Metaculus's published code (github.com/Metaculus/metaculus), users/services/profile_stats.py: the
-    calibration curve.
-    """
-    binary = [_over_time(facts, contest) for contest in contests]
-    questions = scored_questions(facts, *binary)
-    codes, edges = max(len(facts.participant_codes.codes), 1), np.array(edges_in_nanos()[1:-1], np.int64)
-    parts: list[tuple[Int64Array, ...]] = []
-    for _, own, forecasts, standing in standing_in_chunks(facts, binary, questions, chunk):
-        chance = forecasts.chances[forecasts.start[standing.row]]
-        owner = own.contest[standing.question] * codes + standing.participant
-        place = owner * (len(EDGES) - 1) + np.searchsorted(edges, chance, "right")
-        length = (own.until - own.opens)[standing.question]
-        stood = standing.end - standing.start
-        parts.append((place, length, stood, chance, (own.outcome[standing.question] == 0).astype(np.int64)))
-    for key, *sums in _sums(parts):
-        pair, number = divmod(key, len(EDGES) - 1)
-        yield TimedBin(*divmod(pair, codes), number, *sums)
-
-
-def edges_in_nanos() -> list[int]:
-    """Return the edges in 1e-9, rounded up: a probability is at or above an edge if it is at or above this.
-
-    >>> edges_in_nanos()[:4], edges_in_nanos()[-4:]
-    ([0, 41666667, 83333334, 125000000], [875000000, 916666667, 958333334, 1000000000])
-    """
-    return [-(-edge.numerator * PROBABILITY // edge.denominator) for edge in EDGES]
-
-
-@lru_cache(maxsize=65_536)
-def binomial_place(n: int, chance: Fraction, share: Fraction) -> int:
-    """Return the least k for which k or fewer of n events happen with at least this probability; exact.
-
-    chance: of each of the events, which are independent. Takes O(n) products of numbers of O(n) digits.
-
-    >>> [binomial_place(10, Fraction(1, 2), share) for share in (Fraction(1, 20), Fraction(1, 2), Fraction(19, 20))]
-    [2, 5, 8]
-    """
-    yes, whole = chance.as_integer_ratio()
-    no = whole - yes
-    if not no:
-        return n
-    term = upto = no**n  # of whole ** n
-    least, k = whole**n * share.numerator, 0
-    while upto * share.denominator < least:
-        term = term * (n - k) * yes // ((k + 1) * no)
-        k += 1
-        upto += term
-    return k
-
-
-def agreeing_counts(number: int, n: int) -> tuple[int, int, int]:
-    """Return the least, the middle and the greatest number of n events that agree with a bin's probabilities.
-
-    They are places of the binomial distribution: 5% with the bin's lower end, 50% with its middle, 95% with its upper
-    end.
-
-    >>> agreeing_counts(10, 20)
-    (6, 10, 14)
-    """
-    low, high = EDGES[number], EDGES[number + 1]
-    places = (low, _TAIL), (Fraction(low + high, 2), Fraction(1, 2)), (high, 1 - _TAIL)
-    least, middle, greatest = (binomial_place(n, *place) for place in places)
-    return least, middle, greatest
-
-
-def _over_time(facts: Facts, contest: Contest) -> Contest:
-    """Return the contest with its binary questions that count, over their open time; the kernel only selects them."""
-    rules = structs.replace(
-        contest.opened.rules,
-        kernel="brier",
-        cdf_kernel="none",
-        quantile_kernel="none",
-        reference="none",
-        sampling="time",
-        scale="plain",
-        reference_rows=(),
-        payouts="unscored",
-        score_consensus=False,
-        least_probability_ppm=0,
-    )
-    entries = {
-        code: entry
-        for code, entry in contest.entries.items()
-        if facts.questions[code].kind == "binary" and entry.weight
-    }
-    return replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=entries)
-
-
-def _sums(parts: list[tuple[Int64Array, ...]]) -> Iterator[tuple[int, int, int, int, int, int]]:
-    """Yield key, number of rows, the sums of weight, weight x probability and weight of what happened, and divisor."""
-    if not parts:
-        return
-    key, length, stood, chance, happened = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((length, key))
-    key, length = key[order], length[order]
-    rows = [column[order].tolist() for column in (stood, chance, happened)]
-    for begin, end in pairwise([*run_starts(key).tolist(), len(key)]):
-        terms: dict[int, list[int]] = {}
-        for over, micros, probability, yes in zip(
-            length[begin:end].tolist(), *(column[begin:end] for column in rows), strict=True
-        ):
-            own = terms.setdefault(over, [0, 0, 0])
-            own[0] += micros
-            own[1] += micros * probability
-            own[2] += micros * yes
-        *sums, over = _added([(*own, over) for over, own in terms.items()])
-        yield int(key[begin]), end - begin, sums[0], sums[1], sums[2], over
-
-
-def _added(terms: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the sum of terms, each with several numerators and their divisor last, over the product of divisors."""
-    if len(terms) == 1:
-        return terms[0]
-    *first, over = _added(terms[: len(terms) // 2])
-    *second, other = _added(terms[len(terms) // 2 :])
-    return *(one * other + two * over for one, two in zip(first, second, strict=True)), over * other

@@ -7,7 +7,8 @@ import numpy as np
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import ALONE, TAG, RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.projections.scores.time_weighted import mean_kind
 from forecast_ledger.projections.studies.resampling import multiplicities, signs
@@ -78,6 +79,23 @@ def cluster_of(question: QuestionOpened, field: str) -> str:
     return (*values, (task_values(question.question) or {}).get(name, ""))[0]
 
 
+def clusters_of(facts: Facts, rules: RuleSet, question: Int64Array) -> Int64Array:
+    """Return the number of the cluster of each question code, by the first field of the rules, from 0 on; shape (n,).
+
+    Questions that stand alone come first, by id, and then clusters by name.
+    """
+    codes, place = distinct(question)
+    names = [_name(facts.questions[code], rules.clusters[0]) for code in codes.tolist()]
+    number = {name: place for place, name in enumerate(sorted({*names}))}
+    return int64_array([number[name] for name in names])[place]
+
+
+def _name(question: QuestionOpened, field: str) -> tuple[bool, str]:
+    """Return the key of a question's cluster: questions that stand alone come first."""
+    cluster = cluster_of(question, field)
+    return bool(cluster), cluster or question.question
+
+
 def units_of(rules: RuleSet, scored: ContestScores) -> Units:
     """Return what is drawn: the questions that count, those of a cluster together, by the fields of the rules."""
     counted = np.flatnonzero(scored.questions.weight > 0)
@@ -97,9 +115,7 @@ def _clusters(scored: ContestScores, counted: list[int], field: str) -> tuple[In
     answers = scored.questions.answers
     members: dict[tuple[bool, str], list[int]] = {}
     for place, number in enumerate(counted):
-        opened = answers[number].question
-        cluster = cluster_of(opened, field)
-        members.setdefault((bool(cluster), cluster or opened.question), []).append(place)
+        members.setdefault(_name(answers[number].question, field), []).append(place)
     strata: dict[tuple[str, ...], list[list[int]]] = {}
     for _, own in sorted(members.items()):
         kinds = tuple(sorted({mean_kind(answers[counted[each]].question) for each in own}))

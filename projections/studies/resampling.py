@@ -61,25 +61,26 @@ def signs(seed: bytes, replicates: int, units: int) -> Int64Array:
     return 2 * bits.astype(np.int64) - 1
 
 
-def chances(seed: bytes, replicates: range, probability: Int64Array) -> BoolArray:
-    """Return whether each unit comes true in each replicate, with its own probability, shape (replicates, units).
+def chances(seed: bytes, replicates: range, probability: Int64Array, cluster: Int64Array) -> BoolArray:
+    """Return whether each of n comes true in each replicate, with its own probability, shape (replicates, n).
 
-    The words of replicate b are the 8-byte integers, the highest byte first, in SHA-256 of seed, `chance`, b and
-    c = 0, 1, 2 …, with four bytes, the highest first, for b and c. Without its two lowest bits, a word is below 2^62. A
-    unit comes true if its word is below its probability x 2^62, so that its chance is off by less than 2^-62.
+    The words of replicate b, one for each cluster, are the 8-byte integers, the highest byte first, in SHA-256 of seed,
+    `chance`, b and c = 0, 1, 2 …, with four bytes, the highest first, for b and c. Without its two lowest bits, a word
+    is below 2^62. What is in a cluster comes true if the cluster's word is below its probability x 2^62, so that its
+    chance is off by less than 2^-62.
 
-    probability: 1e-9, shape (units,).
+    probability: 1e-9, shape (n,). cluster: of each, from 0 on, shape (n,).
 
-    >>> chances(b"seed", range(2), np.array([0, 10**9])).tolist()
+    >>> chances(b"seed", range(2), np.array([0, 10**9]), np.array([0, 0])).tolist()
     [[False, True], [False, True]]
     """
-    units = len(probability)
+    units = int(cluster.max(initial=-1)) + 1
     stems = [seed + b"chance" + replicate.to_bytes(4, "big") for replicate in replicates]
     tails = [counter.to_bytes(4, "big") for counter in range(-(-units // 4))]
     digests = b"".join([sha256(stem + tail).digest() for stem in stems for tail in tails])
     words = (np.frombuffer(digests, ">u8").reshape(len(stems), -1)[:, :units] >> 2).astype(np.int64)
     limits = int64_array([-(-(each << 62) // PROBABILITY) for each in probability.tolist()])
-    below: BoolArray = words < limits
+    below: BoolArray = words[:, cluster] < limits
     return below
 
 

@@ -1,54 +1,44 @@
 """The tables of Brier scores and calibration: how often what was forecast happened."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards import brier, totals
-from forecast_ledger.projections.boards.contest_groups import ScoredGroup, contests_by_rules
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.boards.contest_groups import contests_by_rules
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import (
     POINTS,
-    Ids,
     Values,
     columns_of_rows,
-    concatenate,
-    plain_values,
     round_to_points,
 )
-from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.studies.calibration import (
-    MOST_FORECASTS,
     PARTS,
-    Place,
     Recalibrated,
-    affordable,
-    agreeing_counts,
-    consistency_band,
-    edges_in_nanos,
+    clustered_bins,
     murphy_curves,
     option_bins,
     recalibrate,
-    timed_bins,
+)
+from forecast_ledger.projections.studies.clusters import clusters_of
+from forecast_ledger.projections.studies.consistency import (
+    MOST_FORECASTS,
+    TEST_REPLICATES,
+    Forecasts,
+    Place,
+    affordable,
+    as_miscalibrated,
+    consistency_band,
 )
 from forecast_ledger.projections.studies.intervals import contest_seed
-from forecast_ledger.projections.studies.ranges import (
-    BINS,
-    Coverage,
-    IntervalScores,
-    PitCount,
-    interval_coverages,
-    interval_scores,
-    own_rules,
-    pit_counts,
-)
+from forecast_ledger.projections.studies.open_time import TimedBin, edges_in_nanos, timed_bands, timed_bins
 from forecast_ledger.projections.studies.resampling import seed_for
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import ANSWERED, SAMPLED, Projection, schema
@@ -138,12 +128,41 @@ def calibration_values(analysis: Analysis) -> list[Values]:
 
 def _binned(analysis: Analysis, bins: list[tuple[str, brier.Bin]]) -> list[Values]:
     """Return the columns of calibration bins, each with its contest."""
+    labels = totals.score_labels(analysis.facts)
+    return columns_of_rows([_bin(contest, labels, row) for contest, row in bins], _CALIBRATION.columns)
+
+
+def _bin(contest: str, labels: Sequence[str], row: brier.Bin) -> tuple[Any, ...]:
+    mean, frequency = half_even(row.total_forecast, row.n), half_even(row.happened * POINTS, row.n)
+    return contest, labels[row.owner], row.lower, row.upper, row.n, row.happened, mean, frequency, *row[-2:]
+
+
+_CALIBRATION_BY_CLUSTER = schema("""
+    observed frequency by forecast probability, in bins, with intervals that allow for clusters of questions
+
+    contest*
+    participant*
+    from_probability*   share  lower end of the bin, included
+    to_probability      share  upper end of the bin, excluded unless it is 1
+    n                   count  number of forecasts in the bin
+    happened            count  number of these forecasts whose question resolved yes
+    mean_forecast       share  mean probability of these forecasts
+    observed_frequency  share  happened / n
+    wilson_low          share  lower end of the 95% Wilson interval, as if the answers of a cluster were all alike
+    wilson_high         share  upper end; with clusters of m questions, it is that of n² / Σ m² independent ones
+    clusters            count  number of clusters, by the first field in the rules' `clusters`, of their questions
+""")
+
+
+def calibration_by_cluster_values(analysis: Analysis) -> list[Values]:
+    """One row for each bin that contains a forecast of a participant of a contest."""
+    analysis.sample_all()
     rows, labels = [], totals.score_labels(analysis.facts)
-    for contest, row in bins:
-        mean, frequency = half_even(row.total_forecast, row.n), half_even(row.happened * POINTS, row.n)
-        counts = (row.lower, row.upper, row.n, row.happened)
-        rows.append((contest, labels[row.owner], *counts, mean, frequency, *row[-2:]))
-    return columns_of_rows(rows, _CALIBRATION.columns)
+    for name in analysis.contests:
+        sample, _, question = analysis.brier_sample(name)
+        cluster = clusters_of(analysis.facts, analysis.facts.contests[name].opened.rules, question)
+        rows += [(*_bin(name, labels, row), clusters) for row, clusters in clustered_bins(sample, cluster)]
+    return columns_of_rows(rows, _CALIBRATION_BY_CLUSTER.columns)
 
 
 _CORP = schema("""
@@ -235,27 +254,62 @@ _CALIBRATION_TIME_WEIGHTED = schema("""
     from_probability*   share   lower end of the bin, included; a 24th is rounded up
     to_probability      share   upper end of the bin, excluded unless it is 1
     n                   count   number of forecasts in the bin, several of a question among them
+    questions           count   number of their questions
     weight              points  sum over them of the share of the question's open time that each stood
     mean_forecast       share   weighted mean probability of these forecasts
     observed_frequency  share   weighted share of these forecasts whose question resolved yes
-    band_low            share   5% place of n events that have the lower end as their probability, / n
-    expected            share   50% place with the middle of the bin
-    band_high           share   95% place with the upper end; outside the band, forecasts are miscalibrated
+    band_low            share   lower end, at the level_ppm of the rules, of where the observed frequency would be if
+                                forecasts were calibrated; all forecasts on a question come true or not together
+    band_high           share   upper end; calibrated forecasts are seldom outside
+    replicates          count   number of replicates; in each, a question comes true with the mean probability that it
+                                was given in the bin, by one random number for a cluster of questions. As in `corp_band`
+    seed                text    seed of the draws: SHA-256 of digest, `calibration_time_weighted`, contest and
+                                participant
 """)
 
 
 def calibration_time_weighted_values(analysis: Analysis) -> list[Values]:
-    """One row for each bin that contains a forecast on a binary question, for a participant of a contest."""
-    rows, labels, edges = [], analysis.facts.participant_codes.labels, edges_in_nanos()
+    """One row for each bin that contains a forecast on a binary question, for a participant of a contest.
+
+    Raises Refused(out_of_range).
+    """
+    rows = list[tuple[Any, ...]]()
     for group in contests_by_rules(analysis.facts, analysis.contests):
         contests = [analysis.facts.contests[name] for name in group]
-        for own in timed_bins(analysis.facts, contests, analysis.chunk):
+        every = [*timed_bins(analysis.facts, contests, analysis.chunk)]
+        for contest, bins in groupby(every, attrgetter("contest")):
+            rows += _timed(analysis, group[contest], [*bins])
+    return columns_of_rows(rows, _CALIBRATION_TIME_WEIGHTED.columns)
+
+
+def _timed(analysis: Analysis, contest: str, bins: Sequence[TimedBin]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a contest."""
+    rules, edges = analysis.facts.contests[contest].opened.rules, edges_in_nanos()
+    counted = sum(len(own.questions) for own in bins)
+    _check_size("calibration_time_weighted", contest, counted)
+    replicates = affordable(counted, rules.replicates)
+    for owner, each in groupby(bins, attrgetter("participant")):
+        name, mine = analysis.facts.participant_codes.labels[owner], [*each]
+        codes = int64_array([stood.question for own in mine for stood in own.questions])
+        seed = _owner_seed(analysis, "calibration_time_weighted", contest, name)
+        bands = timed_bands(mine, clusters_of(analysis.facts, rules, codes), seed, replicates, rules.level_ppm)
+        for own, band in zip(mine, bands, strict=True):
+            n = sum(stood.n for stood in own.questions)
             weight, mean = half_even(own.weight * POINTS, own.over), half_even(own.forecast, own.weight)
             frequency = half_even(own.happened * POINTS, own.weight)
-            agreeing = [half_even(count * POINTS, own.n) for count in agreeing_counts(own.bin, own.n)]
-            place = (group[own.contest], labels[own.participant], edges[own.bin], edges[own.bin + 1], own.n)
-            rows.append((*place, weight, mean, frequency, *agreeing))
-    return columns_of_rows(rows, _CALIBRATION_TIME_WEIGHTED.columns)
+            place = (contest, name, edges[own.bin], edges[own.bin + 1], n, len(own.questions))
+            yield (*place, weight, mean, frequency, *band, replicates, seed.hex())
+
+
+def _check_size(table: str, contest: str, forecasts: int) -> None:
+    if forecasts > MOST_FORECASTS:
+        detail = f"{contest} has {forecasts:,} forecasts that count; the limit is {MOST_FORECASTS:,}"
+        raise Refused("out_of_range", table, None, detail)
+
+
+def _owner_seed(analysis: Analysis, table: str, contest: str, name: str) -> bytes:
+    digest, _ = contest_seed(analysis.facts, contest)
+    return seed_for(digest, table, contest, name)
 
 
 _CORP_BAND = schema("""
@@ -268,39 +322,102 @@ _CORP_BAND = schema("""
     recalibrated  share  what these forecasts should have been; as in `corp_blocks`
     band_low      share  lower end of the band, at the level_ppm of the rules
     band_high     share  upper end; calibrated forecasts are seldom outside
-    replicates    count  number of replicates; in each, p comes true with probability p. As in the rules; in a contest
-                         of very many forecasts the most for which forecasts x replicates is at most 40,000,000, but at
-                         least 199
+    replicates    count  number of replicates; in each, p comes true with probability p, by one random number for a
+                         cluster of questions. As in the rules; in a contest of very many forecasts the most for which
+                         forecasts x replicates is at most 40,000,000, but at least 199
     seed          text   seed of the draws: SHA-256 of digest, `corp_band`, contest and participant
 """)
 
 
 def corp_band_values(analysis: Analysis) -> list[Values]:
     """One row for each probability that a participant of a contest has forecast. Raises Refused(out_of_range)."""
-    analysis.sample_all()
-    rows, labels = [], totals.score_labels(analysis.facts)
-    for name in analysis.contests:
-        sampled = analysis.brier_sample(name).sample.owner
-        if len(sampled) > MOST_FORECASTS:
-            detail = f"{name} has {len(sampled):,} forecasts that count; the limit is {MOST_FORECASTS:,}"
-            raise Refused("out_of_range", "corp_band", None, detail)
-        replicates = affordable(len(sampled), analysis.facts.contests[name].opened.rules.replicates)
-        for owner in np.unique(sampled).tolist():
-            seed, band = owner_band(analysis, name, owner)
-            rows += [(name, labels[owner], *place, replicates, seed.hex()) for place in band]
+    rows = []
+    for name, who, owner in _owners(analysis, "corp_band"):
+        seed, replicates, band = owner_band(analysis, name, owner)
+        rows += [(name, who, *place, replicates, seed.hex()) for place in band]
     return columns_of_rows(rows, _CORP_BAND.columns)
 
 
-def owner_band(analysis: Analysis, contest: str, owner: int) -> tuple[bytes, list[Place]]:
-    """Return the seed and the consistency band of one owner's forecasts in a contest, by participant code."""
-    sample, rules = analysis.brier_sample(contest).sample, analysis.facts.contests[contest].opened.rules
+def _owners(analysis: Analysis, table: str) -> Iterator[tuple[str, str, int]]:
+    """Yield contest, participant and code of each who has forecasts. Raises Refused(out_of_range)."""
+    analysis.sample_all()
+    labels = totals.score_labels(analysis.facts)
+    for name in analysis.contests:
+        owners = analysis.brier_sample(name).sample.owner
+        _check_size(table, name, len(owners))
+        yield from ((name, labels[owner], owner) for owner in np.unique(owners).tolist())
+
+
+def _forecasts(analysis: Analysis, contest: str, owner: int) -> Forecasts:
+    """Return one owner's forecasts in a contest, by participant code."""
+    sample, _, question = analysis.brier_sample(contest)
     mine = np.flatnonzero(sample.owner == owner)
     mine = mine[np.argsort(sample.probability[mine], kind="stable")]
-    digest, _ = contest_seed(analysis.facts, contest)
-    seed = seed_for(digest, "corp_band", contest, totals.score_labels(analysis.facts)[owner])
-    made, happened = sample.probability[mine], sample.happened[mine]
-    replicates = affordable(len(sample.owner), rules.replicates)
-    return seed, consistency_band(made, happened, seed, replicates, rules.level_ppm)
+    cluster = clusters_of(analysis.facts, analysis.facts.contests[contest].opened.rules, question[mine])
+    return Forecasts(sample.probability[mine], sample.happened[mine], cluster)
+
+
+def owner_band(analysis: Analysis, contest: str, owner: int) -> tuple[bytes, int, list[Place]]:
+    """Return the seed, the replicates and the consistency band of one owner's forecasts, by participant code."""
+    rules = analysis.facts.contests[contest].opened.rules
+    replicates = affordable(len(analysis.brier_sample(contest).sample.owner), rules.replicates)
+    seed = _owner_seed(analysis, "corp_band", contest, totals.score_labels(analysis.facts)[owner])
+    own = _forecasts(analysis, contest, owner)
+    return seed, replicates, consistency_band(own, seed, replicates, rules.level_ppm)
+
+
+_CALIBRATION_TEST = schema("""
+    whether forecasts on binary questions are calibrated: how often calibrated ones would be as miscalibrated by chance
+
+    contest*
+    participant*
+    n               count   number of questions forecast on
+    clusters        count   number of their clusters, by the first field in the rules' `clusters`
+    miscalibration  points  what recalibrated forecasts would take off the Brier score; as in `corp`
+    p               share   p-value: (1 + replicates that are at least as miscalibrated) / (1 + replicates); not
+                            corrected for the number of participants
+    replicates      count   999, or fewer in a contest of very many forecasts, as in `corp_band`; in each, p comes true
+                            with probability p, by one random number for a cluster of questions
+    seed            text    seed of the draws: SHA-256 of digest, `calibration_test`, contest and participant
+""")
+
+
+class CalibrationTest(NamedTuple):
+    """The test of one owner's forecasts. as_far: of how many replicates the miscalibration is as large."""
+
+    n: int
+    clusters: int
+    as_far: int
+    replicates: int
+    seed: bytes
+
+    @property
+    def p(self) -> Fraction:
+        """The p-value."""
+        return Fraction(1 + self.as_far, 1 + self.replicates)
+
+
+def calibration_test_values(analysis: Analysis) -> list[Values]:
+    """One row for each participant of a contest who has a forecast in its Brier scores.
+
+    Raises Refused(out_of_range).
+    """
+    every, rows = _owners(analysis, "calibration_test"), []
+    tested = {(name, who): owner_test(analysis, name, owner) for name, who, owner in every}
+    for of, own in _recalibrated(analysis):
+        test = tested[of]
+        numbers = map(round_to_points, (own.miscalibration, test.p))
+        rows.append((*of, test.n, test.clusters, *numbers, test.replicates, test.seed.hex()))
+    return columns_of_rows(rows, _CALIBRATION_TEST.columns)
+
+
+def owner_test(analysis: Analysis, contest: str, owner: int) -> CalibrationTest:
+    """Return the test of one owner's forecasts in a contest, by participant code."""
+    replicates = affordable(len(analysis.brier_sample(contest).sample.owner), TEST_REPLICATES)
+    seed = _owner_seed(analysis, "calibration_test", contest, totals.score_labels(analysis.facts)[owner])
+    own = _forecasts(analysis, contest, owner)
+    as_far = as_miscalibrated(own, seed, replicates)
+    return CalibrationTest(len(own.cluster), int(own.cluster.max()) + 1, as_far, replicates, seed)
 
 
 _MURPHY_CURVE = schema("""
@@ -342,156 +459,14 @@ CALIBRATION: dict[str, Projection] = {
         1, _CALIBRATION_BY_OPTION, calibration_by_option_values, reads=ANSWERED, on_request=True
     ),
     "calibration_time_weighted": Projection(
-        1, _CALIBRATION_TIME_WEIGHTED, calibration_time_weighted_values, reads=ANSWERED, on_request=True
+        2, _CALIBRATION_TIME_WEIGHTED, calibration_time_weighted_values, reads=(*ANSWERED, "digest"), on_request=True
     ),
-    "corp_band": Projection(2, _CORP_BAND, corp_band_values, reads=(*SAMPLED, "digest"), on_request=True),
+    "calibration_by_cluster": Projection(
+        1, _CALIBRATION_BY_CLUSTER, calibration_by_cluster_values, reads=SAMPLED, on_request=True
+    ),
+    "calibration_test": Projection(
+        1, _CALIBRATION_TEST, calibration_test_values, reads=(*SAMPLED, "digest"), on_request=True
+    ),
+    "corp_band": Projection(3, _CORP_BAND, corp_band_values, reads=(*SAMPLED, "digest"), on_request=True),
     "murphy_curve": Projection(1, _MURPHY_CURVE, murphy_curve_values, reads=SAMPLED, on_request=True),
-}
-
-
-# --- The tables of numeric forecasts: parts of interval scores, coverages of intervals, PIT histograms.
-
-
-_Column = Int64Array | WideInt | list[Any]
-
-
-_NONE = np.zeros(0, np.int64)
-
-
-_WIS_PARTS = schema("""
-    the weighted interval score of each participant on each question, split into the width of the forecasts and the
-    penalties for answers above or below their intervals
-
-    contest*
-    question*
-    participant*
-    wis                        points   the weighted interval score, in the question's unit; without a reference
-    dispersion                 points   dispersion_numerator / denominator: how wide the intervals are
-    overprediction             points   the same for answers below intervals, or below the median
-    underprediction            points   the same for answers above intervals, or above the median
-    median_error               points   absolute error of the median; empty if 0.5 is not a level
-    dispersion_numerator       integer  the three numerators add up to that of the score
-    overprediction_numerator   integer  exactly 0 if every answer is within or above the intervals
-    underprediction_numerator  integer  exactly 0 if every answer is within or below them
-    median_error_numerator     integer  its share of the score is this / number of levels
-    denominator                integer  what all numerators are divided by; as in `scores` without a reference
-""")
-
-
-def wis_parts_values(analysis: Analysis) -> list[Values]:
-    """One row for each question and participant whose forecasts are scored by weighted interval score."""
-    codes: list[Int64Array] = [_NONE]
-    columns: list[tuple[_Column, ...]] = [
-        ((_NONE,) * 6 + ([],) + (WideInt.from_integers([]),) * 3 + ([], WideInt.from_integers([])))
-    ]
-    for group in analysis.scored_groups:
-        if group.rules.quantile_kernel == "pinball":
-            contests = int64_array([analysis.contest_codes[name] for name in group.names])
-            for parts in interval_scores(analysis.facts, group.contests, group.questions, analysis.chunk):
-                codes.append(contests[group.questions.contest[parts.whole.question]])
-                columns.append(_columns(group, parts))
-    question, participant, *numbers = (concatenate(pages) for pages in zip(*columns, strict=True))
-    return [
-        Ids(np.concatenate(codes), analysis.contests),
-        Ids(np.asarray(question), analysis.facts.question_codes.labels),
-        Ids(np.asarray(participant), totals.score_labels(analysis.facts)),
-        *numbers,
-    ]
-
-
-def _columns(group: ScoredGroup, parts: IntervalScores) -> tuple[_Column, ...]:
-    """Return the columns of some rows, from the question on."""
-    rules, rows = own_rules(group.rules), parts.whole
-    wis = time_weighted.points(rules, group.questions, rows)
-    added = (parts.dispersion, parts.overprediction, parts.underprediction)
-    divisors = WideInt.from_integers([int(divisor) for divisor in wis.divisors])  # whole: one point is whole units
-    return (
-        group.questions.code[rows.question],
-        rows.participant,
-        wis.published(),
-        *(wis._replace(numerators=part).published() for part in added),
-        _where(parts.has_median, wis._replace(numerators=parts.median_error).published()),
-        *added,
-        _where(parts.has_median, parts.median_error),
-        divisors.take(wis.place),
-    )
-
-
-def _where(has_value: BoolArray, numbers: _Column) -> list[Any]:
-    """Return numbers, None where there is none."""
-    pairs = zip(plain_values(numbers), has_value.tolist(), strict=True)
-    return [number if has else None for number, has in pairs]
-
-
-_INTERVAL_COVERAGE = schema("""
-    how often answers fell within the central intervals of numeric forecasts; as often as their probability says, if
-    forecasts are calibrated
-
-    contest*
-    participant*
-    probability*  share   of the interval: 0.5 for that from the quantile of 0.25 to that of 0.75; a cdf or samples have
-                          those of 0.5, 0.8, 0.9 and 0.95
-    n             count   number of forecasts with such an interval
-    covered       points  how many answers these hold: 1 for an answer within or at an end; if the forecast puts
-                          probability on the answer itself (a discrete value, all beyond an open end, several equal
-                          quantiles), the share of this probability that the interval has. Of n samples, each of the n +
-                          1 gaps has the same probability
-    coverage      share   covered / n
-""")
-
-
-def interval_coverage_values(analysis: Analysis) -> list[Values]:
-    """One row for each central interval, for each participant of a contest with a numeric forecast that counts."""
-    labels, unit = analysis.facts.participant_codes.labels, POINTS // PROBABILITY
-    rows = []
-    for name, row in _by_contest(analysis, interval_coverages):
-        share = row.covered * Fraction(1, row.forecasts)
-        numbers = (row.forecasts, round_to_points(row.covered), round_to_points(share))
-        rows.append((name, labels[row.participant], row.probability * unit, *numbers))
-    return columns_of_rows(rows, _INTERVAL_COVERAGE.columns)
-
-
-_PIT_COUNTS = schema("""
-    in which tenth of their numeric forecasts answers fell: a tenth of them in each, if forecasts are calibrated
-
-    contest*
-    participant*
-    from_probability*  share   lower end of the tenth, excluded unless it is 0
-    to_probability     share   upper end, included: an answer at a quantile is in the tenth that it ends
-    n                  points  how many answers fell in it; quantiles need the levels 0.1 to 0.9, and samples count as
-                               in `interval_coverage`. If the forecast puts probability on the answer itself (a discrete
-                               value, all beyond an open end, several equal quantiles), the answer counts in each tenth
-                               by the share of this probability that the tenth has
-""")
-
-
-def pit_counts_values(analysis: Analysis) -> list[Values]:
-    """One row for each tenth, for each participant of a contest with a numeric forecast that counts."""
-    labels, width = analysis.facts.participant_codes.labels, POINTS // BINS
-    rows = [
-        (name, labels[row.participant], row.tenth * width, (row.tenth + 1) * width, round_to_points(row.answers))
-        for name, row in _by_contest(analysis, pit_counts)
-    ]
-    return columns_of_rows(rows, _PIT_COUNTS.columns)
-
-
-_Counted = TypeVar("_Counted", PitCount, Coverage)
-
-
-def _by_contest(
-    analysis: Analysis, count: Callable[[Facts, Sequence[Contest], int], list[_Counted]]
-) -> Iterator[tuple[str, _Counted]]:
-    """Yield what is counted in all contests, each with the name of its contest."""
-    facts = analysis.facts
-    for group in contests_by_rules(facts, analysis.contests):
-        for row in count(facts, [facts.contests[name] for name in group], analysis.chunk):
-            yield group[row.contest], row
-
-
-RANGES: dict[str, Projection] = {
-    "wis_parts": Projection(
-        1, _WIS_PARTS, wis_parts_values, reads=(*ANSWERED, "reference_names"), division="scores", on_request=True
-    ),
-    "interval_coverage": Projection(3, _INTERVAL_COVERAGE, interval_coverage_values, reads=ANSWERED, on_request=True),
-    "pit_counts": Projection(2, _PIT_COUNTS, pit_counts_values, reads=ANSWERED, on_request=True),
 }

@@ -8,7 +8,16 @@ from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import Instant, read_instant
 from forecast_ledger.projections.core.columns import Values
 from forecast_ledger.projections.core.table import Table, TableParts
-from forecast_ledger.projections.tables import accounts, arena, boards, calibration, forecasts, questions, scores
+from forecast_ledger.projections.tables import (
+    accounts,
+    arena,
+    boards,
+    calibration,
+    forecasts,
+    questions,
+    ranges,
+    scores,
+)
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import Projection
 from forecast_ledger.projections.trading.account_histories import Selection
@@ -21,7 +30,7 @@ CATALOGUE: dict[str, Projection] = {  # in the order in which tables are listed
     **boards.UNCERTAINTY,
     **boards.PRIZES,
     **calibration.BRIER,
-    **calibration.RANGES,
+    **ranges.RANGES,
     **calibration.CALIBRATION,
     **forecasts.ADMISSIONS,
     **scores.DIFFICULTY,

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -16,7 +17,8 @@ from forecast_ledger.projections.boards.contest_groups import tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.tables.calibration import owner_band
+from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
+from forecast_ledger.projections.tables.calibration import owner_band, owner_test
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.pages.pictures import (
@@ -202,22 +204,37 @@ def calibration(projections: Projections, contest: str) -> Picture | None:
     who = "[consensus]" if "[consensus]" in counts else max(counts, key=lambda name: counts[name])
     name = "the consensus" if who == "[consensus]" else who
     note = (
-        f"{count(counts[who], 'forecast')}, grouped by probability. A point on the dashed line: what was forecast "
-        "happened as often as forecast. Lines are 95% Wilson intervals; bars count forecasts. The grey band, of the "
-        "table corp_band, is where isotonic regression would put forecasts if they were calibrated."
+        f"{count(counts[who], 'forecast')}. The line, of the table corp_band, is isotonic regression: how often what "
+        "was forecast happened, without groups. If forecasts are calibrated, it is near the dashed line, and seldom "
+        "outside the grey band at a forecast. Points are groups of forecasts, each with its 95% Wilson interval; bars "
+        "count forecasts. The p-value, of the table calibration_test, is how often calibrated forecasts would be as "
+        "miscalibrated by chance."
     )
     note += f" The table calibration also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
-    return reliability(f"Forecasts of {name}", note, rows, who, _band(projections, contest, who))
+    labels = score_labels(projections.facts)
+    owners = np.unique(projections.brier_sample(contest).sample.owner).tolist()
+    owner = next(code for code in owners if labels[code] == who)
+    title = _verdict(f"Forecasts of {name}", projections, contest, owner)
+    return reliability(title, note, rows, who, _band(projections, contest, owner))
 
 
-def reliability(forecasts: str, note: str, rows: Sequence[Mapping[str, Any]], who: str, band: Sequence[Row]) -> Picture:
-    """Return the picture of one participant's rows of a calibration table. forecasts: as its title begins."""
+def _verdict(forecasts: str, projections: Projections, contest: str, owner: int) -> str:
+    """Say whether one participant's forecasts are miscalibrated, if there are enough clusters of questions."""
+    test = owner_test(projections, contest, owner)
+    clusters = count(test.clusters, "question") if test.clusters == test.n else count(test.clusters, "cluster")
+    if test.clusters < LEAST_CLUSTERS:
+        return f"{forecasts}: {clusters}, too few to say whether they are calibrated"
+    sure = test.p <= Fraction(10**6 - projections.facts.contests[contest].opened.rules.level_ppm, 10**6)
+    verdict = "are miscalibrated" if sure else f"show no miscalibration that {clusters} can tell"
+    return f"{forecasts} {verdict} (p = {float(test.p):.3f})"
+
+
+def reliability(title: str, note: str, rows: Sequence[Mapping[str, Any]], who: str, band: Sequence[Row]) -> Picture:
+    """Return the picture of one participant's rows of a calibration table."""
     columns = ("from_probability", "to_probability", "n", "happened", "mean_forecast", "observed_frequency",
                "wilson_low", "wilson_high")  # fmt: skip
     shown = [chosen(row, columns) for row in rows if row["participant"] == who]
     values = numbered(shown, *columns)
-    inside = sum(row["wilson_low"] <= row["mean_forecast"] <= row["wilson_high"] for row in values)
-    title = f"{forecasts} agree with what happened in {inside} of {count(len(values), 'group')}"
     most = max(row["n"] for row in values)
     return Picture(title, note, columns, shown, specify(values, vconcat=[curve(band), histogram(most)]))
 
@@ -225,21 +242,15 @@ def reliability(forecasts: str, note: str, rows: Sequence[Mapping[str, Any]], wh
 SHARE = {"type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 5}}
 
 
-def _band(projections: Projections, contest: str, who: str) -> list[Row]:
-    """Return the consistency band of one participant at each probability that they forecast."""
-    labels = score_labels(projections.facts)
-    owners = np.unique(projections.brier_sample(contest).sample.owner).tolist()
-    owner = next(code for code in owners if labels[code] == who)
-    _, band = owner_band(projections, contest, owner)
-    shown = [(place.probability, place.low, place.high) for place in band]
-    return [
-        {name: float(format_fixed(share, POINTS)) for name, share in zip(("p", "low", "high"), each, strict=True)}
-        for each in shown
-    ]
+def _band(projections: Projections, contest: str, owner: int) -> list[Row]:
+    """Return the recalibrated probability and its band at each probability that one participant forecast."""
+    *_, band = owner_band(projections, contest, owner)
+    shown = [{"p": at.probability, "happened": at.recalibrated, "low": at.low, "high": at.high} for at in band]
+    return [{name: float(format_fixed(share, POINTS)) for name, share in each.items()} for each in shown]
 
 
 def curve(band: Sequence[Row]) -> dict[str, Any]:
-    """Return what happened against what was forecast, over a band."""
+    """Return what happened against what was forecast: a curve in its band, and points with their intervals."""
     x = {"field": "mean_forecast", "title": "forecast", **SHARE}
     low = {"field": "wilson_low", "title": "happened", **SHARE}
     line = {"x": {"field": "p", **SHARE}, "y": {"field": "p", **SHARE}}
@@ -260,6 +271,11 @@ def curve(band: Sequence[Row]) -> dict[str, Any]:
                 "data": {"values": [{"p": 0}, {"p": 1}]},
                 "mark": {"type": "line", "color": "#888", "strokeDash": [4, 4]},
                 "encoding": line,
+            },
+            {
+                "data": {"values": band},
+                "mark": {"type": "line", "color": "#444", "strokeWidth": 1.5},
+                "encoding": {"x": {"field": "p", **SHARE}, "y": {"field": "happened", **SHARE}},
             },
             {
                 "mark": {"type": "rule", "strokeWidth": 4, "color": PLAIN, "opacity": 0.35},

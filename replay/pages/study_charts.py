@@ -44,7 +44,8 @@ def options(projections: Projections, contest: str) -> Picture | None:
         "are 95% Wilson intervals, as if outcomes were independent; bars count probabilities."
     )
     note += f" The table calibration_by_option also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
-    return reliability(f"Probabilities of options by {who}", note, rows, who, [])
+    title = f"How often outcomes happened to which {who} gave a probability"
+    return reliability(title, note, rows, who, [])
 
 
 def pit(projections: Projections, contest: str) -> Picture | None:

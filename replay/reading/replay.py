@@ -127,8 +127,8 @@ class Replay:
 
         by: group, category, tag, location or horizon; for each of its values, the table is as if the contest had only
         the questions with this value, and has the columns `by` and `name` after the contest. A question with several
-        tags is in several parts. cluster: what is drawn together, in intervals, resolution and pairwise, in place of
-        what the rules name: the questions of a `group`, `category`, `location` or `horizon`, or with the same value of
+        tags is in several parts. cluster: what is drawn together, in intervals, pairs and calibration, in place of what
+        the rules name: the questions of a `group`, `category`, `location` or `horizon`, or with the same value of
         a tag NAME=VALUE, `tag:NAME`; `question` draws each alone; two of these in a list draw by both; a dict has the
         cluster of questions by id. A question without a cluster is drawn alone.
 

@@ -15,16 +15,22 @@ from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_v
 from forecast_ledger.projections.tables.boards import narrowed
 from forecast_ledger.projections.tables.catalogue import Projections
 
-CLUSTERED = ("intervals", "resolution", "pairwise")  # the draws of these take the questions of a cluster together
+CLUSTERED = (  # these take the questions of a cluster together
+    "intervals",
+    "resolution",
+    "pairwise",
+    "calibration",
+    "calibration_by_cluster",
+    "calibration_time_weighted",
+    "calibration_test",
+    "corp_band",
+)
 STUDIES = (
     *CLUSTERED,
     "brier",
-    "calibration",
     "calibration_by_option",
-    "calibration_time_weighted",
     "corp",
     "corp_blocks",
-    "corp_band",
     "murphy_curve",
     "interval_coverage",
     "pit_counts",
@@ -42,6 +48,7 @@ _CLUSTERS = {  # name -> field in a rule set's clusters
 }
 _TAG = f"{TAG}NAME"
 Clusters = str | Sequence[str] | Mapping[str, str]  # of questions: by a field, by two, or a cluster for each
+_WITH_CLUSTERS = {"calibration": "calibration_by_cluster"}  # table -> the one that allows for clusters, if another
 _ADDED = (
     Column("by", "id", "the detail of questions that the table is divided by"),
     Column("name", "id", "its value; only questions with it count"),
@@ -60,7 +67,7 @@ def study(projections: Projections, table: str, contest: str | None, by: str | N
     if by is not None and by not in DETAILS:
         raise ValueError(f"no detail named {by!r} to divide by; there are {listed(by, DETAILS)}")
     if cluster is not None and table not in CLUSTERED:
-        raise ValueError(f"{table} draws no clusters; these tables do: {', '.join(CLUSTERED)}")
+        raise ValueError(f"{table} has no clusters; these tables have: {', '.join(CLUSTERED)}")
     facts = projections.facts
     if contest is not None and contest not in facts.contests:
         raise ValueError(f"no contest named {contest!r}; there are {listed(contest, facts.contests)}")
@@ -68,7 +75,8 @@ def study(projections: Projections, table: str, contest: str | None, by: str | N
     if by is not None:
         contests = dict(_parts(facts, contests, by))
     facts = replace(facts, contests=contests)
-    found = Projections(facts if cluster is None else _clustered(facts, cluster), projections.chunk).table(table)
+    projections = Projections(facts if cluster is None else _clustered(facts, cluster), projections.chunk)
+    found = projections.table(table if cluster is None else _WITH_CLUSTERS.get(table, table))
     return found if by is None else _divided(found)
 
 

@@ -31,7 +31,7 @@ SOURCES = (
         "100c4088 if none is given",
         "https://github.com/Metaculus/metaculus",
         "recency weights, the consensus of multiple choice, numeric resolutions, how the least prize is applied; "
-        "`import-from metaculus`; `calibration_time_weighted`: bins, weights and band",
+        "`import-from metaculus`; `calibration_time_weighted`: bins and weights",
     ),
     Source(
         "Metaculus, forecasting-tools",
@@ -295,7 +295,21 @@ SOURCES = (
         'T. Dimitriadis, T. Gneiting and A. I. Jordan, "Stable reliability diagrams for probabilistic classifiers", '
         "PNAS 118(8)",
         "doi:10.1073/pnas.2016191118",
-        "`corp`, `corp_blocks`, `corp_band`",
+        "`corp`, `corp_blocks`, `corp_band`; the measure that `calibration_test` tests",
+    ),
+    Source(
+        "Bröcker and Smith (2007)",
+        'J. Bröcker and L. A. Smith, "Increasing the reliability of reliability diagrams", Weather and Forecasting '
+        "22(3):651-661: outcomes drawn from the forecasts",
+        "doi:10.1175/WAF993.1",
+        "`calibration_test`, `corp_band`, `calibration_time_weighted`",
+    ),
+    Source(
+        "Kaas, Dhaene and Goovaerts (2000)",
+        'R. Kaas, J. Dhaene and M. J. Goovaerts, "Upper and lower bounds for sums of random variables", Insurance: '
+        "Mathematics and Economics 27(2):151-168: terms that rise together",
+        "doi:10.1016/S0167-6687(00)00060-3",
+        "the tables of calibration: how the questions of a cluster come true",
     ),
     Source(
         "Ehm, Gneiting, Jordan and Krueger (2016)",

@@ -61,7 +61,7 @@ Rows = Counter[Row]
 
 def sampled(projections: Projections, contest: str = "cup") -> Rows:
     """Return the rows of a contest's sample, by name."""
-    sample, owners = projections.brier_sample(contest)
+    sample, owners, _ = projections.brier_sample(contest)
     labels = [*projections.facts.participant_codes.labels, CONSENSUS]
     assert owners == len(labels)
     columns = (sample.owner, sample.probability, sample.consensus, sample.happened)

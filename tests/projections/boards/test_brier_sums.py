@@ -117,7 +117,8 @@ def test_samples_of_contests_keep_their_owners(seed: int) -> None:
             rows[name][number] = rows[name][number] if name in own else []
         contest = [place for place, name in enumerate(own) for _ in rows[name][number]]
         sample = sample_of([row for name in own for row in rows[name][number]])
-        parts.append(SampledGroup(own, np.array(contest, np.int64), sample, owners).summed())
+        contests = np.array(contest, np.int64)
+        parts.append(SampledGroup(own, contests, np.zeros_like(contests), sample, owners).summed())
     whole = add_samples(names, random.sample(parts, 3))
     found, bins = whole.aggregates(), whole.calibration()
     assert [*found] == [*bins] == names

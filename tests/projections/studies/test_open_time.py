@@ -2,16 +2,16 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from math import comb
+from hashlib import sha256
 from random import Random
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.studies.calibration import EDGES, agreeing_counts, binomial_place
+from forecast_ledger.projections.studies.open_time import Stood, TimedBin, timed_bands
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
@@ -106,31 +106,64 @@ def test_questions_of_other_kinds_do_not_count() -> None:
     assert bins(oracle.projected(*commands)) == {}
 
 
-@settings(max_examples=times(60), deadline=None)
-@given(
-    n=st.integers(1, 30),
-    chance=st.fractions(0, 1, max_denominator=60),
-    share=st.fractions(Fraction(1, 40), 1, max_denominator=40),
-)
-def test_places_of_the_binomial_distribution_are_those_of_its_definition(
-    n: int, chance: Fraction, share: Fraction
-) -> None:
-    """The least k whose cumulative probability, a sum of C(n, k) p^k (1 - p)^(n - k), is at least the share."""
-    found = binomial_place(n, chance, share)
-    upto = [
-        sum((comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(last + 1)), Fraction(0))
-        for last in range(n + 1)
-    ]
-    expected = next(k for k in range(n + 1) if upto[k] >= share)
-    assert found == expected
+def words(seed: bytes, replicate: int, count: int) -> list[Fraction]:
+    """Return the random numbers of a replicate, one for each cluster: 62 bits of each eight bytes of SHA-256."""
+    made: list[int] = []
+    for counter in range(count):
+        digest = sha256(seed + b"chance" + replicate.to_bytes(4, "big") + counter.to_bytes(4, "big")).digest()
+        made += [int.from_bytes(digest[start : start + 8], "big") >> 2 for start in range(0, 32, 8)]
+    return [Fraction(word, 2**62) for word in made]
 
 
-def test_the_band_widens_from_the_ends_of_the_bin() -> None:
-    """Of 20 events at 0.475, 6 or fewer have 8.8% and 5 or fewer 3.2%; at 0.525 it is the mirror image."""
-    assert (EDGES[10], EDGES[11]) == (Fraction(19, 40), Fraction(21, 40))
-    assert agreeing_counts(10, 20) == (6, 10, 14)
-    below = [sum(comb(20, k) * 19**k * 21 ** (20 - k) for k in range(last + 1)) for last in (5, 6)]
-    assert below[0] * 20 < 40**20 <= below[1] * 20
+def test_the_band_draws_each_question_once_and_a_group_by_one_number() -> None:
+    """Of three questions two are a group; of 39 replicates, the band at 90% ends at the second and the 38th."""
+    rules = structs.replace(MEAN, replicates=39, level_ppm=900_000)
+    commands: list[AnyCommand] = [contest(rules=rules)]
+    for name, later in (("rain", 13), ("snow", 15), ("sun", 18)):
+        commands += [opened(name, group=None if name == "sun" else "water"), entry(question=name)]
+        commands += [forecast(name, at=day(10)), forecast(name, probability="0.72", at=day(later))]
+        commands += [resolution(name)]
+    projections = oracle.projected(*commands)
+    [row] = projections.table("calibration_time_weighted").rows()
+    seed = sha256("\n".join([projections.facts.digest, "calibration_time_weighted", "cup", "ada"]).encode())
+    assert (row["n"], row["questions"], row["seed"]) == (6, 3, seed.hexdigest())
+    frequencies = []
+    for replicate in range(39):
+        first, second, *_ = words(seed.digest(), replicate, 1)
+        luck = {"sun": (first, 8), "rain": (second, 3), "snow": (second, 5)}  # whole days with 0.7, of ten
+        frequencies.append(sum(u < (7 * days + Fraction("7.2") * (10 - days)) / 100 for u, days in luck.values()))
+    frequencies.sort()
+    for end, place in (("band_low", 1), ("band_high", 37)):
+        assert Fraction(row[end]) == Fraction(oracle.nine(Fraction(frequencies[place], 3)))
+
+
+def updated(random: Random, questions: int, group: int) -> list[TimedBin]:
+    """The bin of a calibrated forecaster with twenty forecasts near ½ on each question; groups come together."""
+    own, luck = [], [random.random() for _ in range(questions)]
+    for question in range(questions):
+        chances = [500_000_000 + random.randrange(-20_000_000, 20_000_001) for _ in range(20)]
+        happened = luck[question // group] < sum(chances) / 20e9
+        own.append(Stood(question, 20, 20, sum(chances), happened, 20))
+    forecast, came_true = sum(each.forecast for each in own), sum(each.stood for each in own if each.happened)
+    return [TimedBin(0, 0, 10, 20 * questions, forecast, came_true, 20, own)]
+
+
+@pytest.mark.parametrize(("questions", "group"), [(40, 1), (80, 4)])
+def test_a_calibrated_forecaster_is_seldom_outside_the_band(questions: int, group: int) -> None:
+    """At most 5% of 120 forecasters with twenty updates on each question: 12, but for one case in 100.
+
+    Places of the binomial distribution of all updates would leave out more than a quarter of them.
+    """
+    random, outside, counted = Random(questions), 0, 0
+    for case in range(120):
+        [own] = bins_of = updated(random, questions, group)
+        clusters = np.arange(questions) // group
+        [(low, high)] = timed_bands(bins_of, clusters, b"case %d" % case, 199, 950_000)
+        frequency = Fraction(own.happened, own.weight)
+        outside += not low <= frequency * 10**9 <= high
+        counted += abs(frequency - Fraction(own.forecast, own.weight * 10**9)) > 0.98 / (20 * questions) ** 0.5
+    assert outside <= 12
+    assert counted >= 30
 
 
 @pytest.mark.parametrize("seed", range(times(10)))

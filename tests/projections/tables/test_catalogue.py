@@ -84,8 +84,10 @@ PROMISED = {  # at least these columns
     "pit_counts": ("contest", "participant", "from_probability", "to_probability", "n"),
     "calibration_by_option": ("contest", "participant", "n", "happened", "observed_frequency", "wilson_low"),
     "calibration_time_weighted": (
-        "contest", "participant", "n", "weight", "observed_frequency", "band_low", "expected", "band_high",
+        "contest", "participant", "n", "questions", "weight", "observed_frequency", "band_low", "band_high", "seed",
     ),
+    "calibration_by_cluster": ("contest", "participant", "n", "happened", "wilson_low", "wilson_high", "clusters"),
+    "calibration_test": ("contest", "participant", "n", "clusters", "miscalibration", "p", "replicates", "seed"),
     "corp_band": ("contest", "participant", "probability", "n", "recalibrated", "band_low", "band_high", "seed"),
     "murphy_curve": ("contest", "participant", "threshold", "n", "false_alarms", "misses", "score"),
     "score_over_time": ("contest", "answered", "participant", "question", "log_position", "score", "rank", "coverage"),
@@ -316,7 +318,7 @@ def test_digests_do_not_depend_on_when_commands_are_recorded() -> None:
         assert {event.recorded_at for event in recorded} == {recorded_at}
         taken = digests(Projections(oracle.facts_in(recorded)))
         del taken["forecasts"]  # when each was recorded
-        for name in (*UNCERTAINTY, "corp_band"):  # their seeds follow from the digest of the log
+        for name in (*UNCERTAINTY, *DRAWN):  # their seeds follow from the digest of the log
             del taken[name]
         by_clock.append(taken)
     assert by_clock[0] == by_clock[1]
@@ -328,6 +330,7 @@ def test_digests_do_not_depend_on_the_order_in_which_tables_are_built() -> None:
     assert digests(first) == {name: second.table(name).digest() for name in reversed(CATALOGUE)} == digests(first)
 
 
+DRAWN = ("calibration_test", "calibration_time_weighted", "corp_band")
 QUIET: dict[str, list[AnyCommand]] = {
     "nothing": [],
     "only questions": [opened(), numeric(), quartiles()],
@@ -365,8 +368,8 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
 
     scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
     scored |= {"score_over_time", "participant_review"}
-    brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks", "calibration_time_weighted"}
-    brier_tables |= {"corp_band", "murphy_curve"}
+    brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks"}
+    brier_tables |= {*DRAWN, "calibration_by_cluster", "murphy_curve"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
     assert changed(commands, resolution()) == {"questions"} | scored | brier_tables
     assert changed([*commands, resolution()], contest("cap"), entry("cap")) == {"contests"} | scored | brier_tables

@@ -39,7 +39,16 @@ def test_a_process_that_a_shell_starts_completes(log: str) -> None:
     ("typed", "offered"),
     [
         ("table LOG sco", ["score_parts", "scores", "score_over_time"]),
-        ("columns cal", ["calibration", "calibration_by_option", "calibration_time_weighted"]),
+        (
+            "columns cal",
+            [
+                "calibration",
+                "calibration_by_option",
+                "calibration_time_weighted",
+                "calibration_by_cluster",
+                "calibration_test",
+            ],
+        ),
         ("what-if LOG --show priz", ["prizes"]),
         ("diff LOG @1 @2 --table priz", ["prizes"]),
         ("leaderboard LOG pl", ["plain"]),

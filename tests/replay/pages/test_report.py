@@ -389,17 +389,18 @@ def test_a_score_over_time_is_that_of_the_table(log: Any, tmp_path: Path) -> Non
 
 
 def test_the_band_of_a_calibration_picture_is_that_of_the_table(log: Any, tmp_path: Path) -> None:
-    """Of the consensus, whose forecasts the picture shows, at each probability that it gave."""
+    """Of the consensus, whose forecasts the picture shows, at each probability that it gave; three say little."""
     path = log("metaculus-2022")
     picture = plot(path, "calibration", tmp_path / "calibration.svg", contest="plain")
     table = replay(path).table("corp_band").rows()
-    names = "probability", "band_low", "band_high"
+    names = "probability", "recalibrated", "band_low", "band_high"
     mine = [row for row in table if (row["contest"], row["participant"]) == ("plain", "[consensus]")]
     drawn = picture.specification["vconcat"][0]["layer"][0]["data"]["values"]
-    assert [(row["p"], row["low"], row["high"]) for row in drawn] == [
+    assert [(row["p"], row["happened"], row["low"], row["high"]) for row in drawn] == [
         tuple(float(row[name]) for name in names) for row in mine
     ]
     assert drawn
+    assert picture.title == "Forecasts of the consensus: 3 questions, too few to say whether they are calibrated"
 
 
 @pytest.mark.parametrize(("story", "differ"), [("question-groups", True), ("metaculus-2022", False)])

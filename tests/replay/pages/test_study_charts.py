@@ -60,7 +60,7 @@ def test_options_are_counted_one_by_one(log: str) -> None:
         ("0.700000000", 2, 1),
         ("0.900000000", 2, 0),
     ]
-    assert picture.title == "Probabilities of options by ada agree with what happened in 2 of 4 groups"
+    assert picture.title == "How often outcomes happened to which ada gave a probability"
     assert picture.note.startswith("12 probabilities, ")
 
 

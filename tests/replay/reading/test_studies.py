@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from hashlib import sha256
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,26 @@ def test_each_value_has_a_board_of_its_questions(season: Replay, by: str, parts:
         assert row["score"] == in_points(sum((brier(name, place) for name in own), Fraction(0)) / len(own))
 
 
+@pytest.mark.parametrize(
+    ("cluster", "clusters", "independent"),
+    [(None, None, 4), ("question", 4, 4), ("group", 2, 2), ({"a": "x", "b": "x", "c": "x"}, 2, Fraction(16, 10))],
+)
+def test_intervals_of_calibration_allow_for_clusters(
+    cluster: Any, clusters: int | None, independent: Fraction, tmp_path: Path
+) -> None:
+    """Of four forecasts three came true: as of n^2 over the sum of squares of clusters, such as 16 / (9 + 1)."""
+    told: list[AnyCommand] = [contest(rules=RULES)]
+    for name, group, answer in (("a", "one", "yes"), ("b", "one", "yes"), ("c", "two", "yes"), ("d", "two", "no")):
+        told += [opened(name, group=group), entry(question=name), forecast(name), resolution(name, outcome=answer)]
+    made = replay(written(tmp_path / "log.db", told)).study("calibration", cluster=cluster)
+    [row] = made.only("participant", "ada")
+    z, n, p = 1.959963984540054, float(independent), 0.75
+    middle, spread = p + z * z / (2 * n), z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    limits = [(middle + way * spread) / (1 + z * z / n) for way in (-1, 1)]
+    assert [float(row[end]) for end in ("wilson_low", "wilson_high")] == pytest.approx(limits, abs=1e-9)
+    assert (row["n"], row["happened"], row.get("clusters")) == (4, 3, clusters)
+
+
 RANDOM = {"seed", "p", "p_adjusted", "difference_low", "difference_high", "band_low", "band_high"}
 RANDOM |= {"score_low", "score_high", "first", "rank_set_low", "rank_set_high"}
 
@@ -216,7 +237,7 @@ def test_pairs_are_compared_on_the_questions_of_a_part(season: Replay) -> None:
     [
         ({"table": "pairwis"}, "no study named 'pairwis'; there are pairwise, "),
         ({"table": "pairwise", "by": "categry"}, "no detail named 'categry' to divide by; there are category, "),
-        ({"table": "brier", "cluster": "question"}, "brier draws no clusters; these tables do: intervals, "),
+        ({"table": "brier", "cluster": "question"}, "brier has no clusters; these tables have: intervals, "),
         ({"table": "pairwise", "cluster": "tag"}, "no clusters named 'tag'; there are category, "),
         ({"table": "pairwise", "cluster": ["group", "grup"]}, "no clusters named 'grup'; there are group, "),
         ({"table": "pairwise", "cluster": ["group", "group"]}, "two clusters must be different fields"),
