@@ -1,12 +1,12 @@
-"""Dependence: whether questions whose answers came on one day have scores alike, though each is drawn alone."""
+"""Dependence: whether questions that count up to one day have scores alike, though each is drawn alone."""
 
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.boards.contest_groups import ContestScores, answered_at
-from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.studies.clusters import units_of
 
@@ -23,8 +23,8 @@ class Alike(NamedTuple):
     ratio: Fraction
 
 
-def alike_by_day(facts: Facts, contest: Contest, scored: ContestScores) -> Alike | None:
-    """Return how much the scores of questions depend on the day (UTC) on which their answers were known.
+def alike_by_day(contest: Contest, scored: ContestScores) -> Alike | None:
+    """Return how much the scores of questions depend on the day (UTC) of the last instant that counts.
 
     None if the rules draw some questions together, or if it is not much: fewer than LEAST_DAYS days, or a ratio below
     LEAST_RATIO. The numbers are the mean scores of questions, over all who have one, 1e-9. By chance, the ratio has
@@ -36,8 +36,8 @@ def alike_by_day(facts: Facts, contest: Contest, scored: ContestScores) -> Alike
     counted = np.flatnonzero(scored.questions.weight > 0)
     if units_of(contest.opened.rules, scored).size < len(counted):
         return None
-    known = {row.position: row.known_at for row in facts.settlements}
-    days = [known[position] // _DAY for position in answered_at(facts, contest, scored.questions).tolist()]
+    spot = contest.opened.rules.sampling == "spot"
+    days = ((scored.questions.spot.max(axis=1) if spot else scored.questions.until) // _DAY).tolist()
     by_day: dict[int, list[int]] = {}
     for number, mean in _means(contest, scored).items():
         if scored.questions.weight[number] > 0:

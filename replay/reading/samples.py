@@ -20,11 +20,11 @@ def describe_samples(rules: RuleSet, units: Units) -> str:
 def warn_of_dependence(projections: Projections, name: str) -> str:
     """Warn if the questions of a contest look dependent and none are drawn together; "" if not."""
     contest = projections.facts.contests[name]
-    alike = alike_by_day(projections.facts, contest, projections.scored(name))
+    alike = alike_by_day(contest, projections.scored(name))
     if alike is None:
         return ""
     return (
-        f"questions whose answers were known on the same day have scores alike: over {alike.days:,} days, the means of "
+        f"questions that count up to the same day have scores alike: over {alike.days:,} days, the means of "
         f"days vary {float(alike.ratio):,.1f} times as much as if questions had nothing in common. Intervals and ranks "
         "look surer than they are; name what is drawn together in the field `clusters` of the rules, or in "
         "`Replay.study(cluster=…)`"

@@ -33,7 +33,7 @@ def found(chances: dict[int, int], *, group: str = "", clusters: tuple[str, ...]
                 resolution(name),
             ]
     projections = Projections(oracle.facts_in(oracle.history(*told)))
-    return alike_by_day(projections.facts, projections.facts.contests["cup"], projections.scored("cup"))
+    return alike_by_day(projections.facts.contests["cup"], projections.scored("cup"))
 
 
 def mean_squares(chances: dict[int, int]) -> Fraction:

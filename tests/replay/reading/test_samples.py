@@ -46,7 +46,7 @@ def test_samples_are_told_with_what_they_assume(clusters: tuple[str, ...], words
 def test_a_warning_names_the_days_and_what_to_do() -> None:
     """Ten days, of which every second is a good one, are far from chance; drawn by week there is nothing to warn of."""
     [_, warning] = sample_notes(projections("question", weeks=10), "cup")
-    assert warning.startswith("questions whose answers were known on the same day have scores alike: over 10 days, ")
+    assert warning.startswith("questions that count up to the same day have scores alike: over 10 days, ")
     assert "`clusters`" in warning
     assert warn_of_dependence(projections("tag:week", weeks=10), "cup") == ""
 
