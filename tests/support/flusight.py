@@ -135,12 +135,18 @@ def _openings(
     for qid, question in questions.items():
         asked = rounds(question, deadlines)
         opens_at = _week_before(deadlines[asked[0]])
-        fields = {**_form(question), "opens_at": opens_at, "closes_at": CLOSES_AT}
+        fields = {**_form(question), **_details(question), "opens_at": opens_at, "closes_at": CLOSES_AT}
         yield _command(f"{qid}/open", "open_question", start, question=qid, **fields)
         for contest, board in boards.items():
             if board.family == qid.partition("-")[0]:
                 spot = {"spot_at": deadlines[asked[-1]]} if board.at_deadline else {}
                 yield _command(f"{qid}/{contest}", "add_question", start, contest=contest, question=qid, **spot)
+
+
+def _details(question: Row) -> dict[str, Any]:
+    """Its round, or the week that it is about, as its group, as in an import of the hub; its location as a tag."""
+    week = question.get("round", question.get("period_end"))
+    return {"tags": [f"location={question['location']}"], **({"group": week} if week else {})}
 
 
 def _form(question: Row) -> dict[str, Any]:
