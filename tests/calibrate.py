@@ -1,4 +1,4 @@
-"""What is claimed of scores, and how often it is so: `python -m tests.calibrate [RUNS]` prints the table of claims.
+"""What is claimed of scores and ranks, and how often it is so: `python -m tests.calibrate [RUNS]` prints a table of it.
 
 Contests are simulated whose truth is known: questions of yes or no have a log odds from a normal distribution, and each
 participant forecasts them with errors of a known size. A claim holds in a contest for those of whom it is true. What is
@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 HOUR = 3_600 * 10**6  # µs
 RUNS = 300  # contests of a kind
 MANY = 200_000  # questions that the truth is found from
+ALPHA = 0.05
 SAME = (1.0, 1.0, 1.0, 1.0)
 APART = (0.2, 0.6, 0.9, 1.6)
 BRIER = RuleSet(name="brier", kernel="brier", sampling="spot", period="covered", total="mean", least_probability_ppm=0)
@@ -87,8 +88,37 @@ def scores_within(run: Run) -> list[bool | None]:
     return [own and own[0] <= run.truth[name] * 1e9 <= own[1] for name, own in ends.items()]
 
 
+def ranks_within(run: Run) -> list[bool | None]:
+    """The set of ranks of each participant has the rank by expected scores in it."""
+    found = {row.row.participant: row.rank_set for row in run.projections.intervals(run.contest).rows}
+    better = 1 if run.projections.facts.contests[run.contest].opened.rules is PEER else -1
+    worth = {name: better * mean for name, mean in run.truth.items()}
+    ranks = {name: 1 + sum(other > own for other in worth.values()) for name, own in worth.items()}
+    ends = {name: found.get(name) for name in run.truth}
+    return [own and own[0] <= ranks[name] <= own[1] for name, own in ends.items()]
+
+
+def all_ranks_within(run: Run) -> list[bool | None]:
+    """All sets of ranks have the ranks by expected scores in them, at once."""
+    found = [each for each in ranks_within(run) if each is not None]
+    return [all(found) if found else None]
+
+
+def pairs_told_apart(run: Run) -> list[bool | None]:
+    """Whoever is significantly better beside all other pairs is so by expected scores; for all pairs at once."""
+    better = 1 if run.projections.facts.contests[run.contest].opened.rules is PEER else -1
+    certain = [row for row in run.projections.table("pairwise").rows() if float(row["p_adjusted"]) <= ALPHA]
+    apart = [
+        better * (run.truth[row["participant"]] - run.truth[row["other"]]) * float(row["difference"]) for row in certain
+    ]
+    return [all(each > 0 for each in apart)]
+
+
 CLAIMS: dict[str, tuple[str, Claim]] = {  # with the share of cases in which each is to be true
     "score": ("95%", scores_within),
+    "set of ranks": ("95% or more", ranks_within),
+    "all sets of ranks": ("95%", all_ranks_within),
+    "all pairs": ("95%", pairs_told_apart),
 }
 
 

@@ -97,8 +97,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def little_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals are given however few clusters and rare answers there are, so that small contests show how."""
-    from forecast_ledger.projections.studies import grounds  # noqa: PLC0415 - conftest is imported before all else
+    """Intervals and sets of ranks are given with any number of clusters and rare answers: small contests show how."""
+    from forecast_ledger.projections.studies import grounds, rank_sets  # noqa: PLC0415 - conftest comes before all else
 
-    monkeypatch.setattr(grounds, "LEAST_CLUSTERS", 1)
+    for module in (grounds, rank_sets):
+        monkeypatch.setattr(module, "LEAST_CLUSTERS", 1)
     monkeypatch.setattr(grounds, "LEAST_OUTCOMES", 0)

@@ -5,6 +5,7 @@ n x 2^-53 x (1 + 2^-20) of the sum of their sizes, n < 2^30. Guards are made lar
 rounding and that of value -+ guard are within them.
 """
 
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,11 +37,20 @@ class Near(NamedTuple):
         """What no number is above."""
         return self.value + self.guard
 
+    def less(self, other: "Near") -> "Near":
+        """Return the differences."""
+        value = self.value - other.value
+        return Near(value, (self.guard + other.guard) * _WIDER + np.abs(value) * (2 * _ROUNDING))
+
     def over(self, divisor: Int64Array) -> "Near":
         """Return the quotients by integers that are not negative; where one is 0, the numbers themselves."""
         over = floats(np.maximum(divisor, 1))
         value = self.value / over
         return Near(value, self.guard / over * _WIDER + np.abs(value) * (2 * _ROUNDING))
+
+    def cross(self, rows: Int64Array, columns: Int64Array) -> "Near":
+        """Return some columns of some rows; the guard is that of a row."""
+        return Near(self.value[np.ix_(rows, columns)], self.guard[rows])
 
     def take(self, rows: Int64Array | slice) -> "Near":
         """Return some rows."""
@@ -85,6 +95,38 @@ def ratios(sums: Near, norm: Near, unit: int) -> tuple[Floats, Floats]:
     return low, np.where(least > _TINY, high, np.inf)
 
 
+class Rows(NamedTuple):
+    """The floats nearest to numbers, shape (p, u), and the roots of the sums of their squares, shape (p, 1)."""
+
+    value: Floats
+    size: Floats
+
+    def turned(self, times: Int64Array) -> Near:
+        """Return rows @ times, shape (p, b)."""
+        most = np.abs(times).max(initial=1) * ((self.value.shape[1] + 8) * _ROUNDING)
+        guard = np.abs(self.value).sum(axis=1, keepdims=True) * most
+        return Near(self.value @ floats(times), guard * _WIDER)
+
+    def distances(self, first: int, least: int, share: Fraction | None = None) -> Near:
+        """Return the roots of the sums of squares of what each later row differs by from a row, at least `least`.
+
+        share: the squares are of what differs from the mean difference, each sum times this. Shape (m, 1).
+        """
+        apart = self.value[first + 1 :] - self.value[first]
+        if share is not None:
+            apart -= apart.mean(axis=1, keepdims=True)
+        value = np.sqrt(np.einsum("pu,pu->p", apart, apart))[:, None]
+        guard = (self.size[first + 1 :] + self.size[first]) * ((self.value.shape[1] + 8) * _ROUNDING)
+        scale = 1.0 if share is None else np.sqrt(share.numerator / share.denominator)
+        return Near(np.maximum(value * scale, least), guard * (scale * _WIDER) + value * (scale * 8 * _ROUNDING))
+
+
+def rows_of_floats(numbers: NDArray[Any]) -> Rows:
+    """Return the floats nearest to integers, shape (p, u)."""
+    value = floats(numbers)
+    return Rows(value, np.sqrt((value * value).sum(axis=1, keepdims=True)))
+
+
 def signs_of(difference: Floats, size: Floats) -> tuple[Int64Array, BoolArray]:
     """Return the signs of differences of two weighted numbers each, and where a sign is in doubt.
 
@@ -123,17 +165,6 @@ def near_fixed(low: NDArray[np.object_], width: Int64Array, bits: int) -> Near:
 def scaled(numbers: NDArray[Any], bits: int) -> Floats:
     """Return the floats nearest to integers in 2^-bits."""
     return np.ldexp(floats(numbers), -bits)
-
-
-def studentised(moved: Near, first: int, deviations: list[Floats]) -> tuple[Floats, Floats]:
-    """Return bounds of |difference| / deviation of a row and each later one, shape (m, b).
-
-    moved: shape (p, b). deviations: bounds of them, above 0, as integers that are rounded to floats, shape (m, 1).
-    """
-    difference = np.abs(moved.value[first] - moved.value[first + 1 :])
-    off = 2 * moved.guard.max(initial=0) + 2 * np.abs(moved.value).max(initial=0) * _ROUNDING
-    low, high = deviations
-    return (difference - off) * ((1 - _SLACK) / high), (difference + off) * ((1 + _SLACK) / low)
 
 
 def square_shares(near: Near, units: int) -> tuple[Int64Array, BoolArray]:

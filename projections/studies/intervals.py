@@ -26,7 +26,7 @@ from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import square_shares
 from forecast_ledger.projections.studies.expansion import expanded_level
 from forecast_ledger.projections.studies.grounds import Grounds, grounds_of
-from forecast_ledger.projections.studies.rank_sets import RankSets, rank_sets
+from forecast_ledger.projections.studies.rank_sets import NO_SETS, RankSets, board_rank_sets
 from forecast_ledger.projections.studies.replicates import (
     PLACES,
     Rows,
@@ -272,8 +272,8 @@ class Interval(NamedTuple):
     clusters: in which the row has a score. withheld: why there is no interval of the row, a key of WITHHELD; else "".
     score, prize: low and high, the order statistics that the level asks for. score: None if no replicate has a total.
     rank_set, first, best: None if the row has no rank. prize: None if it cannot win one. rank_set: the ranks that the
-    data allow, for all rows at once; None as well if ranks follow takes that depend on coverage, or if a total is
-    undefined in some replicate.
+    data allow, for all rows at once; None as well if the row has scores in fewer than LEAST_CLUSTERS clusters, or if
+    ranks follow takes that depend on coverage.
     """
 
     row: BoardRow
@@ -287,10 +287,10 @@ class Interval(NamedTuple):
 
 
 class BoardIntervals(NamedTuple):
-    """The intervals of a board. needed: as of `RankSets`; empty if a total is undefined in some replicate."""
+    """The intervals of a board, and its sets of ranks, in which the differences are that would be significant."""
 
     rows: list[Interval]
-    needed: list[int]
+    sets: RankSets
 
 
 def contest_seed(facts: Facts, name: str, table: str = "intervals") -> tuple[str, bytes]:
@@ -324,10 +324,9 @@ def intervals(
     """
     rules = contest.opened.rules
     if not board or not (scored.questions.weight > 0).any():
-        return BoardIntervals([], [])
+        return BoardIntervals([], NO_SETS)
     drawn = resample(contest, scored, board, place, seed)
-    rows, sets = _rank_sets(contest, board, drawn)
-    allowed = dict(zip(rows, zip(sets.best, sets.worst, strict=True), strict=False))
+    sets = board_rank_sets(contest, scored, board, place, seed)
     ranked = sum(row.rank is not None for row in board)
     levels, every = drawn.levels(rules.level_ppm), []
     for number, (row, score) in enumerate(zip(board, score_ends(drawn, levels), strict=True)):
@@ -340,13 +339,13 @@ def intervals(
                 clusters=int(drawn.grounds.clusters[number]),
                 withheld=withheld,
                 score=score if said else None,
-                rank_set=allowed.get(number),
+                rank_set=sets.allowed.get(number),
                 first=None if rank is None else _share(rank == 1),
                 best=None if rank is None else _share(rank <= best_places(ranked)),
                 prize=_ends(drawn.prize[number], int(levels[number])) if said and drawn.paid[number] else None,
             )
         )
-    return BoardIntervals(every, sets.needed)
+    return BoardIntervals(every, sets)
 
 
 def score_ends(drawn: ResampledBoard, levels: Int64Array) -> list[Ends]:
@@ -382,17 +381,3 @@ def _ends(values: Int64Array, level_ppm: int) -> Ends:
 
 def _share(replicates: BoolArray) -> int:
     return half_even(int(replicates.sum()) * POINTS, len(replicates))
-
-
-def _rank_sets(contest: Contest, board: Sequence[BoardRow], drawn: ResampledBoard) -> tuple[list[int], RankSets]:
-    """Return the rows whose ranks follow totals, and the sets of ranks by totals, if every total is defined."""
-    rules = contest.opened.rules
-    rows = np.flatnonzero([row.rank is not None for row in board])
-    totals = drawn.total.take(rows)
-    if len(rows) < 2 or not totals.defined.all():
-        return [], RankSets([], [], [])
-    sign = -1 if lower_is_better(rules) else 1
-    worth = [sign * POINTS * board[row].score for row in rows.tolist()]
-    place = -(-rules.level_ppm * (rules.replicates + 1) // 10**6)
-    by_total = rules.rank_by == "total" or rules.take == "positive_square"
-    return rows.tolist() if by_total else [], rank_sets(worth, totals.times(sign), drawn.alike[rows], place)

@@ -2,275 +2,248 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache, cached_property
-from math import ceil, floor, isqrt
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.core.enclosures import BITS, bounds_of
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.projections.boards.contest_groups import ContestScores
+from forecast_ledger.projections.boards.leaderboard import BoardRow
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import Floats
 from forecast_ledger.projections.core.powers import root_half_even
-from forecast_ledger.projections.studies.estimates import scaled, studentised
-from forecast_ledger.projections.studies.replicates import PLACES, Fixed, Integers, Totals, products_of_rows
-from forecast_ledger.projections.studies.resampling import check_range
+from forecast_ledger.projections.facts.columns import Contest
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.clusters import units_of
+from forecast_ledger.projections.studies.contributions import GRAIN, contributions
+from forecast_ledger.projections.studies.estimates import Near, ratios, rows_of_floats
+from forecast_ledger.projections.studies.flips import FLIPS, UNIT, statistic, statistics
+from forecast_ledger.projections.studies.replicates import MOST_NUMBERS, Integers, draws_of, rows_of
+from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Drawn, order_statistics
 
-CLOSE = 160  # places of the numbers of a pair that PLACES leave in doubt
-Bounds = tuple[int, int]
-_BITS = 61  # of the numbers of which products are added up
-_T = TypeVar("_T", int, tuple[Fraction, Fraction, int, int])
+_LEAST = GRAIN // POINTS  # of the root of a sum of squares: 1e-9 points, so that roundings are no differences
 
 
 class RankSets(NamedTuple):
-    """The best and the worst rank that each participant may have.
+    """The best and the worst rank that participants may have, by row of the board.
 
-    needed: the difference of totals, 1e-9, from which on one would be significant for each pair, rising.
+    needed: the difference of totals, 1e-9, from which on one would be significant: the least, the middle and the
+    greatest of all pairs; empty if there is no pair, or none could be significant. pairs: the number of these.
     """
 
-    best: list[int]
-    worst: list[int]
+    allowed: dict[int, tuple[int, int]]
+    pairs: int
     needed: list[int]
 
 
-def rank_sets(worth: Sequence[Fraction], replicates: Totals, alike: Int64Array, place: int) -> RankSets:
-    """Return the best and the worst rank that each participant may have, at the confidence of an order statistic.
+NO_SETS = RankSets({}, 0, [])
 
-    worth: totals on the board, 1e-9, the larger the better, shape (p,). replicates: of them, shape (p, b), b > 1.
-    alike: rows with the same number have the same scores, shape (p,). place: the order statistic, 1 … b, of the
-    largest studentised difference |(d* - d) / s| of all pairs, d the difference of two participants on the board, d* in
-    a replicate, and s the standard deviation of d* (at least 1e-9). Who has a larger d / s than that is significantly
-    better. The best rank is 1 + the number who are significantly better, the worst is p - the number who are
-    significantly worse.
 
-    Source: Mogstad et al. (2023), Review of Economic Studies 91(1):476-518,
-    doi:10.1093/restud/rdad006, "Simultaneous confidence sets", with symmetric intervals and without steps.
+def board_rank_sets(
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+) -> RankSets:
+    """Return the sets of ranks of a board's rows that have a rank and scores in at least LEAST_CLUSTERS clusters.
+
+    place: the row of the board of each participant code, -1 without one, shape (c,). The others are compared with
+    nobody, and may have any rank. If ranks follow takes that depend on coverage, there are no sets: a take is no sum of
+    what the units contribute.
     """
-    critical = _Critical(_Pairs(worth, replicates, alike), place)
-    people, needed = len(worth), list[int]()
-    better, worse = np.zeros(people, np.int64), np.zeros(people, np.int64)
-    for first in range(people - 1):
-        up, down = critical.significant(first)
-        worse[first] += up.sum()
-        better[first] += down.sum()
-        better[first + 1 :] += up
-        worse[first + 1 :] += down
-        needed += critical.needed(first)
-    check_range(max(needed, default=0))
-    return RankSets((1 + better).tolist(), (people - worse).tolist(), sorted(needed))
+    rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
+    rows = rows_of(rules, scored, units, place)
+    reached = np.min([_counts(rows.owner, own[rows.unit], len(board)) for own in units.clusters], axis=0)
+    ranked = [row.rank is not None for row in board]
+    compared = np.flatnonzero(ranked & (reached >= LEAST_CLUSTERS))
+    if len(compared) < 2:
+        return NO_SETS
+    kept = np.full(len(board), -1)
+    kept[compared] = np.arange(len(compared))
+    own = rows.take(np.flatnonzero(kept[rows.owner] >= 0))
+    draws = draws_of(scored, units, np.zeros((0, units.size), np.int64), len(compared))
+    parts = contributions(rules, own._replace(owner=kept[own.owner]), draws) * (-1 if lower_is_better(rules) else 1)
+    found = rank_sets(parts, units.turns(seed, FLIPS).T, rules.level_ppm, sum(ranked))
+    by_total = rules.rank_by == "total" or rules.take == "positive_square"
+    allowed = {row: found.allowed[number] for number, row in enumerate(compared.tolist())} if by_total else {}
+    return found._replace(allowed=allowed)
+
+
+def _counts(owner: Int64Array, cluster: Int64Array, people: int) -> Int64Array:
+    """Return in how many clusters each row of the board has a score, shape (p,)."""
+    met = np.unique(np.stack([owner, cluster]), axis=1)[0]
+    counts: Int64Array = np.bincount(met, minlength=people)
+    return counts
+
+
+def rank_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -> RankSets:
+    """Return the sets of ranks of participants whose totals, the larger the better, are sums of these parts.
+
+    parts: shape (p, u). flips: see `Units.turns`, shape (u, b). ranked: the number of participants
+    with a rank, p or more.
+
+    The statistic of a pair is that of `flips`, of the differences of their parts; the root is at least 1e-9 points. The
+    critical value is the order statistic at level x (b + 1), rounded up, of the largest statistic of all pairs. Pairs
+    above it are significant; then it is that of the other pairs, until no further pair is significant. The best rank
+    is 1 + the number who are significantly better, the worst is `ranked` - the number who are significantly worse.
+
+    Source: Mogstad et al. (2023), Review of Economic Studies 91(1):476-518, doi:10.1093/restud/rdad006, with steps;
+    Romano and Wolf (2005), Journal of the American Statistical Association 100(469):94-108,
+    doi:10.1198/016214504000000539.
+    """
+    distinct: dict[tuple[int, ...], int] = {}
+    same = np.array([distinct.setdefault(tuple(own), len(distinct)) for own in parts.tolist()], np.int64)
+    pairs = _Pairs(np.array([*distinct], object), flips, -(-level_ppm * (flips.shape[1] + 1) // 10**6))
+    alike = np.bincount(same)
+    first = critical = pairs.critical(None)
+    above, better, worse = pairs.above(critical, alike)
+    while above:
+        critical = pairs.critical(critical)
+        before, (above, better, worse) = above, pairs.above(critical, alike)
+        if above == before:
+            break
+    allowed = {row: (1 + int(better[own]), ranked - int(worse[own])) for row, own in enumerate(same.tolist())}
+    return RankSets(allowed, pairs.count, pairs.needed(first))
 
 
 class _Pairs:
-    """The differences of all pairs of participants in replicates and on the board; bounds are in 2^-PLACES."""
+    """The pairs of participants whose parts differ; rows of floats are in 1e-18 points."""
 
-    def __init__(self, worth: Sequence[Fraction], replicates: Totals, alike: Int64Array) -> None:
-        """See `rank_sets`."""
-        self.alike, self.places = alike, PLACES
-        bounds = [(low >> BITS - PLACES, (high >> BITS - PLACES) + 1) for low, high in map(bounds_of, worth)]
-        low, high = np.array(bounds, object).reshape(-1, 2).T
-        self._board = Fixed(low[:, None], (high - low)[:, None].astype(np.int64), PLACES)
-        self.closely = _Closely(worth, replicates)
-        self._moved = replicates.fixed.plus(self._board.times(-1))
-        self._near_board, self._near_moved = self._board.near(), self._moved.near()
-        self.deviations = _deviations(replicates.fixed)
-        every = np.arange(replicates.defined.shape[1])
-        self._exact = cache(lambda row: replicates.exact(row, every))
-        self._apart = cache(lambda first, second: worth[first] - worth[second])
-        self.variance = cache(self._variance)
+    def __init__(self, parts: Integers, flips: Int64Array, place: int) -> None:
+        """place: of the order statistic, from 1. Raises Refused(out_of_range): too many pairs."""
+        self.people = len(parts)
+        self.count = self.people * (self.people - 1) // 2
+        if self.count > MOST_NUMBERS:
+            raise Refused("out_of_range", "intervals", None, f"{self.people:,} participants are too many to compare")
+        self._parts, self._flips, self._place = parts - parts.sum(axis=0) // len(parts), flips, place
+        self._rows = rows_of_floats(self._parts)
+        self._plain = np.ones((len(flips), 1), np.int64)
+        self._turned, self._totals = (self._rows.turned(times) for times in (flips, self._plain))
+        guard = self._turned.guard.max(keepdims=True)
+        extremes = self._turned.value.max(axis=0), self._turned.value.min(axis=0)
+        self._ends = [Near(end[None], guard) for end in extremes]
 
-    def moved(self, first: int, columns: Int64Array | slice = slice(None)) -> tuple[Floats, Floats]:
-        """Return bounds of the studentised differences of a row and each later one in some replicates."""
-        return studentised(self._near_moved.at(columns), first, self._later(first))
+    def _apart(self, sums: Near, first: int, later: Int64Array, columns: Int64Array) -> Near:
+        """Return the differences of sums of a row and some later ones."""
+        return sums.cross(later, columns).less(sums.cross(np.array([first]), columns))
 
-    def apart(self, first: int) -> tuple[Floats, Floats]:
-        """Return bounds of the studentised differences of a row and each later one on the board."""
-        low, high = studentised(self._near_board, first, self._later(first))
-        return low[:, 0], high[:, 0]
+    def _norm(self, first: int) -> Near:
+        return self._rows.distances(first, _LEAST)
 
-    def ahead(self, first: int) -> BoolArray:
-        """Return which later rows have less than a row on the board, as far as the bounds tell."""
-        ahead: BoolArray = (self._board.low[first] > self._board.low[first + 1 :])[:, 0].astype(bool)
-        return ahead
+    def _statistics(self, first: int, second: int, times: Int64Array) -> list[int]:
+        """Return the exact statistics of a pair with the signs in each column of `times`."""
+        apart = self._parts[first] - self._parts[second]
+        squares = max(int(apart @ apart), _LEAST**2)
+        return [statistic(total, squares) for total in (apart @ times.astype(object)).tolist()]
 
-    def _later(self, first: int) -> list[Floats]:
-        return [scaled(ends[first, first + 1 :, None], PLACES) for ends in self.deviations]
+    def observed(self, first: int, norm: Near) -> Int64Array:
+        """Return the statistics of a row and each later one."""
+        later = np.arange(first + 1, self.people)
+        apart = self._apart(self._totals, first, later, np.zeros(1, np.int64))
 
-    def deviation(self, first: int, second: int) -> Bounds:
-        """Return bounds of a standard deviation, in 2^-places."""
-        low, high = self.deviations
-        return low[first, second], high[first, second]
+        def exact(row: int, _: Int64Array) -> list[int]:
+            return self._statistics(first, int(later[row]), self._plain)
 
-    def studentised(self, first: int, second: int, replicate: int) -> Bounds:
-        """Return bounds of a studentised difference in a replicate, in 2^-(3 places)."""
-        lows, widths = ([int(of[row, replicate]) for row in (first, second)] for of in self._moved[:2])
-        return _studentised(lows, widths, self.places, self.deviation(first, second))
+        return statistics(apart, norm, exact)[:, 0]
 
-    def difference(self, first: int, second: int, replicate: int | None = None) -> Fraction:
-        """Return the exact difference on the board, or how far it moves in a replicate."""
-        apart = self._apart(first, second)
-        if replicate is None:
-            return apart
-        return self._exact(first)[replicate] - self._exact(second)[replicate] - apart
+    def _turns(
+        self, below: int | None, least: "_Largest"
+    ) -> Iterator[tuple[int, Int64Array, Int64Array, Floats, Floats]]:
+        """Yield bounds of statistics of replicates: row, later rows, replicates, and the bounds.
 
-    def _variance(self, first: int, second: int) -> Fraction:
-        """Return the exact square of the standard deviation, at least 1."""
-        apart = [one - other for one, other in zip(self._exact(first), self._exact(second), strict=True)]
-        total, squares = sum(apart, Fraction(0)), sum([each**2 for each in apart], Fraction(0))
-        return max(Fraction(len(apart) * squares - total**2, len(apart) * (len(apart) - 1)), Fraction(1))
+        below: only of pairs whose own statistic is not above this one. What cannot be above `least.floor` is left out.
+        """
+        for first in range(self.people - 1):
+            norm = self._norm(first)
+            kept = np.arange(self.people - first - 1)
+            if below is not None:
+                kept = np.flatnonzero(self.observed(first, norm) <= below)
+            if not len(kept):
+                continue
+            own = self._turned.take(np.array([first]))
+            nearest = norm.take(kept[[np.argmin(norm.low[kept, 0])]])
+            most = np.maximum(*(ratios(end.less(own), nearest, UNIT)[1] for end in self._ends))
+            columns = np.flatnonzero(most[0] >= least.floor)
+            if len(columns):
+                later = kept + first + 1
+                bounds = ratios(self._apart(self._turned, first, later, columns), norm.take(kept), UNIT)
+                yield first, later, columns, *bounds
 
+    def critical(self, below: int | None) -> int:
+        """Return the critical value of the pairs whose own statistic is not above this one; None for all pairs."""
+        largest = _Largest(self._flips.shape[1], self._place)
+        for _, _, columns, low, high in self._turns(below, largest):
+            largest.add(columns, low, high)
+        low, high = largest.ends()
+        if np.rint(low) == np.rint(high):
+            return int(np.rint(low))
+        exact = np.where(largest.low > high, int(np.rint(high)) + 1, 0)  # above it, or below
+        for first, later, columns, lows, highs in self._turns(below, largest):
+            for row, column in np.argwhere((highs >= low) & (lows <= high)).tolist():
+                at = columns[[column]]
+                exact[at] = max(int(exact[at[0]]), *self._statistics(first, int(later[row]), self._flips[:, at]))
+        return int(np.sort(exact)[self._place - 1])
 
-def _deviations(totals: Fixed) -> tuple[Integers, Integers]:
-    """Return bounds of the standard deviations of the differences of each two rows, at least 1, in 2^-PLACES."""
-    count = totals.low.shape[1]
-    centred = totals.low - (totals.low.sum(axis=1) // count)[:, None]
-    shift = max(int(abs(centred).max()).bit_length() - _BITS, 0)
-    width = (int(totals.width.max()) >> shift) + 2 * (shift > 0)
-    narrow = (centred >> shift).astype(np.int64)
-    sums, products = np.array([sum(own) for own in narrow.tolist()], object), products_of_rows(narrow)
-    squares = np.diag(products)[:, None] + np.diag(products)[None] - 2 * products
-    over = count * (count - 1)
-    roots = np.frompyfunc(isqrt, 1, 1)((count * squares - (sums[:, None] - sums[None]) ** 2) // over)
-    # Each difference errs by at most the width, and less the mean of these errors, the root of their squares is less
-    # than twice that, with count - 1 in place of count.
-    ends = (roots - 2 * width << shift, roots + 1 + 2 * width << shift)
-    low, high = (np.maximum(end, 1 << PLACES) for end in ends)
-    return low, high
+    def above(self, critical: int, alike: Int64Array) -> tuple[int, Int64Array, Int64Array]:
+        """Return how many pairs have a larger statistic, and how many are then better and worse than each.
 
+        alike: how many participants each row stands for.
+        """
+        found, (better, worse) = 0, np.zeros((2, self.people), np.int64)
+        for first in range(self.people - 1):
+            certain = np.flatnonzero(self.observed(first, self._norm(first)) > critical)
+            later = certain + first + 1
+            ahead = self._totals.value[first, 0] > self._totals.value[later, 0]
+            found += len(later)
+            for group, count, sums in ((later[ahead], worse, better), (later[~ahead], better, worse)):
+                count[first] += alike[group].sum()
+                sums[group] += alike[first]
+        return found, better, worse
 
-class _Closely:
-    """The differences of one pair of participants at a time, with bounds in 2^-CLOSE."""
+    def needed(self, critical: int) -> list[int]:
+        """Return the least, the middle and the greatest difference, 1e-9, at which a pair is significant.
 
-    def __init__(self, worth: Sequence[Fraction], replicates: Totals) -> None:
-        """See `rank_sets`."""
-        self.places = CLOSE
-        self._board = cache(lambda row: floor(worth[row] * (1 << CLOSE)))
-        self._row = cache(lambda row: replicates.closely(row, CLOSE))
-        self.deviation = cache(self._deviation)
+        It is the difference at which its statistic is the critical value, if the differences of units varied around
+        their mean as they do: critical x the root of (u Σ d² - (Σ d)²) / (u - critical²), for u units with the
+        differences d.
+        """
+        units = len(self._flips)
+        over = units * UNIT**2 - critical**2
+        if not self.count or over <= 0:
+            return []
+        starts = [first * (2 * self.people - first - 1) // 2 for first in range(self.people)]
+        share = Fraction(critical**2 * units, over * _LEAST**2)
+        every = [self._rows.distances(first, 0, share) for first in range(self.people - 1)]
+        near = Near(*(np.concatenate(ends).T for ends in zip(*every, strict=True)))
 
-    def _deviation(self, first: int, second: int) -> Bounds:
-        """Return bounds of a standard deviation, at least 1, in 2^-places."""
-        one, other = self._row(first), self._row(second)
-        apart, width = (one.low - other.low)[0].tolist(), int(one.width.max()) + int(other.width.max())
-        count, squares = len(apart), sum([each * each for each in apart])
-        root = isqrt((count * squares - sum(apart) ** 2) // (count * (count - 1)))
-        return max(root - 2 * width, 1 << CLOSE), max(root + 1 + 2 * width, 1 << CLOSE)  # as in `_deviations`
+        def exact(_: int, at: Int64Array) -> list[Fraction]:
+            found = []
+            for index in at.tolist():
+                first = int(np.searchsorted(starts, index, side="right")) - 1
+                apart = self._parts[first] - self._parts[first + 1 + index - starts[first]]
+                varied = units * int(apart @ apart) - int(apart.sum()) ** 2
+                found.append(Fraction(root_half_even(Fraction(critical**2 * varied, over * _LEAST**2))))
+            return found
 
-    def studentised(self, first: int, second: int, replicate: int | None = None) -> Bounds:
-        """Return bounds of a studentised difference on the board, or in a replicate, in 2^-(3 places)."""
-        lows, widths = [self._board(row) for row in (first, second)], [1, 1]
-        if replicate is not None:
-            for place, row in enumerate((first, second)):
-                low, width, _ = self._row(row)
-                lows[place] = low[0, replicate] - lows[place] - 1
-                widths[place] += int(width[0, replicate])
-        return _studentised(lows, widths, CLOSE, self.deviation(first, second))
-
-
-def _studentised(lows: list[int], widths: list[int], places: int, deviation: Bounds) -> Bounds:
-    """Return bounds of the size of the difference of two numbers, over a deviation; each is from low to low + width."""
-    (low, other), (width, wide) = lows, widths
-    least, most = low - other - wide, low + width - other
-    size = max(least, -most, 0), max(-least, most)
-    return (size[0] << 3 * places) // deviation[1], -(-(size[1] << 3 * places) // deviation[0])
-
-
-class _Critical:
-    """The critical value: the order statistic of the largest studentised difference of all pairs."""
-
-    def __init__(self, pairs: _Pairs, place: int) -> None:
-        """place: from 1."""
-        self._pairs, self._place = pairs, place
-        bounds = [[ends.max(axis=0) for ends in pairs.moved(first)] for first in range(len(pairs.alike) - 1)]
-        self._lows, self._highs = (np.maximum(np.max(ends, axis=0), 0) for ends in zip(*bounds, strict=True))
-        self._low, self._high = (np.partition(ends, place - 1)[place - 1] for ends in (self._lows, self._highs))
-
-    @cached_property
-    def _largest(self) -> list[list[tuple[int, int, int]]]:
-        """Where the largest studentised difference of a replicate may be that may be critical: pair and replicate."""
-        columns = np.flatnonzero((self._highs >= self._low) & (self._lows <= self._high))
-        found: list[list[tuple[int, int, int]]] = [[] for _ in columns]
-        for first in range(len(self._pairs.alike) - 1):
-            _, high = self._pairs.moved(first, columns)
-            for later, place in np.argwhere(high >= self._lows[columns]).tolist():
-                found[place].append((first, first + 1 + later, int(columns[place])))
-        return found
-
-    def _in_order(self, largest: list[_T]) -> _T:
-        """Return the critical one of the largest values in those replicates."""
-        return sorted(largest)[self._place - 1 - int((self._highs < self._low).sum())]
-
-    @cached_property
-    def _rough(self) -> list[int]:
-        """Bounds of the critical value, in 2^-(3 PLACES)."""
-        low, high = (Fraction(end) * (1 << 3 * PLACES) for end in (self._low, self._high))
-        return [floor(low), ceil(high)]
-
-    def _closer(self, pairs: "_Pairs | _Closely") -> list[int]:
-        """Return closer bounds of the critical value, in 2^-(3 places)."""
-        bounds = [[pairs.studentised(*each) for each in own] or [(0, 0)] for own in self._largest]
-        return [self._in_order([max(each[end] for each in own) for own in bounds]) for end in (0, 1)]
-
-    @cached_property
-    def _bounds(self) -> list[int]:
-        return self._closer(self._pairs)
-
-    @cached_property
-    def _closest(self) -> list[int]:
-        return self._closer(self._pairs.closely)
-
-    @cached_property
-    def _exact(self) -> tuple[Fraction, Fraction, int, int]:
-        """The exact square of the critical value, and the difference and the pair that it is of."""
-        return self._in_order([max([self._squared(*each) for each in own] or [_NOTHING]) for own in self._largest])
-
-    def _squared(self, first: int, second: int, replicate: int | None = None) -> tuple[Fraction, Fraction, int, int]:
-        """Return the exact square of a studentised difference, with the size of the difference and the pair."""
-        apart = self._pairs.difference(first, second, replicate)
-        alike = self._pairs.alike[first] == self._pairs.alike[second]
-        square = Fraction(0) if alike else Fraction(apart**2, self._pairs.variance(first, second))
-        return square, abs(apart), first, second
-
-    def significant(self, first: int) -> tuple[BoolArray, BoolArray]:
-        """Return which later rows are significantly worse than a row, and which are better."""
-        low, high = self._pairs.apart(first)
-        certain, ahead = low > self._high, self._pairs.ahead(first)
-        same = self._pairs.alike[first + 1 :] == self._pairs.alike[first]
-        for later in np.flatnonzero(~certain & (high > self._low) & ~same).tolist():
-            certain[later] = self._is_larger(first, first + 1 + later)
-            ahead[later] = self._pairs.difference(first, first + 1 + later) > 0
-        return certain & ahead, certain & ~ahead
-
-    def _is_larger(self, first: int, second: int) -> bool:
-        """Return whether a studentised difference on the board is above the critical value."""
-        low, high = self._pairs.closely.studentised(first, second)
-        if low > self._closest[1] or high <= self._closest[0]:
-            return low > self._closest[1]
-        return self._squared(first, second)[0] > self._exact[0]
-
-    def needed(self, first: int) -> list[int]:
-        """Return the critical value times the standard deviation of each later row, rounded half-even once."""
-        return [self._needed(first, second) for second in range(first + 1, len(self._pairs.alike))]
-
-    def _needed(self, first: int, second: int) -> int:
-        for pairs, critical in self._closer_and_closer():
-            ends = zip(critical, pairs.deviation(first, second), strict=True)
-            low, high = (half_even(end * deviation, 1 << 4 * pairs.places) for end, deviation in ends)
-            if low == high:
-                return low
-        return self._exactly(first, second)
-
-    def _closer_and_closer(self) -> Iterator[tuple["_Pairs | _Closely", list[int]]]:
-        """Yield bounds of the critical value, in 2^-(3 places), with the pairs whose deviations have as many places."""
-        yield self._pairs, self._rough
-        yield self._pairs, self._bounds
-        yield self._pairs.closely, self._closest
-
-    def _exactly(self, first: int, second: int) -> int:
-        square, apart, *pair = self._exact
-        if pair == [first, second]:
-            return half_even(apart.numerator, apart.denominator)
-        return root_half_even(square * self._pairs.variance(first, second))
+        places = (0, (self.count - 1) // 2, self.count - 1)
+        drawn = Drawn(near, np.ones((1, self.count), bool), exact)
+        least, middle, greatest = order_statistics(drawn, places)[0].tolist()
+        return [least, middle, greatest]
 
 
-_NOTHING = (Fraction(0), Fraction(0), 0, 0)
+class _Largest:
+    """Bounds of the largest statistic of each replicate, as far as it may be critical."""
+
+    def __init__(self, replicates: int, place: int) -> None:
+        """place: of the critical one, from 1."""
+        self.low, self.high, self._place = np.zeros(replicates), np.zeros(replicates), place
+        self.floor = self.low[0]
+
+    def add(self, columns: Int64Array, low: Floats, high: Floats) -> None:
+        """Add statistics of some replicates, shape (k, columns)."""
+        self.low[columns] = np.maximum(self.low[columns], low.max(axis=0))
+        self.high[columns] = np.maximum(self.high[columns], high.max(axis=0))
+        self.floor = self.ends()[0]
+
+    def ends(self) -> tuple[Floats, Floats]:
+        """Return bounds of the critical value."""
+        low, high = (np.partition(ends, self._place - 1)[self._place - 1] for ends in (self.low, self.high))
+        return low, np.maximum(low, high)

@@ -20,7 +20,6 @@ from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import (
     Floats,
     estimate_products,
-    floats,
     matrix_product,
     wide_matrix_product,
 )
@@ -32,7 +31,6 @@ from forecast_ledger.projections.studies.estimates import Near, near_fixed
 from forecast_ledger.projections.studies.resampling import LIMIT, Drawn, check_range
 
 PLACES = 32
-_PART, _PART_BITS = 1 << 9, 21  # so many products of two limbs are added exactly in floats
 
 Integers = NDArray[np.object_]
 
@@ -104,23 +102,6 @@ def drawn_sums(
     np.add.at(by_unit, (owner, unit), np.array(low, object))
     np.add.at(inexact, (owner, unit), np.array(rounded, np.int64))
     return wide_matrix_product(by_unit, times), matrix_product(inexact, times)
-
-
-def products_of_rows(rows: Int64Array) -> Integers:
-    """Return Σ row x row of each two rows, exact; shape (p, b) gives (p, p). All numbers must be below 2^62.
-
-    >>> products_of_rows(np.array([[1 << 60, -1], [2, 5]])).tolist() == [[2**120 + 1, 2**61 - 5], [2**61 - 5, 29]]
-    True
-    """
-    low, high = rows & ((1 << 2 * _PART_BITS) - 1), rows >> 2 * _PART_BITS
-    limbs = np.concatenate([floats(each) for each in (low & ((1 << _PART_BITS) - 1), low >> _PART_BITS, high)])
-    total = np.zeros((len(rows), len(rows)), object)
-    for begin in range(0, rows.shape[1], _PART):
-        part = limbs[:, begin : begin + _PART]
-        products = (part @ part.T).astype(np.int64).reshape(3, len(rows), 3, len(rows))
-        for one, other in np.ndindex(3, 3):
-            total += products[one, :, other].astype(object) << _PART_BITS * (one + other)
-    return total
 
 
 MOST_NUMBERS = 100_000_000  # in an array: participants x replicates, for example; each number takes eight bytes
@@ -313,15 +294,11 @@ Of = Callable[..., _N]  # the sums in each replicate: of a column of `Rows`, of 
 
 
 class Totals(NamedTuple):
-    """Numbers in replicates, 1e-9, shape (p, b); see `Drawn`.
-
-    closely: returns a row to so many places, shape (1, b).
-    """
+    """Numbers in replicates, 1e-9, shape (p, b); see `Drawn`."""
 
     fixed: Fixed
     defined: BoolArray
     exact: Callable[[int, Int64Array], list[Fraction]]
-    closely: Callable[[int, int], Fixed]
 
     def drawn(self) -> Drawn:
         """Return the numbers for comparisons."""
@@ -333,7 +310,6 @@ class Totals(NamedTuple):
             self.fixed.take(rows),
             self.defined[rows],
             lambda row, at: self.exact(int(rows[row]), at),
-            lambda row, places: self.closely(int(rows[row]), places),
         )
 
     def at(self, which: Int64Array) -> "Totals":
@@ -342,7 +318,6 @@ class Totals(NamedTuple):
             self.fixed.at(which),
             self.defined[:, which],
             lambda row, at: self.exact(row, which[at]),
-            lambda row, places: self.closely(row, places).at(which),
         )
 
     def times(self, sign: int) -> "Totals":
@@ -351,7 +326,6 @@ class Totals(NamedTuple):
             self.fixed.times(sign),
             self.defined,
             lambda row, at: [sign * each for each in self.exact(row, at)],
-            lambda row, places: self.closely(row, places).times(sign),
         )
 
 
@@ -380,13 +354,8 @@ def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Dr
         found: list[Fraction] = np.broadcast_to(numerator.over(divisor).values, (1, len(at)))[0].tolist()
         return found
 
-    def closely(row: int, places: int) -> Fixed:
-        numerator, divisor = quotient(partial(_fixed, of(row), draws._replace(people=1), places))
-        found: Fixed = numerator.over(divisor)
-        return found
-
     defined = np.broadcast_to(divisors.low != 0, numerators.low.shape)
-    return Totals(numerators.over(divisors), defined, exact, closely)
+    return Totals(numerators.over(divisors), defined, exact)
 
 
 def _fixed(rows: Rows, draws: Draws, places: int, name: str, kind: int | None = None) -> Fixed:

@@ -239,7 +239,8 @@ _INTERVALS = schema("""
     score_high      points  upper end
     rank            count   the rank on the leaderboard; empty if there is none
     rank_set_low    count   the best rank that the data allow, for all participants at once
-    rank_set_high   count   the worst rank that they allow; empty if it cannot be said
+    rank_set_high   count   the worst rank that they allow; empty if it cannot be said: with scores in fewer than 20
+                            clusters, or with ranks by takes that depend on coverage
     first           share   share of the replicates in which the rank is 1; no probability of being the best
     best_5_percent  share   share of the replicates in which the rank is among the best 5%
     prize           money   the prize on the leaderboard; empty if the participant cannot win one
@@ -286,7 +287,7 @@ _RESOLUTION = schema("""
 
     contest*
     ranked    count   number of participants with a rank
-    pairs     count   number of pairs of them
+    pairs     count   number of pairs that are compared; participants with the same scores count once
     smallest  points  least difference that would be significant for some pair, all at once
     middle    points  the same for a pair in the middle, the lower of two
     largest   points  the same for the pair whose difference varies most
@@ -294,15 +295,14 @@ _RESOLUTION = schema("""
 
 
 def resolution_values(analysis: Analysis) -> list[Values]:
-    """One row for each contest whose totals are defined in every replicate."""
+    """One row for each contest in which a difference of some size could be significant."""
     analysis.tally_all()
     rows = []
     for name in analysis.contests:
         found = analysis.intervals(name)
-        if found.needed:
+        if found.sets.needed:
             ranked = sum(row.row.rank is not None for row in found.rows)
-            middle = found.needed[(len(found.needed) - 1) // 2]
-            rows.append((name, ranked, len(found.needed), found.needed[0], middle, found.needed[-1]))
+            rows.append((name, ranked, found.sets.pairs, *found.sets.needed))
     return columns_of_rows(rows, _RESOLUTION.columns)
 
 
@@ -365,9 +365,9 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
 
 
 UNCERTAINTY: dict[str, Projection] = {
-    "intervals": Projection(3, _INTERVALS, intervals_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
+    "intervals": Projection(4, _INTERVALS, intervals_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
     "resolution": Projection(
-        2, _RESOLUTION, resolution_values, reads=(*ANSWERED, "contests", "digest"), on_request=True
+        3, _RESOLUTION, resolution_values, reads=(*ANSWERED, "contests", "digest"), on_request=True
     ),
     "pairwise": Projection(4, _PAIRWISE, pairwise_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
 }

@@ -421,7 +421,7 @@ SOURCES = (
         'M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, "Inference for ranks with applications to mobility '
         'across neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1):476-518',
         "doi:10.1093/restud/rdad006",
-        "`intervals`: the sets of ranks; `resolution`",
+        "`intervals`: the sets of ranks, with steps; `resolution`",
     ),
     Source(
         "Howard et al. (2021)",
@@ -462,7 +462,7 @@ SOURCES = (
         'J. P. Romano and M. Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing", Journal '
         "of the American Statistical Association 100(469):94-108",
         "doi:10.1198/016214504000000539",
-        "`pairwise`: with signs turned at random, each pair's statistic divided by its own deviation",
+        "`pairwise`, `intervals`: signs turned at random, each pair's statistic divided by its own deviation",
     ),
     Source(
         "CFA Institute, Global Investment Performance Standards",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
-from tests.calibrate import KINDS, draw, expected, printed, row, simulated, table
+from tests.calibrate import CLAIMS, KINDS, SAME, Kind, draw, expected, printed, row, simulated, table
 from tests.support.effort import LONG
 from tests.support.paths import ROOT
 
@@ -38,6 +38,17 @@ def test_the_table_in_the_documentation_is_of_all_kinds_and_holds() -> None:
     for *_, shown, reached, error in rows:
         if float(shown.rstrip("%")) > 10:
             assert abs(float(reached.rstrip("%")) - 95) <= max(2, 2 * float(error.rstrip("%")))
+
+
+@pytest.mark.parametrize("kind", [Kind(SAME[:2]), Kind(SAME * 3), Kind(SAME, questions=50, missing=0.3)])
+def test_equals_are_told_apart_as_seldom_as_is_said(kind: Kind) -> None:
+    """By sets of ranks, and by tests of pairs, all at once: in 5% of contests, as far as so few contests can tell."""
+    found = [
+        [CLAIMS[claim][1](run)[0] for claim in ("all sets of ranks", "all pairs")] for run in simulated(kind, RUNS)
+    ]
+    for claim in zip(*found, strict=True):
+        assert None not in claim
+        assert sum(map(bool, claim)) >= 0.86 * RUNS
 
 
 @pytest.mark.parametrize("kind", ["null", "peer"])

@@ -22,12 +22,10 @@ from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.studies import replicates
 from forecast_ledger.projections.studies.estimates import Near
-from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample
 from forecast_ledger.projections.studies.replicates import Draws, Rows, Weighted
 from forecast_ledger.projections.studies.resampling import Drawn, drawn_ends, drawn_limits
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_expansion import expanded
-from tests.projections.studies.test_rank_sets import by_definition
 from tests.projections.studies.test_resampling import drawn
 from tests.support import oracle, rules_oracle
 from tests.support.effort import LONG, times
@@ -262,33 +260,6 @@ def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
                 amounts = [Fraction(each.prize, 10**6) for each in own if each is not None]
                 ends = [*expanded_middle(amounts, clusters, len(strata))]
                 assert [Fraction(row["prize_low"]), Fraction(row["prize_high"])] == ends
-
-
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("name", ["sum", "mean", "per_coverage"])
-def test_sets_of_ranks_and_the_resolution_are_those_of_the_replicates(name: str, weights: str) -> None:
-    """Where the total is defined in every replicate; the place of the critical value is 36 of 39 at 90%."""
-    for seed in range(times(4)):
-        recorded = oracle.history(*season(RULES[name], seed, weights))
-        projections = Projections(oracle.facts_in(recorded))
-        contest, board = projections.facts.contests["cup"], projections.board("cup")
-        place = board_places(projections.facts, board)
-        drawn = resample(contest, projections.scored("cup"), board, place, contest_seed(projections.facts, "cup")[1])
-        ranked = [number for number, row in enumerate(board) if row.rank is not None]
-        rows, found = [*projections.table("intervals").rows()], [*projections.table("resolution").rows()]
-        if not drawn.total.defined[ranked].all():
-            assert ({row["rank_set_low"] for row in rows}, found) == ({None}, [])
-            continue
-        sign = -1 if RULES[name].kernel == "brier" else 1
-        worth = [sign * board[number].score * 10**9 for number in ranked]
-        every = np.arange(REPLICATES)
-        totals = [[sign * total for total in drawn.total.exact(number, every)] for number in ranked]
-        best, worst, needed = by_definition(worth, totals, 36)
-        sets = [(rows[number]["rank_set_low"], rows[number]["rank_set_high"]) for number in ranked]
-        assert sets == [*zip(best, worst, strict=True)]
-        amounts = [Fraction(needed[at], 10**9) for at in (0, (len(needed) - 1) // 2, -1)]
-        assert [Fraction(found[0][column]) for column in ("smallest", "middle", "largest")] == amounts
-        assert (found[0]["ranked"], found[0]["pairs"]) == (len(ranked), len(needed))
 
 
 def test_large_weights_are_added_up_exactly() -> None:

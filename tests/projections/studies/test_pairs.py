@@ -15,7 +15,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Range, ResolveQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.studies import estimates, intervals, rank_sets, replicates
+from forecast_ledger.projections.studies import estimates, intervals, replicates
 from forecast_ledger.projections.studies import pairs as module
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import (
@@ -227,7 +227,6 @@ def test_weights_with_many_digits_leave_room_for_large_scores() -> None:
     assert abs(Fraction(row["difference"])) == Fraction(oracle.nine(summed / sum(weights, Fraction(0))))
 
 
-@pytest.mark.parametrize("close", [2, 160])
 @pytest.mark.parametrize(
     ("name", "seed", "weights"),
     [
@@ -239,7 +238,7 @@ def test_weights_with_many_digits_leave_room_for_large_scores() -> None:
     ],
 )
 def test_what_bounds_leave_open_is_computed_exactly(
-    name: str, seed: int, weights: str, close: int, monkeypatch: pytest.MonkeyPatch
+    name: str, seed: int, weights: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With floats that err by a thousandth of themselves, and one guard digit or two, tables have the same digits."""
     for each in [weights] if LONG == 1 else WEIGHTS:
@@ -248,9 +247,8 @@ def test_what_bounds_leave_open_is_computed_exactly(
         with monkeypatch.context() as patched:
             for share in ("_ROUNDING", "_INPUT", "_SLACK"):
                 patched.setattr(estimates, share, 2.0**-10)
-            for place in (replicates, rank_sets, intervals):
+            for place in (replicates, intervals):
                 patched.setattr(place, "PLACES", 1)
-            patched.setattr(rank_sets, "CLOSE", close)
             assert [Projections(facts).table(table).digest() for table in TABLES] == certain
 
 

@@ -1,40 +1,19 @@
-"""Sets of ranks, compared with the definition in fractions."""
+"""Sets of ranks, compared with the definition in whole numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations
 from math import isqrt
 from random import Random
 
 import numpy as np
 import pytest
 
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.studies import rank_sets as rank_sets_module
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.studies import estimates
 from forecast_ledger.projections.studies.rank_sets import RankSets, rank_sets
-from forecast_ledger.projections.studies.replicates import PLACES, Fixed, Totals
 
-Numbers = Sequence[Fraction]
-
-
-def by_definition(worth: Numbers, replicates: Sequence[Numbers], place: int) -> RankSets:
-    """Return the best and worst rank of each participant, and the least difference that each pair needs, in squares."""
-    people, count = len(worth), len(replicates[0])
-    pairs = [*permutations(range(people), 2)]
-    variance = {}
-    for i, j in pairs:
-        own = [a - b for a, b in zip(replicates[i], replicates[j], strict=True)]
-        mean = sum(own, Fraction(0)) / count
-        variance[i, j] = max(sum(((each - mean) ** 2 for each in own), Fraction(0)) / (count - 1), Fraction(1))
-    largest = [
-        max((replicates[i][b] - replicates[j][b] - worth[i] + worth[j]) ** 2 / variance[i, j] for i, j in pairs)
-        for b in range(count)
-    ]
-    critical = sorted(largest)[place - 1]
-    above = {(i, j) for i, j in pairs if worth[i] > worth[j] and (worth[i] - worth[j]) ** 2 / variance[i, j] > critical}
-    best = [1 + sum((j, i) in above for j in range(people)) for i in range(people)]
-    worst = [people - sum((i, j) in above for j in range(people)) for i in range(people)]
-    return RankSets(best, worst, sorted(nearest_root(critical * variance[i, j]) for i, j in pairs if i < j))
+LEVEL = 900_000
 
 
 def nearest_root(square: Fraction) -> int:
@@ -44,76 +23,111 @@ def nearest_root(square: Fraction) -> int:
     return low + (square > half or (square == half and low % 2))
 
 
-def fixed(rows: Sequence[Numbers], places: int) -> Fixed:
-    """Return numbers to so many places, rounded down."""
-    scaled = [[each * 2**places for each in own] for own in rows]
-    low = np.array([[each.numerator // each.denominator for each in own] for own in scaled], object)
-    return Fixed(low, np.array([[each.denominator > 1 for each in own] for own in scaled], np.int64), places)
+def by_definition(parts: Sequence[Sequence[int]], flips: Sequence[Sequence[int]], ranked: int) -> RankSets:
+    """Return the sets at 90%, and what a pair needs. flips: of each replicate."""
+    place = -(-9 * (len(flips) + 1) // 10)
+    pairs = [(i, j) for i, j in combinations(range(len(parts)), 2) if [*parts[i]] != [*parts[j]]]
+    apart = {(i, j): [a - b for a, b in zip(parts[i], parts[j], strict=True)] for i, j in pairs}
+    squares = {pair: max(sum(each * each for each in own), 10**18) for pair, own in apart.items()}
 
+    def statistic(pair: tuple[int, int], signs: Sequence[int]) -> int:
+        total = sum(sign * each for sign, each in zip(signs, apart[pair], strict=True))
+        return nearest_root(Fraction(10**12 * total**2, squares[pair]))
 
-def found(
-    worth: Numbers,
-    replicates: Sequence[Numbers],
-    place: int,
-    exact: Callable[[int, Int64Array], list[Fraction]] | None = None,
-) -> RankSets:
-    """Return the sets of numbers whose guard digits may be rounded; rows that are the same are alike.
-
-    exact: gives the exact numbers of a row in place of the replicates.
-    """
-    totals = Totals(
-        fixed(replicates, PLACES),
-        np.ones((len(replicates), len(replicates[0])), bool),
-        exact or (lambda row, at: [replicates[row][one] for one in at.tolist()]),
-        lambda row, places: fixed([replicates[row]], places),
+    own = {pair: statistic(pair, [1] * len(parts[0])) for pair in pairs}
+    turns = {pair: [statistic(pair, signs) for signs in flips] for pair in pairs}
+    left, criticals = pairs, list[int]()
+    while True:
+        largest = [max((turns[pair][b] for pair in left), default=0) for b in range(len(flips))]
+        criticals.append(sorted(largest)[place - 1])
+        still = [pair for pair in left if own[pair] <= criticals[-1]]
+        if still == left:
+            break
+        left = still
+    certain = [pair for pair in pairs if pair not in left]
+    better = [(i, j) if sum(apart[i, j]) > 0 else (j, i) for i, j in certain]
+    allowed = {
+        row: (1 + sum(worse == row for _, worse in better), ranked - sum(best == row for best, _ in better))
+        for row in range(len(parts))
+    }
+    kept = {tuple(each): row for row, each in reversed([*enumerate(parts)])}  # those with the same parts count once
+    count, over = len(parts[0]), len(parts[0]) * 10**12 - criticals[0] ** 2
+    needed = sorted(
+        nearest_root(
+            Fraction(criticals[0] ** 2 * (count * sum(x * x for x in apart[pair]) - sum(apart[pair]) ** 2), over)
+            / 10**18
+        )
+        for pair in pairs
+        if over > 0 and {*pair} <= {*kept.values()}
     )
-    alike = [[*map(tuple, replicates)].index(tuple(own)) for own in replicates]
-    return rank_sets(worth, totals, int64_array(alike), place)
+    once = len(kept) * (len(kept) - 1) // 2
+    return RankSets(allowed, once, [needed[at] for at in (0, (once - 1) // 2, -1)] if needed else [])
 
 
-@pytest.mark.parametrize("scale", [1, 10**6, 10**14, Fraction(1, 3), Fraction(10**9, 7), Fraction(2**40, 10**9 + 7)])
-def test_rank_sets_are_those_of_the_definition(scale: Fraction) -> None:
-    """Small and large numbers, with and without many digits; equal totals, and those who never differ or never move."""
-    random = Random(int(scale))
-    for people in (2, 3, 6):
-        for count in (25, 5):
-            worth = [random.randrange(-9, 9) * Fraction(scale) for _ in range(people)]
-            replicates = [
-                [each + random.randrange(-2, 3) * Fraction(scale) / 2 for _ in range(count)] for each in worth
-            ]
-            worth[1], replicates[1] = worth[0], list(replicates[0])
-            replicates[-1] = [worth[-1]] * count
-            assert found(worth, replicates, count - 2) == by_definition(worth, replicates, count - 2)
+def season(random: Random, people: int, units: int, scale: int) -> list[list[int]]:
+    """Return contributions with some skill, those of the last alike those of the first."""
+    parts = [[random.randrange(-9, 9) * scale + person * scale for _ in range(units)] for person in range(people)]
+    return [*parts[:-1], list(parts[0])]
+
+
+def turned(random: Random, replicates: int, units: int, turns: Sequence[int] = (-1, 1)) -> list[list[int]]:
+    """Return what units are multiplied by in replicates."""
+    return [[random.choice(turns) for _ in range(units)] for _ in range(replicates)]
+
+
+def found(parts: Sequence[Sequence[int]], flips: Sequence[Sequence[int]], ranked: int) -> RankSets:
+    """Return what is computed."""
+    times: Int64Array = np.array(flips, np.int64).T
+    return rank_sets(np.array(parts, object), times, LEVEL, ranked)
+
+
+@pytest.mark.parametrize("scale", [1, 10**6, 10**9 + 7, 10**18, 3**50])
+@pytest.mark.parametrize("turns", [(-1, 1), (-2, 0, 2)])
+def test_rank_sets_are_those_of_the_definition(scale: int, turns: tuple[int, ...]) -> None:
+    """Small and large numbers, with ties in most replicates; with signs of one field and of two."""
+    random = Random(scale)
+    for people, units in ((2, 3), (3, 25), (6, 12), (9, 30)):
+        parts, flips = season(random, people, units, scale), turned(random, 39, units, turns)
+        assert found(parts, flips, people + 2) == by_definition(parts, flips, people + 2)
+
+
+def test_what_bounds_leave_open_is_computed_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With floats that err by a thousandth of themselves, the same."""
+    random = Random(5)
+    for share in ("_ROUNDING", "_SLACK"):
+        monkeypatch.setattr(estimates, share, 2.0**-10)
+    for people, units in ((3, 12), (7, 25)):
+        parts, flips = season(random, people, units, 10**15), turned(random, 39, units)
+        assert found(parts, flips, people) == by_definition(parts, flips, people)
 
 
 def test_certain_and_uncertain_ranks() -> None:
     """One who is always far ahead has the rank 1 alone; two who change places share the ranks 2 and 3."""
-    moves = [1, -1] * 12 + [0]
-    replicates = [[900] * 25, [10 + move for move in moves], [11 - move for move in moves]]
-    best, worst, _ = found([*map(Fraction, (900, 10, 11))], [[*map(Fraction, own)] for own in replicates], 24)
-    assert (best, worst) == ([1, 2, 2], [1, 3, 3])
-
-
-def test_differences_that_no_replicate_moves_need_nothing_closer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If all answered alike on every question, each replicate has the board's differences, up to guard digits.
-
-    No difference is needed then, whatever the number of replicates: 0.
-    """
-    monkeypatch.setattr(rank_sets_module._Critical, "_largest", property(lambda _: pytest.fail("each is looked at")))
-    worth = [Fraction(10**9 * number, 3) for number in range(12)]
-    ranks = [*range(12, 0, -1)]
-    assert found(worth, [[each] * 50 for each in worth], 48) == RankSets(ranks, ranks, [0] * 66)
-
-
-def test_what_guard_digits_leave_in_doubt_needs_more_of_them_and_no_fractions() -> None:
-    """Sums of a thousand scores have fractions of sixty thousand bits: 1,999 of them take minutes."""
     random = Random(1)
+    parts = [[900 * 10**18] * 24, [(10 + (-1) ** unit) * 10**18 for unit in range(24)], [10 * 10**18] * 24]
+    assert found(parts, turned(random, 99, 24), 3).allowed == {0: (1, 1), 1: (2, 3), 2: (2, 3)}
 
-    def number() -> Fraction:
-        return Fraction(random.randrange(10**25), random.randrange(10**9, 10**10))
 
+def test_steps_tell_more_apart_than_the_first_critical_value() -> None:
+    """Once the clear pairs are set aside, the largest statistic of the others is smaller."""
+    random, more = Random(2), 0
     for _ in range(20):
-        replicates = [[number() for _ in range(9)] for _ in range(4)]
-        worth = [number() for _ in replicates]
-        definition = by_definition(worth, replicates, 8)
-        assert found(worth, replicates, 8, lambda *_: pytest.fail("fractions are compared")) == definition
+        parts = season(random, 6, 24, 10**18)
+        parts[0] = [each + 40 * 10**18 for each in parts[0]]
+        flips = turned(random, 99, 24)
+        exact = by_definition(parts, flips, 6)
+        assert found(parts, flips, 6) == exact
+        more += sum(worst - best for best, worst in exact.allowed.values()) < 5 * 6
+    assert more
+
+
+def test_equals_by_rounding_are_not_told_apart() -> None:
+    """Contributions that differ by a rounding on every question are no difference: the root is at least 1e-9."""
+    assert found([[0] * 30, [1] * 30], turned(Random(3), 99, 30), 2).allowed == {0: (1, 2), 1: (1, 2)}
+
+
+def test_with_few_units_nobody_can_be_told_apart() -> None:
+    """Of two units, two of four signs have the largest statistic that there is, however large a difference is."""
+    flips = [[1, 1], [1, -1], [-1, 1], [-1, -1]] * 10
+    sets = found([[10**24, 10**24], [0, 0], [5, 10**20]], flips, 3)
+    assert ({*sets.allowed.values()}, sets.needed) == ({(1, 3)}, [])

@@ -223,6 +223,13 @@ def story(name: str = "metaculus-2022") -> list[AnyCommand]:
 
 def example_table(name: str) -> Table:
     """Return a table of a worked example in which it has rows."""
+    if name == "resolution":  # of 20 questions or more
+        asked = [(f"q{number}", f"0.{(7 * number) % 9 + 1}") for number in range(20)]
+        said: list[AnyCommand] = [contest()]
+        for each, chance in asked:
+            said += [opened(each), entry(question=each), forecast(each, "ada", probability=chance)]
+            said += [forecast(each, "bob", probability="0.5"), resolution(each)]
+        return oracle.projected(*said).table(name)
     example = STORIES.get(name, "metaculus-2022")
     if example == "arena-week":  # which sends two commands twice
         return Projections(oracle.facts_in(oracle.attempted(story(example))[0])).table(name)

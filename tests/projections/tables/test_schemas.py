@@ -49,6 +49,7 @@ from tests.support.trading_seasons import Season as TradingSeason
 # --- The kinds of facts that each table reads, compared with the events that change the table.
 
 
+pytestmark = pytest.mark.usefixtures("little_is_enough")  # sets of ranks, with few questions too
 STORIES = ("autocast-2022",)
 SEEDS = range(times(1))
 FIRST = 3  # so many events of a type are looked at in a log
@@ -126,7 +127,12 @@ def option_log() -> list[Recorded]:
         choices(),
         entry(question="colour"),
     ]
-    commands += [made, resolution("colour", outcome="green"), entry("cap", "colour")]
+    other = forecast("colour", "bob", probabilities=EVEN)
+    for number in range(8):  # so many that a difference can be significant
+        each, chance = f"q{number}", f"0.{number + 1}"
+        commands += [opened(each), entry(question=each), entry("cap", each), forecast(each, probability=chance)]
+        commands += [forecast(each, "bob", probability="0.5"), resolution(each)]
+    commands += [made, other, resolution("colour", outcome="green"), entry("cap", "colour")]
     late = events.ForecastMade(
         at=micros(11), question="colour", participant="ada", probabilities=(10**8, 10**8, 8 * 10**8)
     )
