@@ -379,6 +379,12 @@ SOURCES = (
         "`difficulty`: what the digits may be off by",
     ),
     Source(
+        "Abramowitz and Stegun (1964)",
+        'M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", formula 26.2.11',
+        "National Bureau of Standards, Applied Mathematics Series 55",
+        "`intervals`: the share of a normal distribution",
+    ),
+    Source(
         "Efron (1979)",
         'B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7(1):1-26',
         "doi:10.1214/aos/1176344552",
