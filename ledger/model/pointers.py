@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
+_SIMPLE = (str, int, float, Decimal)
 _PART = re.compile(r"(?P<item>\[(?P<index>\d+)\])|\.?(?P<name>[^.\[]+)")
 
 
@@ -59,12 +61,16 @@ def _places(command: Struct, field: str, wanted: Any) -> list[str]:
 
 
 def _found(part: Any, names: Sequence[str], wanted: Any) -> Iterator[str]:
-    """Yield the pointers from a part of a command, along these names and any items, to a value."""
+    """Yield the pointers from a part of a command, along these names and any items, to a value.
+
+    No field has lists of lists: one that a caller gives may have itself as an item.
+    """
     if isinstance(part, list | tuple):
         for place, item in enumerate(part):
-            yield from (f"/{place}{rest}" for rest in _found(item, names, wanted))
+            if not isinstance(item, list | tuple):
+                yield from (f"/{place}{rest}" for rest in _found(item, names, wanted))
     elif not names:
-        if part is not None and str(part) == str(wanted):  # of a float, the refusal may have the decimal
+        if isinstance(part, _SIMPLE) and str(part) == str(wanted):  # of a float, the refusal may have the decimal
             yield ""
     else:
         name, rest = (".".join(names), ()) if isinstance(part, dict) else (names[0], names[1:])
