@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -343,6 +344,18 @@ def trading(seed: int) -> Iterator[Batch]:
         yield read_instant(command["at"]) + LAG, [read(msgspec.json.encode(command))]
 
 
+def _twenty() -> Iterator[Batch]:
+    """Three forecasters of twenty questions, so many that sets of ranks are given."""
+    said: list[AnyCommand] = [given.contest(rules=RuleSet(name="own", kernel="brier", period="covered", total="mean"))]
+    for number in range(20):
+        name = f"q{number}"
+        said += [given.opened(name), given.entry(question=name)]
+        for who, numerator in (("ada", 7 * number % 9 + 1), ("bob", 5), ("cid", 5 * number % 8 + 1)):
+            said.append(given.forecast(name, who, probability=Decimal(numerator) / 10))
+        said.append(given.resolution(name, outcome=("yes", "no")[number % 3 == 0]))
+    yield 0, [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(said)]
+
+
 def _told() -> Iterator[Batch]:
     """Commands that say who asked for them, why, and on what evidence, or only some of it; one has several events."""
     gauge = Evidence(url="https://example.org/gauge", text='6.2 mm,\n"dry"', sha256="AB" * 32)
@@ -404,6 +417,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "changing": _changing,
     "samples": _samples,
     "told": _told,
+    "twenty": _twenty,
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

@@ -125,7 +125,7 @@ class Projections(Analysis):
         ...     counts = append(ledger, file)
         ...     projections = replay(ledger).projections
         >>> [(row["participant"], row["other"]) for row in projections.pairwise("plain", first=2).rows()]
-        [('C', 'A')]
+        [('B', 'A')]
         """
         if contest not in self.facts.contests:
             raise ValueError(f"no contest named {contest!r}; there are {listed(contest, self.facts.contests)}")

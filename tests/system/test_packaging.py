@@ -62,7 +62,7 @@ REVEALED = [
     "def (*, at: int, question: str, participant: str, ",
     "forecast_ledger.ledger.model.rules.RuleSet",
     "dict[str, str | int]",
-    "def (location: str | os.PathLike[str], path: str | os.PathLike[str], ",
+    "def (location: str | os.PathLike[str] | forecast_ledger.ledger.storing.stored_log.StoredLog, path: str | ",
     "def (location: str | os.PathLike[str], ",
     "def (log: str | os.PathLike[str], out: str | os.PathLike[str], ",
     "def (ledger: forecast_ledger.ledger.storing.writer.Ledger, ",

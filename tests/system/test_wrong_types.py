@@ -293,6 +293,7 @@ def calls(folder: Path) -> dict[str, Call]:
             projections.score_parts,
             lambda: {"participant": "A", "contest": None, "question": None},
         ),
+        "Projections.pairwise": (projections.pairwise, lambda: contest | {"first": 2}),
         "Projections.portfolio_snapshots": (
             projections.portfolio_snapshots,
             lambda: {"contest": None, "participant": None, "since": None, "until": None},
