@@ -81,9 +81,9 @@ def consistency_band(own: Forecasts, seed: bytes, replicates: int, level_ppm: in
 def as_miscalibrated(own: Forecasts, seed: bytes, replicates: int) -> int:
     """Return in how many replicates calibrated forecasts are at least as miscalibrated as those of the owner.
 
-    What is compared is by how much recalibration lowers the sum of squared errors, with recalibrated probabilities that
-    are rounded to 1e-9. (1 + this number) / (1 + replicates) is a p-value: if the forecasts are calibrated and clusters
-    independent, it is at most p with a probability of at most p.
+    The measure is the amount by which recalibration lowers the sum of squared errors, with recalibrated probabilities
+    that are rounded to 1e-9. (1 + this number) / (1 + replicates) is a p-value: if the forecasts are calibrated and
+    clusters independent, it is at most p with a probability of at most p.
 
     Source: Dimitriadis, Gneiting and Jordan (2021): the measure MCB; Bröcker and Smith (2007), Weather and Forecasting
     22(3):651-661, doi:10.1175/WAF993.1: its resampling; Phipson and Smyth (2010), doi:10.2202/1544-6115.1585.

@@ -318,7 +318,7 @@ def intervals(
     many participants or questions, or scores too large.
 
     Percentile intervals of a bootstrap over clusters of questions, one draw for all participants, expanded by
-    `expanded_level`. Of a row with too little to rest on, see `grounds_of`, nothing is said.
+    `expanded_level`. A row that has too few clusters or answers has no interval; see `grounds_of`.
     Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ISBN 0-412-04231-2, chapter 13; the code of
     ForecastBench's leaderboard draws questions 1,999 times, too, within rounds and sources, and takes percentiles.
     """

@@ -66,8 +66,8 @@ def chances(seed: bytes, replicates: range, probability: Int64Array, cluster: In
 
     The words of replicate b, one for each cluster, are the 8-byte integers, the highest byte first, in SHA-256 of seed,
     `chance`, b and c = 0, 1, 2 …, with four bytes, the highest first, for b and c. Without its two lowest bits, a word
-    is below 2^62. What is in a cluster comes true if the cluster's word is below its probability x 2^62, so that its
-    chance is off by less than 2^-62.
+    is below 2^62. A forecast comes true if the word of its cluster is below its probability x 2^62, so that its chance
+    is off by less than 2^-62.
 
     probability: 1e-9, shape (n,). cluster: of each, from 0 on, shape (n,).
 

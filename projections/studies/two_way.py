@@ -209,7 +209,7 @@ class _Equations:
         x and -y are potentials in a network in which the weight of a score is the conductance between its participant
         and its question, and what is left are currents into the nodes. A current of 1 from one node to another makes
         potentials that differ by at most the resistance of any path between them: 2 x the shorter side / the least
-        weight. What goes in is half the sum of all sizes, so that this many such currents add up to the rest.
+        weight. The currents into the nodes are half the sum of all sizes: so many currents of 1 add up to the rest.
         """
         currents = int(np.abs(rest).sum()) + 2 * rounding * int(self.weight.sum())
         shorter = min(self.rows, self.size - self.rows)

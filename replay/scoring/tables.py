@@ -64,7 +64,7 @@ class Table(NamedTuple):
 def read_tables(paths: Sequence[Path], options: Options) -> list[Table]:
     """Read the table of forecasts and, in a second file or another sheet of a workbook, that of the answers.
 
-    Of two sheets of a workbook that has forecasts, one named as answers are is that of the answers.
+    If a workbook of forecasts has two sheets, and one is named as answers are, that one has the answers.
 
     Raises what `read_table` raises.
     """
