@@ -38,7 +38,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.audit.verify import verify
-from forecast_ledger.replay.explain import explain_scores
+from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.files import export
 from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import Log
@@ -258,7 +258,6 @@ def using(folder: Path) -> dict[str, float]:
     with Ledger.open(log) as ledger:
         events = (recorded.event for page in ledger.read() for recorded in page)
         who = next(event.participant for event in events if isinstance(event, ForecastMade) and event.question == "q0")
-    source = Log(log)
     segments = folder / "million-segments"
     seal(log, segments)
     large = ("consensus", "scores", "standing")
@@ -277,7 +276,7 @@ def using(folder: Path) -> dict[str, float]:
         "verify": lambda: verify(log),
         "replay to the leaderboard": lambda: replay(log).projections.board("c"),
         "replay of every table, with its digest": lambda: every_table(log),
-        "explain of one score, with a read model": lambda: explain_scores.score(source, "c", "q0", who, model=model),
+        "explain of one score, with a read model": lambda: explain(log, "score", "c", "q0", who, model=model),
         "export to SQLite": lambda: export.export(log, folder / "out.db", "sqlite"),
         "export to Parquet": lambda: export.export(log, folder / "out", "parquet"),
     }

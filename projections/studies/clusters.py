@@ -1,7 +1,5 @@
 """Clusters: the questions that are drawn together, because what happens to one of them may happen to all."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from forecast_ledger.ledger.model.events import QuestionOpened
@@ -11,51 +9,7 @@ from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.projections.scores.time_weighted import mean_kind
-from forecast_ledger.projections.studies.resampling import multiplicities, signs
-
-
-class Units(NamedTuple):
-    """What is drawn: questions that are always drawn together, those of the same clusters by one field or by two.
-
-    unit: of each question, shape (q,); -1 if it does not count. clusters: of each unit by each field, columns of what
-    `multiplicities` and `signs` return, shape (fields, units); a question without a cluster is one of its own. strata:
-    the number of clusters of each stratum, of the first field and then of the second; the clusters of a stratum are
-    adjacent. counts: the number of clusters by each field.
-    """
-
-    unit: Int64Array
-    clusters: Int64Array
-    strata: list[int]
-    counts: list[int]
-
-    @property
-    def size(self) -> int:
-        """The number of units."""
-        return int(self.clusters.shape[1])
-
-    def times(self, seed: bytes, replicates: int) -> Int64Array:
-        """Return how often each unit is drawn in each replicate, shape (replicates, units).
-
-        By two fields, the clusters of each are drawn by themselves, and a question is there as often as its cluster by
-        one field times that by the other. Such draws vary as much as the truth does where all questions of a cluster
-        have something in common, and more than the truth where none have: there, intervals are up to √3 too wide.
-
-        Source: Owen (2007), Annals of Applied Statistics 1(2):386-411, doi:10.1214/07-AOAS122.
-        """
-        times: Int64Array = multiplicities(seed, replicates, self.strata)[:, self.clusters].prod(axis=1)
-        return times
-
-    def turns(self, seed: bytes, replicates: int) -> Int64Array:
-        """Return what the difference of each unit is multiplied by in each permutation, shape (replicates, units).
-
-        By one field -1 or 1, the sign of its cluster; by two fields the sum of the signs of its two clusters, -2, 0 or
-        2: the sum over units then varies at least as much as that of two-way clustered errors.
-
-        Source: Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29(2):238-249,
-        doi:10.1198/jbes.2010.07136, section 2.2, without the term that is taken off.
-        """
-        turns: Int64Array = signs(seed, replicates, sum(self.strata))[:, self.clusters].sum(axis=1)
-        return turns
+from forecast_ledger.projections.studies.resampling import Units
 
 
 def cluster_of(question: QuestionOpened, field: str) -> str:

@@ -6,9 +6,8 @@ import numpy as np
 
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.studies.clusters import Units
 from forecast_ledger.projections.studies.replicates import Rows
-from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
+from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Units
 
 LEAST_OUTCOMES = 5  # clusters with the rarer answer: with fewer, replicates seldom have the scores that matter most
 WITHHELD = {  # why a row has no intervals

@@ -35,6 +35,8 @@ from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import GREEN, RED, Look, View, listing_options, table_options
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from forecast_ledger.replay.audit.verify import CheckResult, SavedCheckpoint
     from forecast_ledger.replay.reading.log import Log
 
@@ -49,13 +51,20 @@ def _about(field: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     )
 
 
+def _checks(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Suggest names of checks."""
+    from forecast_ledger.replay.audit.verify import CHECKS
+
+    return completion.items(CHECKS, incomplete)
+
+
 @click.command(epilog="Example: forecast-ledger verify season.db --only digests --only decided")
 @log_argument
 @click.option(
     "--only",
     multiple=True,
     metavar="CHECK",
-    shell_complete=completion.checks,
+    shell_complete=_checks,
     help="Run only this check and those that it needs; repeatable.",
 )
 @click.option("--checkpoint", "file", type=click.File("rb"), help="Compare the log with this output of `checkpoint`.")

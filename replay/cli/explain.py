@@ -32,6 +32,8 @@ from forecast_ledger.replay.explain.numbers import explain as explained
 from forecast_ledger.replay.reading.blocks import escape_json
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from forecast_ledger.replay.explain.blame import LastChange
     from forecast_ledger.replay.explain.diff import Diff
     from forecast_ledger.replay.explain.explain_scores import Explanation
@@ -56,10 +58,16 @@ _COMPARED = {
 }
 
 
+def _next_id(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Suggest the next id of the key of a number."""
+    key = NUMBERS.get(str(ctx.params.get("number")), ("contest", "participant"))
+    return completion.next_id(ctx, ["participant" if field == "other" else field for field in key], incomplete)
+
+
 @click.command(epilog="Example: forecast-ledger explain season.db score plain olympics-2021 A")
 @log_argument
 @click.argument("number", type=click.Choice(list(NUMBERS)))
-@click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT [OTHER]", shell_complete=completion.number_key)
+@click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT [OTHER]", shell_complete=_next_id)
 @click.option("--parts", "every_part", is_flag=True, help="Print every part of a score, not one row per forecast.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(

@@ -22,25 +22,11 @@ _MOST = 1_000  # suggestions
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
-def logs(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Let the shell complete the name of a file."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(incomplete, type="file")]
-
-
 def tables(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """Suggest names of projections."""
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
 
-    return _items(CATALOGUE, incomplete)
-
-
-def checks(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Suggest names of the checks of `verify`."""
-    from forecast_ledger.replay.audit.verify import CHECKS
-
-    return _items(CHECKS, incomplete)
+    return items(CATALOGUE, incomplete)
 
 
 def types(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
@@ -48,7 +34,7 @@ def types(_: click.Context, __: click.Parameter, incomplete: str) -> "list[Compl
     from forecast_ledger.ledger.model.events import TAGS
 
     names = (tag.partition(".")[0] for tag in TAGS.values())
-    return _items(dict.fromkeys(names), incomplete)
+    return items(dict.fromkeys(names), incomplete)
 
 
 def ids(field: str) -> Complete:
@@ -60,14 +46,6 @@ def ids(field: str) -> Complete:
     return complete
 
 
-def number_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Suggest the next part of the key of a number to explain."""
-    from forecast_ledger.replay.explain.numbers import NUMBERS
-
-    key = NUMBERS.get(str(ctx.params.get("number")), ("contest", "participant"))
-    return _next(ctx, ["participant" if field == "other" else field for field in key], incomplete)
-
-
 def row_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """Suggest the next part of the key of a row."""
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
@@ -76,10 +54,11 @@ def row_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[Co
         fields = CATALOGUE[str(ctx.params.get("projection"))].key
     except KeyError:
         return []
-    return _next(ctx, list(fields), incomplete)
+    return next_id(ctx, list(fields), incomplete)
 
 
-def _next(ctx: click.Context, fields: list[str], incomplete: str) -> "list[CompletionItem]":
+def next_id(ctx: click.Context, fields: list[str], incomplete: str) -> "list[CompletionItem]":
+    """Suggest the next id of a key, of which the command line may already have some. fields: those of its ids."""
     given = len(ctx.params.get("key") or ())
     return _ids(ctx, fields[given], incomplete) if given < len(fields) else []
 
@@ -110,10 +89,10 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     reader = Thread(target=read, daemon=True)  # do not wait for a store that is locked
     reader.start()
     reader.join(_SECONDS)
-    return _items(sorted([*suggested]), incomplete)
+    return items(sorted([*suggested]), incomplete)
 
 
-def _items(names: Iterable[str], incomplete: str) -> "list[CompletionItem]":
+def items(names: Iterable[str], incomplete: str) -> "list[CompletionItem]":
     """Suggest those names that have this beginning."""
     from click.shell_completion import CompletionItem
 

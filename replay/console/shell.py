@@ -22,7 +22,7 @@ from forecast_ledger.ledger.core.files import path_in
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
 from forecast_ledger.projections.core.text_table import as_table, escape
-from forecast_ledger.replay.console import completion, terminal
+from forecast_ledger.replay.console import terminal
 from forecast_ledger.replay.console.signals import (
     DAMAGED,
     FINE,
@@ -60,7 +60,7 @@ def require_path(_: click.Context, __: click.Parameter, where: str | None) -> st
     return where
 
 
-log_argument = click.argument("log", metavar="LOG", callback=require_path, shell_complete=completion.logs)
+log_argument = click.argument("log", metavar="LOG", type=click.Path(readable=False), callback=require_path)
 name_option = click.option(
     "--name", default="main", show_default=True, metavar="NAME", help="Use the ledger of this name in the store."
 )

@@ -14,10 +14,10 @@ from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.studies.clusters import Units, cluster_of, units_of
+from forecast_ledger.projections.studies.clusters import cluster_of, units_of
 from forecast_ledger.projections.studies.grounds import WITHHELD
 from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample, withheld_of
-from forecast_ledger.projections.studies.resampling import Limits, drawn_limits, limits
+from forecast_ledger.projections.studies.resampling import Limits, Units, drawn_limits, limits
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
     explanation,

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.mismatch import share_text
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.sealed_log import UNTOLD, SealedPart
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts import from_log
@@ -39,8 +40,7 @@ from forecast_ledger.replay.reading.board_notes import (
 )
 from forecast_ledger.replay.reading.descriptions import describe_order, describe_rules, describe_score
 from forecast_ledger.replay.reading.event_text import event_summary
-from forecast_ledger.replay.reading.log import Log, find_contest, find_entry, outcome_names
-from forecast_ledger.replay.readmodel.log_index import IndexQuery, indexed_pages
+from forecast_ledger.replay.reading.log import Cut, Log, find_contest, find_entry, outcome_names
 
 OTHERS_LISTED = 10  # participants that are listed, of those that a number depends on
 
@@ -89,12 +89,13 @@ class LogReading(NamedTuple):
 
 
 Select = Callable[[Any], bool]  # whether an event is selected
+Pages = Callable[[StoredLog, Cut], Iterator[Sequence[Recorded]]]  # reads some rows of a log, up to the cut
 
 
 def read_log(
-    source: Log, select: Select, question: str = "", *, only: bool = False, query: IndexQuery | None = None
+    source: Log, select: Select, question: str = "", *, only: bool = False, pages: Pages | None = None
 ) -> LogReading:
-    """Read a log and select events; only: make the facts from the selected events only; query: read only these rows.
+    """Read a log and select events; only: make the facts from the selected events only; pages: read only these rows.
 
     question: forecasts on other questions are not selected. Raises, first that applies: Refused (as_of is not an
     instant, or beyond the log), Unavailable, Corrupt.
@@ -109,9 +110,9 @@ def read_log(
             if some or not only:
                 yield some if only else page
 
-    if query is not None:
+    if pages is not None:
         with source.opened() as store:
-            facts = from_log.facts(filtered(indexed_pages(store, query, cut)))
+            facts = from_log.facts(filtered(pages(store, cut)))
         return LogReading(cut.reached(), facts, selected)
     with source.parts(cut, UNTOLD) as parts:
         if only:
@@ -137,17 +138,17 @@ def score(  # noqa: PLR0913 - what has a default is named
     question: str,
     participant: str,
     *,
-    model: str | None = None,
+    pages: Pages | None = None,
     every_part: bool = False,
 ) -> Explanation:
     """Explain a score, by interval of each forecast, or by every part of the score.
 
-    model: the path of a read model of the log, whose index lists the rows to read; by default all rows are read.
+    pages: reads the rows about the question and the contest, as an index lists them; by default all rows are read.
 
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, unknown_question (or not in
     the contest), not_resolved, nothing_standing.
     """
-    reading = _read_question(source, contest, question, model)
+    reading = _read_question(source, contest, question, pages)
     facts = reading.facts
     narrowed, questions = _narrowed(facts, contest, question)
     facts.contests = {contest: narrowed}
@@ -263,14 +264,13 @@ class _OnQuestion:
         return bool(about) and all(getattr(event, name) == own for name, own in about)
 
 
-def _read_question(source: Log, contest: str, question: str, model: str | None) -> LogReading:
+def _read_question(source: Log, contest: str, question: str, pages: Pages | None) -> LogReading:
     """Read the events about one question in one contest; all events, if the contest needs them.
 
-    With a read model, only the rows in its index, and those after its checkpoint.
+    pages: reads only some rows, with all of these.
     """
     select = _OnQuestion(contest, question)
-    query = None if model is None else IndexQuery(model, question, contest)
-    reading = read_log(source, select, question, only=True, query=query)
+    reading = read_log(source, select, question, only=True, pages=pages)
     exists = contest in reading.facts.contests
     if exists and not select.needs_all:
         return reading

@@ -55,12 +55,18 @@ def explain(  # noqa: PLR0913 - the arguments with a default are keywords
     """
     from forecast_ledger.replay.explain import explain_boards, explain_intervals, explain_scores  # noqa: PLC0415 - late
     from forecast_ledger.replay.reading.log import Log  # noqa: PLC0415 - late too
+    from forecast_ledger.replay.readmodel import log_index  # noqa: PLC0415 - late too
 
     if len(key) != len(NUMBERS[number]):
         raise ValueError(f"the key of a {number} is {', '.join(NUMBERS[number])}; {len(key)} ids were given")
     source = Log(log, name, as_of, on_progress)
     if number == "score":
-        return explain_scores.score(source, *key, model=None if model is None else fspath(model), every_part=every_part)
+        pages: explain_scores.Pages | None = None
+        if model is not None:
+            contest, question, _ = key
+            query = log_index.IndexQuery(fspath(model), question, contest)
+            pages = lambda store, cut: log_index.indexed_pages(store, query, cut)  # noqa: E731
+        return explain_scores.score(source, *key, pages=pages, every_part=every_part)
     modules = {"interval": explain_intervals, "pair": explain_intervals}
     explanation: Explanation = getattr(modules.get(number, explain_boards), number)(source, *key)
     return explanation

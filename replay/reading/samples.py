@@ -1,8 +1,9 @@
 """What samples of questions assume: which are drawn together, and where questions look as if they should be."""
 
 from forecast_ledger.ledger.model.rules import ALONE, TAG, RuleSet
-from forecast_ledger.projections.studies.clusters import Units, units_of
+from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.dependence import alike_by_day
+from forecast_ledger.projections.studies.resampling import Units
 from forecast_ledger.projections.tables.catalogue import Projections
 
 

@@ -17,7 +17,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.cli.main import FINE, USAGE
-from forecast_ledger.replay.explain import explain_scores
+from forecast_ledger.replay.explain.explain_scores import Explanation
+from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel import part_store
 from forecast_ledger.replay.readmodel.part_store import PLACES
@@ -60,19 +61,19 @@ def followed(folder: str | Path, recorded: Sequence[Recorded], until: int | None
     return log, model
 
 
-def explained(source: Log, key: Key, model: str | None = None) -> Any:
+def explained(log: str, key: Key, as_of: int | str | None, model: str | None = None) -> Any:
     """A score taken apart, or why it cannot be."""
     try:
-        return explain_scores.score(source, *key, model=model)
+        return explain(log, "score", *key, as_of=as_of, model=model)
     except Refused as refused:
         return refused.to_dict()
 
 
 def assert_alike(log: str, model: str, key: Key, as_of: int | str | None) -> bool:
     """The same with a read model as without; whether there is such a score."""
-    found = explained(Log(log, as_of=as_of), key)
-    assert explained(Log(log, as_of=as_of), key, model) == found, (key, as_of)
-    return isinstance(found, explain_scores.Explanation)
+    found = explained(log, key, as_of)
+    assert explained(log, key, as_of, model) == found, (key, as_of)
+    return isinstance(found, Explanation)
 
 
 @pytest.mark.parametrize("until", [0, 7, None])
@@ -133,12 +134,12 @@ def test_only_the_rows_a_score_stands_on_are_read(tmp_path: Path) -> None:
     )
     log, model = followed(tmp_path, recorded)
     tampered(log, elsewhere, "bob", "eve")
-    explain_scores.score(Log(log), *KEYS[0], model=model)
+    explain(log, "score", *KEYS[0], model=model)
     with pytest.raises(Corrupt, match=f"log position {elsewhere}"):
-        explain_scores.score(Log(log), *KEYS[0])
+        explain(log, "score", *KEYS[0])
     tampered(log, read, "ada", "eve")
     with pytest.raises(Corrupt, match=f"log position {read}"):
-        explain_scores.score(Log(log), *KEYS[0], model=model)
+        explain(log, "score", *KEYS[0], model=model)
 
 
 def test_a_log_that_is_not_the_one_followed_is_refused(tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ def test_a_log_that_is_not_the_one_followed_is_refused(tmp_path: Path) -> None:
         (holed, 6, "missing"),
     ):
         with pytest.raises(Corrupt, match=said) as raised:
-            explain_scores.score(Log(log), *KEYS[0], model=model)
+            explain(log, "score", *KEYS[0], model=model)
         assert raised.value.position == position
 
 
@@ -171,7 +172,7 @@ def test_a_read_model_of_something_else_is_refused(tmp_path: Path) -> None:
         connection.execute("UPDATE _tracking SET ledger = 'second'")
     for path in (model, str(tmp_path / "other.db"), str(tmp_path / "empty.db"), str(tmp_path / "none.db")):
         with pytest.raises(Unavailable, match=path):
-            explain_scores.score(Log(log), *KEYS[0], model=path)
+            explain(log, "score", *KEYS[0], model=path)
     assert not (tmp_path / "none.db").exists()
 
 
@@ -184,7 +185,7 @@ def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
         connection.execute(f"DROP TABLE {PLACES}")
     assert " ".join(positions for *_, positions in places) == "3 1 6 8 9 10 4 2 7 11 5"
     with pytest.raises(Unavailable, match="follow"):
-        explain_scores.score(Log(log), *KEYS[0], model=model)
+        explain(log, "score", *KEYS[0], model=model)
     with Runner(log, model) as runner:
         assert runner.refresh().events == 0
     assert stored(model) == before
