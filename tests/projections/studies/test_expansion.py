@@ -1,6 +1,7 @@
 """Levels that are expanded for few clusters, compared with tables and with integrals."""
 
 from decimal import Decimal
+from functools import cache
 from math import gamma, pi, sqrt
 from statistics import NormalDist
 
@@ -21,6 +22,7 @@ def share(edge: float, degrees: int) -> float:
     return 2 * gamma((degrees + 1) / 2) / gamma(degrees / 2) / sqrt(degrees * pi) * whole * width / 3
 
 
+@cache
 def expanded(level: float, clusters: int, strata: int) -> float:
     """Return the expanded level by its definition, with the quantile by bisection."""
     degrees = max(clusters - strata, 1)

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from math import isqrt
+from operator import mul
 from random import Random
 
 import numpy as np
@@ -30,9 +32,12 @@ def by_definition(parts: Sequence[Sequence[int]], flips: Sequence[Sequence[int]]
     apart = {(i, j): [a - b for a, b in zip(parts[i], parts[j], strict=True)] for i, j in pairs}
     squares = {pair: max(sum(each * each for each in own), 10**18) for pair, own in apart.items()}
 
+    @cache  # of few units, few signs in turn give each sum
+    def root(total: int, squares: int) -> int:
+        return nearest_root(Fraction(10**12 * total**2, squares))
+
     def statistic(pair: tuple[int, int], signs: Sequence[int]) -> int:
-        total = sum(sign * each for sign, each in zip(signs, apart[pair], strict=True))
-        return nearest_root(Fraction(10**12 * total**2, squares[pair]))
+        return root(abs(sum(map(mul, signs, apart[pair]))), squares[pair])
 
     own = {pair: statistic(pair, [1] * len(parts[0])) for pair in pairs}
     turns = {pair: [statistic(pair, signs) for signs in flips] for pair in pairs}
