@@ -32,7 +32,7 @@ from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.answers import ABOVE, BELOW, exact_shares
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.events import AnyEvent, Event
-from forecast_ledger.ledger.model.given_prices import read_given
+from forecast_ledger.ledger.model.given_values import read_given
 from forecast_ledger.ledger.model.mismatch import share_text
 from forecast_ledger.ledger.model.provenance import Provenance, with_provenance
 from forecast_ledger.ledger.model.replies import fields_with_fault

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.deciding.state import (
     State,
     Write,
 )
-from forecast_ledger.ledger.model import commands, events, given_prices
+from forecast_ledger.ledger.model import commands, events, given_values
 from forecast_ledger.ledger.model.book import EndingEvent, change_of
 from forecast_ledger.ledger.model.mismatch import probability_text
 from forecast_ledger.ledger.model.shares import outcome_of
@@ -78,9 +78,9 @@ def _good_quotes(command: commands.Quote, state: State) -> events.PricesQuoted:
         try:
             quotes.append(quote_of(row))
         except Refused:
-            given = given_prices.given_text(row)
+            given = given_values.given_text(row)
             try:
-                quotes.append(quote_of(given_prices.read_given(given)))  # as it is read from the log
+                quotes.append(quote_of(given_values.read_given(given)))  # as it is read from the log
             except Refused as refused:
                 first = first or refused
                 skipped.append(_refused_quote(place, row.question, refused, given))

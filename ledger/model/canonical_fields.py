@@ -31,8 +31,13 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind, TradeAction
 from forecast_ledger.ledger.model.forms import Normalizing
-from forecast_ledger.ledger.model.given_points import checks_of_points, normal_points, points_content
-from forecast_ledger.ledger.model.given_prices import mean_price, or_as_given
+from forecast_ledger.ledger.model.given_values import (
+    checks_of_points,
+    mean_price,
+    normal_points,
+    or_as_given,
+    points_content,
+)
 from forecast_ledger.ledger.model.provenance import PARTS, Evidence, check_line, evidence_content
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.replies import settings_texts

@@ -137,7 +137,7 @@ COMMANDS = {
         "replay": Place("cli.read:replay", "Rebuild every projection and print its digest"),
         "tie-out": Place("cli.sheets:tie_out", "Print a sheet from documents to prizes, to tie to the bank"),
         "sample": Place("cli.sheets:sample", "Draw numbers to examine by hand, or evaluate what was found"),
-        "pack": Place("cli.pack:pack", "Pack a log in a zip that can be checked without this program"),
+        "pack": Place("cli.report:pack", "Pack a log in a zip that can be checked without this program"),
         "compare": Place("cli.compare:compare", "Compare a published table, a CSV, with the same table of a log"),
     },
     "Research": {

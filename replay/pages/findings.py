@@ -1,7 +1,7 @@
 """What a working paper lists: entries that ask for a second look, and what corrections moved."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from operator import attrgetter
@@ -14,10 +14,13 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
+from forecast_ledger.replay.reading.blocks import Number, Table
 from forecast_ledger.replay.reading.board_notes import BOARDS
-from forecast_ledger.replay.reading.event_text import OutcomeNames, event_type, sentence
+from forecast_ledger.replay.reading.event_text import OutcomeNames, event_type, origin, sentence
 from forecast_ledger.replay.reading.log import Log, find_contest
 
+DECIDED = "Who decided, and on what evidence"
+Listed = Callable[..., list[Table]]  # a caption, columns, rows, types of event -> a table, the newest rows of many
 HOUR = 3_600 * 10**6  # µs
 MOST_AFTER_CLOSE = 50  # forecasts after the close that are listed
 WORST = 10  # late entries that are listed
@@ -364,3 +367,30 @@ def _moved(before: _Boards, after: _Boards) -> list[Move]:
 
 def _place(row: Row | None, table: str) -> tuple[Any, ...] | None:
     return None if row is None else tuple(row[name] for name in BOARDS[table][:_MOVES])
+
+
+def decided_by(findings: Findings, listed: Listed) -> tuple[list[str], list[tuple[str, str]], list[Table]]:
+    """Return the words, facts and tables of the section. Answers are listed only if one of them has evidence.
+
+    Nobody has checked the names: the section of what was not checked says so.
+    """
+    answers = findings.answers()
+    without = [(each, said) for each in answers for said in [origin(each)] if not said.evidence]
+    rows = [
+        [who, f"{counts.total():,}", ", ".join(f"{number:,} {name}" for name, number in sorted(counts.items()))]
+        for who, counts in sorted(findings.asked.items())
+    ]
+    unsaid = findings.events - sum(counts.total() for counts in findings.asked.values())
+    words = [f"Entries that do not say who asked for them: {unsaid:,} of {findings.events:,}."]
+    words.append(f"Answers in force without evidence: {len(without):,} of {len(answers):,}.")
+    sheets = [Table(["asked by", Number("events"), "types"], rows, "Who asked for what")] * bool(rows)
+    if len(without) < len(answers):
+        columns = ["log position", "question", "answer", "by", "reason"]
+        rows = [[str(each.position), _question(each.event), answer_text(each, findings), said.by, said.reason]
+                for each, said in without]  # fmt: skip
+        sheets += listed("Answers without evidence", columns, rows, "question_resolved", "question_annulled")
+    return words, [], sheets
+
+
+def _question(answer: Any) -> str:
+    return str(answer.question)

@@ -27,8 +27,8 @@ from forecast_ledger.replay.audit.verify import (
     compare_with_checkpoint,
     run_checks,
 )
-from forecast_ledger.replay.pages.decided import DECIDED, decided_by
 from forecast_ledger.replay.pages.findings import (
+    DECIDED,
     HOUR,
     WORST,
     Correction,
@@ -37,6 +37,7 @@ from forecast_ledger.replay.pages.findings import (
     Revocation,
     answer_text,
     collect,
+    decided_by,
     lateness,
     moves,
 )

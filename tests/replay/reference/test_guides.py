@@ -8,7 +8,7 @@ from forecast_ledger.replay.cli.main import FINE, USAGE, main
 from forecast_ledger.replay.mapping.csv_cells import CellFormat
 from forecast_ledger.replay.mapping.csv_mapping import CommandMap, CsvMap, parse_map
 from forecast_ledger.replay.reading.blocks import Block, Code, Table
-from forecast_ledger.replay.reference import guides
+from forecast_ledger.replay.reference import topics
 from tests.replay.cli.test_main import run
 
 
@@ -23,19 +23,19 @@ def _rows(blocks: tuple[Block, ...], header: str) -> list[str]:
 )
 def test_the_keys_of_a_map_are_those_that_it_may_have(header: str, kind: type) -> None:
     """Each key once, none that a map does not take, and none is missing."""
-    keys = _rows(guides.maps(), header)
+    keys = _rows(topics.maps(), header)
     assert sorted(keys) == sorted(field.encode_name for field in structs.fields(kind))
 
 
 def test_the_example_of_a_map_is_one() -> None:
     """It is read as a map."""
-    [example] = [block.text for block in guides.maps() if isinstance(block, Code)]
+    [example] = [block.text for block in topics.maps() if isinstance(block, Code)]
     assert [reader.type for reader in parse_map(example.encode()).readers] == ["submit_forecast"]
 
 
 def test_the_first_steps_are_commands() -> None:
     """Each is a command of the command line, and its words in capitals are arguments of it."""
-    for step in _rows(guides.getting_started(), "command"):
+    for step in _rows(topics.getting_started(), "command"):
         _, name, *words = step.replace("[", "").replace("]", "").split()
         command = main.get_command(click.Context(main), name)
         assert command is not None

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, Quote
 from forecast_ledger.ledger.model.events import PricesQuoted
-from forecast_ledger.ledger.model.given_prices import given_text, read_given
+from forecast_ledger.ledger.model.given_values import given_text, read_given
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINDINGS, FINE
 from tests.ledger.auditing.test_audit import another, stops
