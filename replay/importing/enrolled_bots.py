@@ -9,7 +9,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, AnyCommand, EnrolParticipant, SubmitForecast
 from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.replay.importing.recorded_copy import RecordedCopy, source_of
-from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id
+from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, fitting_id
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 SEALED_BOT = "a bot that is none any more, in a contest that is finalized: its board stays"
@@ -33,15 +33,19 @@ class Bots:
             self._contests.setdefault(item.question, set()).add(item.contest)
         elif isinstance(item, SubmitForecast):
             for contest in self._contests.get(item.question, ()):
-                self._made.setdefault((contest, item.participant), (place, source_of(item.id)))
+                self._made.setdefault((contest, self._present(item.participant)), (place, source_of(item.id)))
         elif isinstance(item, EnrolParticipant):
-            key = item.contest, item.participant
+            key = item.contest, self._present(item.participant)
             self._enrolled.add(key)
             last = self._copy.enrolled.get(key)
             is_own = last is not None and source_of(last.command_id) == source_of(item.id)
-            if last is not None and is_own and getattr(last.event, "bot", None) != item.bot:
-                return structs.replace(item, id=fitting_id(f"{item.id} after {last.position}"))
+            if last is not None and is_own:
+                is_same = getattr(last.event, "bot", None) == item.bot
+                return KNOWN if is_same else structs.replace(item, id=fitting_id(f"{item.id} after {last.position}"))
         return item
+
+    def _present(self, participant: str) -> str:
+        return self._copy.renamed.get(participant, participant)
 
     def none_any_more(self) -> Iterator[SourceItem]:
         """Return the enrolments of those whom the source enrolled as bots before, and who forecast without it now."""

@@ -38,6 +38,7 @@ from forecast_ledger.ledger.model.commands import (
     WithdrawForecast,
 )
 from forecast_ledger.replay.importing.enrolled_bots import Bots
+from forecast_ledger.replay.importing.new_names import renamings
 from forecast_ledger.replay.importing.question_changes import (
     Answering,
     Answers,
@@ -105,12 +106,16 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
     have more than half of the forecasts that the ledger has of it, as one of another source would; of a source with a
     name, of the forecasts and answers.
     """
-    copy = RecordedCopy(read(), source.name)
+    copy = RecordedCopy(read(), source.name, source.person_of)
     asked: dict[str, list[Placed]] = {}
+    items, renames = source.items, list[SourceItem]()
+    if copy.people.present:
+        items = [*items]
+        renames = [*renamings(copy, items, source.person_of)]
     bots = Bots(copy)
     new: list[SourceItem] = []
     forecasts, traded = bool(source.name), set[str]()
-    for place, given in source.items:
+    for place, given in items:
         item = bots.followed(place, given)
         forecasts |= isinstance(item, SubmitForecast)
         question = getattr(item, "question", None) or ""  # none is a command about several
@@ -132,6 +137,7 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
         losses = [questions[name].losses(own) for name, own in about.items()]
         losses += [questions[name].lost_answer(own) for name, own in about.items() if source.name]
         _check_losses(losses, source.name)
+    yield from renames
     yield from new
     if source.scope.trades:
         yield from _missed_trades(copy, traded, source.scope)

@@ -60,6 +60,7 @@ class Copy:
 
     def __init__(self, *, trades: bool) -> None:
         self.published: list[Published] = []
+        self.people: dict[str, str] = {}
         self._fills: dict[str, dict[str, Fill]] | None = {} if trades else None  # by ticker and name
         self._subaccounts = False
         self._settled: list[tuple[InputPlace, Record]] = []

@@ -86,6 +86,7 @@ class Copy:
 
     def __init__(self, *, trades: bool) -> None:
         self.published: list[Published] = []
+        self.people: dict[str, str] = {}
         self._with_trades = trades
         self._positions: list[tuple[InputPlace, Record]] = []
         self.newest: dict[str, MarketRecord] = {}
@@ -173,7 +174,10 @@ class Copy:
     def name_of(self, user: str) -> str:
         """Return the participant that a user is: its name, or its id if that is all; "" if there is no user."""
         name = label_of(self._names.get(user, (0, ""))[1]) or label_of(user) or ""
-        return f"user {user}" if name == TITLE else name
+        name = f"user {user}" if name == TITLE else name
+        if name != user:
+            self.people[name] = user
+        return name
 
     def _market(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
         record = read_market(place, value)

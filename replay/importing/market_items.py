@@ -1,6 +1,6 @@
 """A market of a platform as commands: a question, its prices as forecasts of the platform and as quotes, its answer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -27,7 +27,7 @@ from forecast_ledger.ledger.model.commands import (
     ResolveQuestion,
     SubmitForecast,
 )
-from forecast_ledger.replay.importing.market_trades import Trade, trade_items
+from forecast_ledger.replay.importing.market_trades import Trade, named_by_id, trade_items
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, cut_off, fitting_id, label_of
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
@@ -161,11 +161,14 @@ class Contents(NamedTuple):
     trades: Sequence[Trade] | None = None
 
 
-def market_items(platform: Platform, contents: Contents) -> Iterator[SourceItem]:
-    """Return the commands of a market: its opening, then prices, trades, the close and the answer, each by time."""
+def market_items(platform: Platform, contents: Contents, people: Mapping[str, str]) -> Iterator[SourceItem]:
+    """Return the commands of a market: its opening, then prices, trades, the close and the answer, each by time.
+
+    people: the platform's ids of those who forecast, by their names.
+    """
     market, trades = contents.market, contents.trades
     yield from _openings(platform, market)
-    yield from _priced(platform, market, contents.prices)
+    yield from _priced(platform, market, contents.prices, people)
     yield from trade_items(platform.kind, platform.title, market.name, market.outcomes, trades or ())
     place = market.place
     if market.closed_at is not None and market.opens_at < market.closed_at < market.closes_at:
@@ -211,7 +214,9 @@ def _openings(platform: Platform, market: Market) -> Iterator[SourceItem]:
         yield place._replace(command=str(command.__struct_config__.tag)), command
 
 
-def _priced(platform: Platform, market: Market, prices: Iterable[Price]) -> Iterator[SourceItem]:
+def _priced(
+    platform: Platform, market: Market, prices: Iterable[Price], people: Mapping[str, str]
+) -> Iterator[SourceItem]:
     """Return a quote of each price, and a forecast of each change before the end."""
     standing: dict[str, tuple[int, ...]] = {}
     ordered = sorted(prices, key=lambda price: price.at)
@@ -224,16 +229,17 @@ def _priced(platform: Platform, market: Market, prices: Iterable[Price]) -> Iter
             continue
         if price.who and price.at < market.ends_at and standing.get(price.who) != price.chances:
             standing[price.who] = price.chances
-            yield price.place._replace(command="submit_forecast"), _forecast(platform, market, price)
+            yield price.place._replace(command="submit_forecast"), _forecast(platform, market, price, people)
         if price.is_quote:
             yield price.place._replace(command="quote"), _quote(platform, market, price)
 
 
-def _forecast(platform: Platform, market: Market, price: Price) -> SubmitForecast:
+def _forecast(platform: Platform, market: Market, price: Price, people: Mapping[str, str]) -> SubmitForecast:
+    who = named_by_id(price.who, people)
     at, chances = format_instant(price.at), _decimals(price.chances)
     binary = market.outcomes == BINARY
     return SubmitForecast(
-        id=fitting_id(f"{platform.kind} forecast {market.name} {at} {price.who}"),
+        id=fitting_id(f"{platform.kind} forecast {market.name} {at} {who}"),
         at=at,
         question=market.name,
         participant=price.who,

@@ -1,6 +1,7 @@
 """Trades of a market as commands, and the results that a platform publishes of them, to compare."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 RULES = "market-trades"
+_PERSON = re.compile(r"\S+ (?:forecast .* \S+Z|enrol \S+) by (\S+)(?: after .*)?|\S+ rename (\S+) after \S+")
 TOO_SMALL = "a trade of less than 0.000001 shares"
 
 
@@ -97,10 +99,32 @@ def exact_in(record: Record, field: str) -> Decimal:
     return Decimal(value)
 
 
-def in_order_of_time(kind: str, contest: str, items: Iterable[SourceItem]) -> Iterator[SourceItem]:
+def named_by_id(who: str, people: Mapping[str, str]) -> str:
+    """Return how the id of a command names somebody: by the platform's id, or else by the name.
+
+    >>> named_by_id("ada", {"ada": "u1"}), named_by_id("bo", {})
+    ('by u1', 'bo')
+    """
+    return f"by {people[who]}" if who in people else who
+
+
+def person_of(command_id: str) -> str:
+    """Return the platform's id of a person in the id of a command; "" if it has none.
+
+    >>> person_of("manifold forecast manifold rain 2026-03-01T00:00:00Z by u1 after 7 of ada")
+    'u1'
+    """
+    found = _PERSON.fullmatch(command_id)
+    return found[1] or found[2] if found else ""
+
+
+def in_order_of_time(
+    kind: str, contest: str, items: Iterable[SourceItem], people: Mapping[str, str]
+) -> Iterator[SourceItem]:
     """Return the commands of all markets in order of their instants, after an enrolment of everybody who trades.
 
-    An account counts a movement from its own instant on, if those before it were recorded first.
+    people: the platform's ids of them, by their names; complete once all items are read. An account counts a movement
+    from its own instant on, if those before it were recorded first.
     """
     timed: list[tuple[int, SourceItem]] = []
     traders: dict[str, InputPlace] = {}
@@ -116,7 +140,7 @@ def in_order_of_time(kind: str, contest: str, items: Iterable[SourceItem]) -> It
     for _, (place, item) in timed[:1]:
         yield place, item
     for who, place in sorted(traders.items()):
-        name = fitting_id(f"{kind} enrol {contest} {who}")
+        name = fitting_id(f"{kind} enrol {contest} {named_by_id(who, people)}")
         command = EnrolParticipant(id=name, at=format_instant(begins), contest=contest, participant=who)
         yield place._replace(command="enrol_participant"), command
     for _, (place, item) in timed[1:]:

@@ -7,15 +7,19 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.replay.importing import kalshi, manifold, polymarket
 from forecast_ledger.replay.importing.json_files import check_json_is_there, json_items
 from forecast_ledger.replay.importing.market_items import Contents, Platform, contest_item, market_items
-from forecast_ledger.replay.importing.market_trades import RULES, in_order_of_time
+from forecast_ledger.replay.importing.market_trades import RULES, in_order_of_time, person_of
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import Published, Scope, Source, SourceItem
 
 
 class MarketCopy(Protocol):
-    """What the files of a platform say. published: results of trades, once `contents` is read."""
+    """What the files of a platform say. published: results of trades, once `contents` is read.
+
+    people: the platform's ids of those who forecast or trade, by the names that it has for them beside these.
+    """
 
     published: list[Published]
+    people: dict[str, str]
 
     def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
         """Take a file in; return what of it is not read."""
@@ -64,8 +68,8 @@ def read_markets(kind: str, files: SourceFiles, rules: str | None, *, trades: bo
         return copy.has_prices(opened.question)
 
     scope = Scope(forecasts=has_prices, unread=lambda *_: bool(files.partial), trades=platform.kind if trades else "")
-    ordered = in_order_of_time(platform.kind, platform.title, items) if trades else items
-    return Source(ordered, scope, copy.published)
+    ordered = in_order_of_time(platform.kind, platform.title, items, copy.people) if trades else items
+    return Source(ordered, scope, copy.published, person_of=person_of)
 
 
 def _items(read: Iterator[SourceItem], platform: Platform, copy: MarketCopy, rules: str | None) -> Iterator[SourceItem]:
@@ -78,6 +82,6 @@ def _items(read: Iterator[SourceItem], platform: Platform, copy: MarketCopy, rul
         if not opened:
             yield contest_item(platform, each.market, rules)
         opened = True
-        yield from market_items(platform, each)
+        yield from market_items(platform, each, copy.people)
     if not opened:
         yield contest_item(platform, None, rules)

@@ -93,6 +93,7 @@ _EXPORTED = re.compile(rb"exported on ([0-9T:. +-]+[0-9])")
 BOTS_DIFFER = "other bots in aggregates than of the first question of its contest, whose rules hold"
 SAME_NAME = "a project with the name of another: their questions are in one contest"
 AGGREGATE = "a forecast of an aggregate: the ledger computes its own"
+_PERSON = re.compile(r"metaculus (?:(?:forecast|end) \S+|rename) ([0-9]+) .*")  # in the id of a command
 _DIGEST_LENGTH = 64  # of an anonymized forecaster; an aggregate has its method's name there
 # The order of what happens at one instant: a forecast gives the options that are left, and none that begins to count
 # later.
@@ -171,7 +172,17 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
         unread=lambda _, who: bool(who) and not files.partial.isdisjoint(tables[FORECASTS]),
         bots=any(_BOT in read_csv(files, name, LACKING)[0] for name in tables[FORECASTS]),
     )
-    return Source(_noting(files, _commands(asked, made, items, (rules, now))), scope)
+    return Source(_noting(files, _commands(asked, made, items, (rules, now))), scope, person_of=_person_of)
+
+
+def _person_of(command_id: str) -> str:
+    """Return the `Forecaster ID` in the id of a command; "" if it has none.
+
+    >>> _person_of("metaculus forecast 501 7 2026-03-01T00:00:00Z"), _person_of("metaculus open 501")
+    ('7', '')
+    """
+    found = _PERSON.fullmatch(command_id)
+    return found[1] if found else ""
 
 
 def _noting(files: SourceFiles, items: Iterable[SourceItem]) -> Iterator[SourceItem]:

@@ -81,6 +81,7 @@ class Copy:
 
     def __init__(self, *, trades: bool) -> None:
         self.published: list[Published] = []
+        self.people: dict[str, str] = {}
         self._accounts = Accounts() if trades else None
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}

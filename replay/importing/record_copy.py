@@ -9,6 +9,7 @@ from forecast_ledger.ledger.model.commands import (
     AnnulQuestion,
     AnyCommand,
     EnrolParticipant,
+    RenameParticipant,
     RescheduleQuestion,
     ResolveQuestion,
     RestateForecasts,
@@ -100,4 +101,5 @@ def _change(command: AnyCommand) -> str:
 _CHANGES: dict[type, str] = {
     RescheduleQuestion: "a question rescheduled",
     AmendQuestion: "a question amended",
+    RenameParticipant: "a participant renamed",
 }

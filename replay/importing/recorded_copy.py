@@ -28,6 +28,7 @@ from forecast_ledger.ledger.model.events import (
 )
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.facts.event_checks import amended, rescheduled
+from forecast_ledger.replay.importing.people import People, PersonOf
 
 Answer = QuestionResolved | QuestionAnnulled
 ANNULLED = ("annulled",)
@@ -145,10 +146,14 @@ class RecordedCopy:
     """The questions of a log, and what was recorded of them.
 
     source: the one whose copies are followed, also on questions that it did not open; "" for whichever opened each.
+    person_of: returns the source's id of the forecaster from the id of a command.
     """
 
-    def __init__(self, pages: Iterable[Sequence[Recorded]], source: str = "") -> None:
-        self._source = source
+    def __init__(
+        self, pages: Iterable[Sequence[Recorded]], source: str = "", person_of: PersonOf = lambda _: ""
+    ) -> None:
+        self._source, self._person_of = source, person_of
+        self.position, self.people = 0, People()
         self.questions: dict[str, RecordedQuestion] = {}
         self.sealed: set[str] = set()  # contests
         self.renamed: dict[str, str] = {}  # id that a participant has had -> the present one
@@ -164,6 +169,7 @@ class RecordedCopy:
 
     def _take_in(self, recorded: Recorded) -> None:
         event, position = recorded.event, recorded.position
+        self.position = position
         if isinstance(event, _OF_QUESTIONS):
             for table, key, value in evolve(event, self.state, position):
                 table[key] = value
@@ -183,7 +189,7 @@ class RecordedCopy:
                 known.ids.add(recorded.command_id)
                 known.quoted_at = max(known.quoted_at, event.quoted_at)
         elif isinstance(event, ParticipantRenamed):
-            self._rename(event)
+            self.rename(event.participant, event.to, self._person_of(recorded.command_id))
         elif isinstance(event, _OF_QUESTIONS):
             known = self.questions[event.question]
             known.position = position
@@ -192,9 +198,15 @@ class RecordedCopy:
             else:
                 _change(known, recorded, event)
 
-    def _rename(self, event: ParticipantRenamed) -> None:
-        """Move what was recorded of a participant to another id, which may have forecasts, too."""
-        old, new = event.participant, event.to
+    def rename(self, old: str, new: str, person: str) -> None:
+        """Move what was recorded of a participant to another id, which may have forecasts, too.
+
+        person: whose name the source changed, by its own id; "" if that was not the source.
+        """
+        self.people.renamed(old, new, person)
+        for contest in [name for name, who in self.enrolled if who == old]:
+            last = self.enrolled.pop((contest, old))
+            self.enrolled.setdefault((contest, new), last)
         self.renamed = {who: new if now == old else now for who, now in self.renamed.items()} | {old: new, new: new}
         for known in self.questions.values():
             own, other = known.forecasts.pop(old, RecordedForecasts()), known.forecasts.get(new, RecordedForecasts())
@@ -208,6 +220,8 @@ class RecordedCopy:
             self.traded[recorded.command_id] = event
         elif isinstance(event, ParticipantEnrolled):
             self.enrolled[event.contest, event.participant] = recorded
+            if person := self._person_of(recorded.command_id):
+                self.people.note(person, event.participant)
         else:
             self.sealed.add(event.contest)
 
@@ -221,6 +235,8 @@ class RecordedCopy:
             own.spans, own.by_hand = [], not is_own
             return
         own.by_hand |= not is_own
+        if person := self._person_of(recorded.command_id):
+            self.people.note(person, event.participant)
         if isinstance(event, ForecastMade):
             add_forecast(own.spans, event)
         else:

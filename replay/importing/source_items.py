@@ -89,13 +89,15 @@ class Source(NamedTuple):
     """A copy of a source: what it has, what it is whole for, and results that it publishes of trades.
 
     The latter two are known once all items are read. name: the first word of the ids of its commands, if it may also
-    forecast on questions that it did not open, and answer them, as a map may; "" if not.
+    forecast on questions that it did not open, and answer them, as a map may; "" if not. person_of: the source's own id
+    of the forecaster, from the id of a command; "" if it has none.
     """
 
     items: Iterable[SourceItem]
     scope: Scope = Scope()
     published: Sequence[Published] = ()
     name: str = ""
+    person_of: Callable[[str], str] = lambda _: ""
 
 
 class LeftOut:

@@ -55,7 +55,7 @@ def chance(random: Random) -> str:
 
 
 class Download:
-    """Metaculus: questions with times and an answer; forecasts with starts and ends."""
+    """Metaculus: questions with times and an answer; forecasts with starts and ends. One person changes the name."""
 
     kind = "metaculus"
     questions = "Question ID,Question Title,Question Type,Default Project,Open Time,Scheduled Close Time"
@@ -64,6 +64,7 @@ class Download:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.content: Content = {name: self.question() for name in ("1", "2")}
+        self.first = PEOPLE[0]
 
     def question(self) -> Content:
         """One that is open from the 1st, to the 11th perhaps, and what is forecast on it."""
@@ -77,8 +78,12 @@ class Download:
     def change(self) -> None:
         """Change what the source says in one place."""
         random, question = self.random, self.random.choice([*self.content.values()])
-        what = random.choice(["made", "made", "made", "answer", "answer", "known", "closes", "closed", "chance"])
-        if what == "made":
+        what = random.choice(
+            ["made", "made", "made", "answer", "answer", "known", "closes", "closed", "chance", "name"]
+        )
+        if what == "name":
+            self.first = random.choice([PEOPLE[0], "a new name"])
+        elif what == "made":
             question["made"][random.choice(PEOPLE)] = self.made()
         elif what == "chance":
             for each in question["made"][random.choice(PEOPLE)][-1:]:
@@ -104,7 +109,9 @@ class Download:
             for number, who in enumerate(PEOPLE):
                 for start, number_text, end in (made for made in each["made"][who] if made[0] < last):
                     ends = "" if end is None else day(end)
-                    forecasts.append([name, number, who, day(start), ends, number_text, "", ""])
+                    forecasts.append(
+                        [name, number, who if number else self.first, day(start), ends, number_text, "", ""]
+                    )
         written(
             folder / "question_data.csv",
             f"{self.questions},Actual Close Time,Resolution,Resolution Known Time",
