@@ -2,6 +2,9 @@
 
 import inspect
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -14,6 +17,7 @@ from forecast_ledger.ledger.model import canonical, canonical_fields, commands, 
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.provenance import NAMES
 from tests.support.copies import command_line, copied, edit
+from tests.support.paths import ROOT
 
 ROOMS = decider._ROOMS
 
@@ -201,3 +205,19 @@ def test_a_command_with_its_event_is_four_files(copy: Path) -> None:
         assert "damage" not in run("verify", log).lower()
         run("export", log, str(copy / "out"), "--format", "csv")
         assert "question_postponed.v1" in (copy / "out" / "events.csv").read_text("utf-8")
+
+
+def test_there_is_room_for_a_command_and_the_kinds_of_facts_ask_for_its_event(copy: Path) -> None:
+    """No file or function is too long with it; a test names an event that no table reads."""
+    for name in ("ledger", "projections", "replay"):
+        (copy / name).symlink_to(copy / "forecast_ledger" / name)
+    (copy / "tests").symlink_to(ROOT / "tests")
+    checks = ["tests/system/test_architecture.py", "tests/projections/tables/test_schemas.py"]
+    chosen = "-k test_files_and_functions_stay_small or test_every_event_but"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", chosen, *checks]
+    said = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False).stdout
+    assert re.findall("(?m)^FAILED .*::(test_every_event)|(1 failed, 1 passed)", said) == [
+        ("test_every_event", ""),
+        ("", "1 failed, 1 passed"),
+    ], said
+    assert "QuestionPostponed" in said
