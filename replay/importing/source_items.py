@@ -236,7 +236,7 @@ def ignored_fields(*groups: Mapping[str, str]) -> dict[str, str]:
 
 
 class Unread:
-    """What one file has that is not read. noun: what its columns are called.
+    """What one file has that is not read. noun: what its columns are called. is_not: what such a column is not.
 
     >>> unread = Unread(Columns(["id"], {"title": "words"}, {"kind": ["a"]}))
     >>> row = {"id": "1", "title": "x", "kind": "b", "weight": "2", "none": ""}
@@ -246,8 +246,8 @@ class Unread:
     []
     """
 
-    def __init__(self, columns: Columns, noun: str = "column") -> None:
-        self._columns, self._noun = columns, noun
+    def __init__(self, columns: Columns, noun: str = "column", is_not: str = "that is not read") -> None:
+        self._columns, self._noun, self._is_not = columns, noun, is_not
         self._passed = {*columns.used, *columns.ignored} - {*columns.only}
 
     def of(self, place: InputPlace, row: Mapping[str, Any]) -> Iterator[tuple[InputPlace, NotCarried]]:
@@ -257,7 +257,7 @@ class Unread:
             if row[name] in _EMPTY or row[name] in only.get(name, ()):
                 continue
             self._passed.add(name)
-            reason = f"a {noun} that is not read: {name!r}" if name else f"a {noun} without a name"
+            reason = f"a {noun} {self._is_not}: {name!r}" if name else f"a {noun} without a name"
             if name in only:
                 reason = f"a value that is not read of the {noun} {name!r}: {str(row[name])[:80]!r}"
             yield place, NotCarried(reason)

@@ -50,6 +50,13 @@ def board(ledger: Ledger) -> list[tuple[str, ...]]:
     return sorted(table(ledger, "leaderboard", "contest", "participant", "score"))
 
 
+def assert_boards_as_by_hand(ledger: Ledger) -> None:
+    """Every score is the one that was worked out by hand."""
+    for (*key, score), (*expected, by_hand) in zip(board(ledger), BY_HAND, strict=True):
+        assert key == expected
+        assert abs(Decimal(score) - Decimal(by_hand)) <= Decimal("1e-8")
+
+
 def test_the_small_hub_scores_as_worked_out_by_hand() -> None:
     """The newest version of the truth counts; a level that the configuration does not have is counted."""
     with ticking() as ledger:
@@ -59,9 +66,7 @@ def test_the_small_hub_scores_as_worked_out_by_hand() -> None:
             "a field that is not read: 'compound_taskid_set'": 1,
             "a level that hub-config/tasks.json does not have for its task": 1,
         }
-        for (*key, score), (*expected, by_hand) in zip(board(ledger), BY_HAND, strict=True):
-            assert key == expected
-            assert abs(Decimal(score) - Decimal(by_hand)) <= Decimal("1e-8")
+        assert_boards_as_by_hand(ledger)
 
 
 def test_a_hub_without_files_of_models_says_so(hub: Path) -> None:
@@ -210,7 +215,7 @@ def test_what_is_wrong_in_a_file_is_refused_with_its_place(
     [
         ("model-output/team1-a/2026-03-07-other.csv", "x", "not named ROUND-MODEL"),
         ("model-output/team1-a/2027-01-01-team1-a.csv", "x", "a file of a round that"),
-        ("target-data/weekly.csv", "x", "target data other than"),
+        ("target-data/weekly.csv", "x", "the answers are those of target-data/oracle-output and"),
     ],
 )
 def test_files_that_are_not_read_are_named(hub: Path, file: str, text: str, reason: str) -> None:
@@ -368,6 +373,21 @@ def test_target_data_whose_date_cannot_be_told_are_not_believed(simple: Path) ->
         found = import_into(ledger, "hubverse", simple)
         assert (found.refused, found.counts["accepted"]) == ([], 7)
         assert [reason.partition(",")[0] for reason in found.left_out] == ["target data by the column time_idx"]
+
+
+def test_only_the_last_version_of_the_truth_must_agree_with_itself(hub: Path) -> None:
+    """An older one that has two values is refused and left out: the answer is that of the next."""
+    edit(hub / SERIES, lambda text: text + "2026-03-11,2026-03-07,wk inc flu hosp,US,23\n" * 2)
+    with ticking() as ledger:
+        refused = import_into(ledger, "hubverse", hub).refused
+        assert len(refused) == len({contest for contest, *_ in BY_HAND if contest.startswith("wk inc")})
+        assert all(f"{SERIES}, line 2 says otherwise" in line for line in refused)
+        assert_boards_as_by_hand(ledger)
+    edit(hub / SERIES, lambda text: text + "2026-03-18,2026-03-07,wk inc flu hosp,US,26\n")
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", hub)
+        answers = {value for about, value in table(ledger, "questions", "category", "value") if "inc" in about}
+        assert answers == {"None", "40"}, "of the 14th alone"
 
 
 def repeated(text: str) -> str:

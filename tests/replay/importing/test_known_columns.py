@@ -362,5 +362,5 @@ def test_what_else_a_hub_has_is_named(tmp_path: Path) -> None:
     )
     assert [line.partition(" x ")[2] for line in told("hubverse", folder) if line not in before] == [
         "a file of hub-config that is not read (hub-config/predevals-config.yml)",
-        "a column that is not read: 'rate' (target-data/time-series.csv, line 2)",
+        "a column that is no task id, so that no answer depends on it: 'rate' (target-data/time-series.csv, line 2)",
     ]
