@@ -20,6 +20,12 @@ from forecast_ledger.replay.mapping.csv_patterns import read_pattern, whole_matc
 CsvRow = Mapping[str, str]
 CsvTable = Mapping[str, Sequence[str]]  # the cells of several rows, by column
 ROW_NUMBER = "#"  # stands for the number of the row, unless the file has a column of this name
+MISSING = frozenset({"NA", "N/A", "NULL", "null"})  # what a cell for a number or an instant has if it has nothing
+UNRESOLVED = MISSING | {"unresolved"}  # what a cell for an answer has if there is none
+_NUMBERS = {
+    *("probability", "probabilities", "cdf", "quantiles", "samples", "points", "value", "payouts", "weight", "range"),
+    *("prices", "bids", "asks", "shares", "amount", "fee"),
+}
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 _MOST_NAMED = 20  # texts of a map that a message names
 _RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|\Z)")
@@ -69,11 +75,26 @@ class FieldValue(NamedTuple):
     read_column: Callable[[CsvTable], Sequence[Any] | None] | None = None
 
 
-def field_value(description: Any, field: str, usual: CellFormat, needed: Collection[str] = frozenset()) -> FieldValue:
+def missing_texts(field: str) -> frozenset[str]:
+    """Return the texts of a cell for a field, or a part of one, that count as an empty cell.
+
+    >>> sorted(missing_texts("range.lower")), sorted(missing_texts("title"))
+    (['N/A', 'NA', 'NULL', 'null'], [])
+    """
+    return MISSING if is_instant(field) or re.split(r"[.\[]", field)[0] in _NUMBERS else frozenset()
+
+
+def field_value(
+    description: Any,
+    field: str,
+    usual: CellFormat,
+    needed: Collection[str] = frozenset(),
+    missing: frozenset[str] = frozenset(),
+) -> FieldValue:
     """Return how to compute a field from a row, by its description in a map. usual: the map's formats of instants.
 
     needed: the parts without which an object of this field is none; if all of them are empty, it is left out. Another
-    part that is a list without items is left out.
+    part that is a list without items is left out. missing: texts that are an empty cell, beside those of the field.
     Refuses: bad_map.
     """
     if isinstance(description, dict) and "from" in description:
@@ -81,7 +102,7 @@ def field_value(description: Any, field: str, usual: CellFormat, needed: Collect
             cell = msgspec.convert(description, CellFormat)
         except msgspec.ValidationError as error:
             raise Refused("bad_map", field, None, str(error)) from None
-        return _cell_value(cell, field, usual)
+        return _cell_value(cell, field, usual, missing)
     if isinstance(description, dict):
         parts = {key: field_value(part, f"{field}.{key}", usual) for key, part in description.items()}
         return _object_value(parts, needed)
@@ -92,7 +113,7 @@ def field_value(description: Any, field: str, usual: CellFormat, needed: Collect
             columns, lambda row: _unless_empty(columns, row, lambda: [_or_empty(item.read(row)) for item in items])
         )
     if isinstance(description, str):
-        return _cell_value(CellFormat(description), field, usual)
+        return _cell_value(CellFormat(description), field, usual, missing)
     constant = description.isoformat() if hasattr(description, "isoformat") else description
     if constant is not description and is_instant(field):
         constant = instant_reader(_instants(CellFormat(""), usual, ""), field)(constant)
@@ -135,8 +156,8 @@ def parse_template(text: str, field: str) -> FieldValue:
     )
 
 
-def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
-    text = parse_template(cell.source, field)
+def _cell_value(cell: CellFormat, field: str, usual: CellFormat, others: frozenset[str] = frozenset()) -> FieldValue:
+    text, missing = parse_template(cell.source, field), (missing_texts(field) | others) - {*(cell.map or ())}
     read_text = _matching(cell, field, _reader(cell, field, usual))
     columns = text.columns
     asked = [column for column in columns if column != ROW_NUMBER] or columns
@@ -144,7 +165,8 @@ def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
     def read(row: CsvRow) -> Any:
         for column in asked:
             if row[column]:
-                return read_text(text.read(row))
+                found = text.read(row)
+                return None if found in missing else read_text(found)
         return None
 
     def read_column(table: CsvTable) -> Sequence[Any] | None:
@@ -152,6 +174,8 @@ def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
         if text.read_column is None or any("" in table[column] for column in asked):
             return None
         texts = text.read_column(table) or ()
+        if not missing.isdisjoint(texts):
+            return None
         is_kept = cell == CellFormat(cell.source) and (not is_instant(field) or are_rfc_3339(texts, usual.instant))
         return texts if is_kept else [*map(read_text, texts)]
 

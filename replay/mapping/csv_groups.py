@@ -53,8 +53,9 @@ class LongItem(NamedTuple):
 class LongField:
     """A field that is put together from the rows of a group: a list in the order of the levels, or a value by level."""
 
-    def __init__(self, description: Any, field: str, kind: Any, usual: CellFormat) -> None:
-        """Refuses: bad_map. kind: the type of the field in its command."""
+    def __init__(self, description: Any, field: str, kind: Any, usual: CellFormat, *, is_copy: bool = False) -> None:
+        """Refuses: bad_map. kind: the type of the field in its command. is_copy: whether the file is a copy."""
+        self._is_copy = is_copy
         try:
             written = msgspec.convert(description, LongFormat)
         except msgspec.ValidationError as error:
@@ -86,8 +87,13 @@ class LongField:
             detail = f"{LongItem(line, None, None, column).where()}: {fault.detail or fault.meaning}"
             raise Refused(fault.code, fault.field, fault.value, detail, remedy=fault.remedy) from None
 
-    def whole(self, items: Sequence[LongItem]) -> list[Any] | dict[str, Any]:
-        """Return the field. Refuses: bad_csv (a level is missing, unknown or there twice, or a row is not complete)."""
+    def whole(self, items: Sequence[LongItem]) -> list[Any] | dict[str, Any] | None:
+        """Return the field; None if no item has a value, and a copy may say so.
+
+        Refuses: bad_csv (a level is missing, unknown or there twice, or a row is not complete).
+        """
+        if self._is_copy and all(item.value is None for item in items):
+            return None
         found: dict[Any, LongItem] = {}
         for item in items:
             if item.level is None or item.value is None:
@@ -174,8 +180,8 @@ class GroupedRows:
         except Refused as refused:
             group.fault = group.fault or refused
 
-    def groups(self) -> Iterator[tuple[Group, list[Any] | dict[str, Any] | Refused]]:
-        """Return each group with its field, or the refusal of the group."""
+    def groups(self) -> Iterator[tuple[Group, list[Any] | dict[str, Any] | Refused | None]]:
+        """Return each group with its field, None if that has no value, or the refusal of the group."""
         for group in self._groups.values():
             try:
                 yield group, group.fault or self._long.whole(group.items)

@@ -10,6 +10,7 @@ class LeftOut:
     """The rows of which a map makes no command: how many have been read so far, and the lines of the first.
 
     cells: those of other rows, in columns that give commands, that have a text and no command; with their places.
+    are_empty: whether a row is among them whose command would be a forecast, or an answer, and has nothing.
 
     >>> left_out = LeftOut()
     >>> for line in (3, 4):
@@ -25,9 +26,11 @@ class LeftOut:
     first: list[int] = field(default_factory=list)
     cells: int = 0
     first_cells: list[tuple[int, str]] = field(default_factory=list)
+    are_empty: bool = False
 
-    def add(self, line: int) -> None:
-        """Count a row."""
+    def add(self, line: int, *, is_empty: bool = False) -> None:
+        """Count a row. is_empty: whether it has no forecast or answer."""
+        self.are_empty |= is_empty
         self.rows += 1
         if len(self.first) < _NAMED:
             self.first.append(line)
@@ -42,9 +45,11 @@ class LeftOut:
         """Say how many rows and cells there are, and where the first are; "" if none. unit: of a place in the file."""
         rows = [f"{unit} {', '.join(map(str, self.first))}"] if self.first else []
         cells = [f"{unit} {line} in {column!r}" for line, column in self.first_cells]
+        has = "has" if self.rows == 1 else "have"
+        empty = f", or {has} no forecast or answer" * self.are_empty
         parts = [
-            _without_commands("row", self.rows, self.rows - len(self.first), ", ".join(rows)),
-            _without_commands("cell", self.cells, self.cells - len(cells), ", ".join(cells)),
+            _without_commands("row", self.rows, self.rows - len(self.first), f"{empty}: {', '.join(rows)}"),
+            _without_commands("cell", self.cells, self.cells - len(cells), f": {', '.join(cells)}"),
         ]
         return "; ".join(filter(None, parts))
 
@@ -54,6 +59,6 @@ def _without_commands(noun: str, count: int, more: int, places: str) -> str:
         return ""
     fail = f"{noun}, which fails" if count == 1 else f"{noun}s, which fail"
     return (
-        f"the map makes no command of {count:,} {fail} `where`, `present` or `above` of every command: {places}"
+        f"the map makes no command of {count:,} {fail} `where`, `present` or `above` of every command{places}"
         + f" and {more:,} more" * bool(more)
     )

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.core.values import is_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     AnyCommand,
+    ResolveQuestion,
     SubmitForecast,
     malformed_refusal,
     with_recorded_rules,
@@ -26,6 +27,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.provenance import NAMES as PROVENANCE_NAMES
 from forecast_ledger.replay.mapping.csv_cells import (
     ROW_NUMBER,
+    UNRESOLVED,
     CellFormat,
     CsvRow,
     CsvTable,
@@ -42,19 +44,15 @@ from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_r
 from forecast_ledger.replay.mapping.csv_left_out import LeftOut
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, first_of_each, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
-from forecast_ledger.replay.mapping.shares import MOST, divided_by_sum
+from forecast_ledger.replay.mapping.shares import Normalize, normalized, within_of
 from forecast_ledger.replay.mapping.value_maps import with_value_maps
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
+NOTHING = "the map makes no command of the row, which has no forecast and no answer"
 _NAME = re.compile(r"[\w.-]{1,40}")  # of a source
+_SAID = {"probability", "probabilities", "cdf", "quantiles", "samples", "points", "outcome", "value", "payouts"}
 _FORECAST_FIELDS = {"id", "question", "participant", "probability"}
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
-
-
-class Normalize(Struct, frozen=True, forbid_unknown_fields=True):
-    """Probabilities are divided by their sum, if it is within this of 1."""
-
-    within: Decimal
 
 
 class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,8 +100,8 @@ class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
 class CommandReader:
     """Reads one command from each row, as a map describes it."""
 
-    def __init__(self, description: CommandMap, path: str, usual: CellFormat) -> None:
-        """Refuses: bad_map."""
+    def __init__(self, description: CommandMap, path: str, usual: CellFormat, *, is_copy: bool = False) -> None:
+        """Refuses: bad_map. is_copy: whether a forecast without a value is none, because the file is a copy."""
         if description.type not in COMMAND_TYPES:
             raise Refused(
                 "bad_map",
@@ -120,9 +118,12 @@ class CommandReader:
         self._values: dict[str, FieldValue] = {"id": parse_template(description.id, "id")}
         for name, part in description.fields.items():
             if name not in long:
-                value = field_value(part, name, usual, _needed_parts(fields[name].type))
+                missing = UNRESOLVED if self._kind is ResolveQuestion and name in _SAID else frozenset[str]()
+                value = field_value(part, name, usual, _needed_parts(fields[name].type), missing)
                 self._values[name] = or_left_out(value) if _is_optional_list(self._kind, fields[name]) else value
-        self._long = LongField(description.fields[long[0]], long[0], fields[long[0]].type, usual) if long else None
+        self._long = None
+        if long:
+            self._long = LongField(description.fields[long[0]], long[0], fields[long[0]].type, usual, is_copy=is_copy)
         self._group = description.group
         self._where = {
             column: cell_test(asked, column, f"{path}.where.{column}") for column, asked in description.where.items()
@@ -131,7 +132,10 @@ class CommandReader:
         self._above = {
             column: parse_template(str(than), f"{path}.above.{column}") for column, than in description.above.items()
         }
-        self._within = _within(description, f"{path}.normalize")
+        said = {name: value for name, value in self._values.items() if name in _SAID}
+        is_asked = self._kind is ResolveQuestion or (self._kind is SubmitForecast and is_copy and not long)
+        self._says = {*said} if is_asked and all(value.columns for value in said.values()) else set[str]()
+        self._within = within_of(description.normalize, description.fields, f"{path}.normalize")
         self._reads = [(field, value.read) for field, value in self._values.items()]
         self.columns = {*self._where, *self._present, *self._group, *self._above}
         self.columns |= {column for than in self._above.values() for column in than.columns}
@@ -210,22 +214,27 @@ class CommandReader:
         is_held = once and repeats and groups is None and self.wide is None
         return BoundReader(self, self.columns_in(header), groups, {} if is_held else None)
 
-    def read_group(self, group: Group, whole: Any) -> ReadCommand:
+    def read_group(self, group: Group, whole: list[Any] | dict[str, Any] | Refused) -> ReadCommand:
         """Return the command of a group, whose field that is put together is this or a refusal."""
         others = len({item.line for item in group.items} - {group.line})
         place = InputPlace(group.line, self.type, group.places, others=others, records=group.records)
         place = place._replace(recorded_at=group.recorded_at)
-        if isinstance(whole, Refused) or self._long is None:
-            return place, whole
-        return place, self.read(group.first, {self._long.field: whole})
+        known = {} if self._long is None else {self._long.field: whole}
+        read = whole if isinstance(whole, Refused) else self.read(group.first, known)
+        return place, Refused("no_command", detail=NOTHING) if read is None else read
 
-    def read(self, row: CsvRow, known: Mapping[str, Any] = MappingProxyType({})) -> AnyCommand | Refused:
-        """Return the command, or the refusal if the row does not have a valid one. known: fields that are read."""
+    def read(self, row: CsvRow, known: Mapping[str, Any] = MappingProxyType({})) -> AnyCommand | Refused | None:
+        """Return the command, or the refusal if the row does not have a valid one. known: fields that are read.
+
+        It is None if all cells of the answer are empty, or, of a copy, of the forecast.
+        """
         try:
             given = {field: part for field, read in self._reads if (part := read(row)) is not None}
             given |= {field: part for field, part in known.items() if part is not None}
+            if self._says and self._says.isdisjoint(given):
+                return None
             if self._within is not None and isinstance(given.get("probabilities"), dict):
-                divided = _normalized(given["probabilities"], self._within)
+                divided = normalized(given["probabilities"], self._within)
                 if "normalized" not in given:  # otherwise the ledger divides them, and records both
                     given["probabilities"] = divided
             if "at" in self._values and "at" not in given:  # a row that has lost it is not of now
@@ -257,7 +266,8 @@ class CsvMapping:
         self.description, self.delimiter, self.encoding = description, description.delimiter, description.encoding
         self.instants = InstantFormat(description.instant, description.offset, description.zone)
         self.readers = [
-            CommandReader(part, f"command[{number}]", usual) for number, part in enumerate(description.command)
+            CommandReader(part, f"command[{number}]", usual, is_copy=bool(description.source))
+            for number, part in enumerate(description.command)
         ]
         if not self.readers:
             raise Refused("bad_map", "command", None, "a map needs at least one [[command]]")
@@ -370,7 +380,7 @@ def map_records(  # noqa: PLR0913 - the rows, and how they are read
         left_out=None if strict else left_out,
     )
     if any(each.groups is not None for each in bound):
-        found = heapq.merge([*found], _read_groups(bound), key=attrgetter("line"))
+        found = heapq.merge([*found], _read_groups(bound, None if strict else left_out), key=attrgetter("line"))
     if mapping.sort:
         ordered = sort_commands(found, mapping.sort)
         return MappedCommands(source, first_of_each(ordered) if once else iter(ordered), left_out, len(ordered))
@@ -416,15 +426,16 @@ class BoundReader(NamedTuple):
     reader: CommandReader
     columns: Sequence[ChosenColumn]
     groups: GroupedRows | None = None
-    said: dict[tuple[str, ...], AnyCommand | Refused] | None = None
+    said: dict[tuple[str, ...], AnyCommand | Refused | None] | None = None
 
-    def read(self, row: CsvRow) -> AnyCommand | Refused:
-        """Return the command of a row, or the refusal."""
+    def read(self, row: CsvRow) -> AnyCommand | Refused | None:
+        """Return the command of a row, None if it has no forecast or answer, or the refusal."""
         if self.said is None:
             return self.reader.read(row)
         cells = tuple([row[column] for column in self.reader.columns])
-        command = self.said.get(cells)
-        return command if command is not None else self.said.setdefault(cells, self.reader.read(row))
+        if cells not in self.said:
+            self.said[cells] = self.reader.read(row)
+        return self.said[cells]
 
 
 def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of them
@@ -449,12 +460,12 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
         row = dict(zip(header, cells, strict=True))
         row.setdefault(ROW_NUMBER, str(number))
         place, time = InputPlace(line, records=records), received(row)
-        found, is_grouped, untaken = _read_row(readers, row, place, time)
+        found, is_grouped, untaken, is_empty = _read_row(readers, row, place, time)
         if not found and not is_grouped:
             if left_out is None:
-                found.append((place, Refused("no_command")))
+                found.append((place, Refused("no_command", detail=NOTHING * is_empty)))
             else:
-                left_out.add(line)
+                left_out.add(line, is_empty=is_empty)
         elif left_out is None:
             found += [(place._replace(columns={CELL: [name]}), _without_command(row[name])) for name in untaken]
         else:
@@ -466,9 +477,11 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
 
 def _read_row(
     readers: Sequence[BoundReader], row: dict[str, str], row_place: InputPlace, time: int | Refused | None
-) -> tuple[list[ReadCommand], bool, list[str]]:
-    """Return the commands of a row, whether it is of a group, and the columns of cells that have a text, no command."""
-    found, is_grouped = list[ReadCommand](), False
+) -> tuple[list[ReadCommand], bool, list[str], bool]:
+    """Return the commands of a row, whether it is of a group, the columns of cells that have a text and no command, and
+    whether a command was none because it has no forecast or answer.
+    """
+    found, is_grouped, is_empty = list[ReadCommand](), False, False
     taken = dict[str, bool]()
     for bound in readers:
         reader, columns, groups, _ = bound
@@ -490,10 +503,12 @@ def _read_row(
                 groups.add(row_place.line, row, row_place.records, time, column)
                 is_grouped = True
             elif applies:
+                command = time if isinstance(time, Refused) else bound.read(row)
+                is_empty |= command is None
                 if isinstance(time, int):
                     place = place._replace(recorded_at=time)
-                found.append((place, time if isinstance(time, Refused) else bound.read(row)))
-    return found, is_grouped, [name for name, is_taken in taken.items() if not is_taken]
+                found += [] if command is None else [(place, command)]
+    return found, is_grouped, [name for name, is_taken in taken.items() if not is_taken], is_empty
 
 
 def _without_command(text: str) -> Refused:
@@ -502,39 +517,18 @@ def _without_command(text: str) -> Refused:
     return Refused("no_command", CELL, text, detail, remedy=remedy)
 
 
-def _read_groups(readers: Sequence[BoundReader]) -> list[RowCommands]:
-    """Return the commands of the groups, in the order of their first rows."""
-    found = [
-        RowCommands(group.line, [each.reader.read_group(group, whole)])
-        for each in readers
-        if each.groups is not None
-        for group, whole in each.groups.groups()
-    ]
+def _read_groups(readers: Sequence[BoundReader], left_out: LeftOut | None) -> list[RowCommands]:
+    """Return the commands of the groups, in the order of their first rows. left_out: as in `read_commands`."""
+    found = []
+    for each in readers:
+        for group, whole in each.groups.groups() if each.groups is not None else ():
+            if whole is not None or left_out is None:
+                known = Refused("no_command", detail=NOTHING) if whole is None else whole
+                found.append(RowCommands(group.line, [each.reader.read_group(group, known)]))
+            else:
+                for line in dict.fromkeys(item.line for item in group.items):
+                    left_out.add(line, is_empty=True)
     return sorted(found, key=attrgetter("line"))
-
-
-def _within(description: CommandMap, path: str) -> Decimal | None:
-    """Return how far a sum may be from 1. Refuses: bad_map."""
-    if description.normalize is None:
-        return None
-    if "probabilities" not in description.fields:
-        raise Refused("bad_map", path, None, "the command has no field `probabilities`")
-    within = description.normalize.within
-    if not within.is_finite() or not 0 < within < (1 if "normalized" not in description.fields else MOST):
-        raise Refused("bad_map", f"{path}.within", str(within), "give a number between 0 and 1, such as 0.01")
-    return within
-
-
-def _normalized(shares: dict[str, Any], within: Decimal) -> dict[str, Any]:
-    """Return shares divided by their sum; as they are if one is no number, which is refused later.
-
-    Refuses: not_summing_to_one.
-    """
-    try:
-        numbers = [number_of(str(share), "") for share in shares.values()]
-    except Refused:
-        return shares
-    return dict(zip(shares, divided_by_sum(numbers, within), strict=True))
 
 
 def _is_above(row: CsvRow, column: str, than: FieldValue) -> bool:

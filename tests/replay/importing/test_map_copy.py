@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.commands import (
     EnrolParticipant,
     OpenContest,
     OpenQuestion,
+    Range,
     ResolveQuestion,
     SubmitForecast,
 )
@@ -27,12 +28,12 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.console.signals import USAGE
 from forecast_ledger.replay.importing.follow_copy import ANSWER_UNREAD, BY_HAND, MISSED, TRADE_MISSED, UNREAD
 from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED
-from forecast_ledger.replay.mapping.csv_mapping import parse_map
+from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from tests.replay.cli.test_main import run
 from tests.replay.files.test_sheet_cells import workbook
 from tests.replay.importing.test_changing_sources import LATE, PEOPLE, Content, boards, chance
 from tests.support.effort import times
-from tests.support.sources import Imported, import_table, ticking
+from tests.support.sources import Imported, import_table, table, ticking
 
 OPEN: dict[str, Any] = {"opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-11T00:00:00Z"}
 BEGINS = "2026-03-01T00:00:00Z"
@@ -542,3 +543,88 @@ def test_options_that_do_not_fit_a_copy_are_refused(tmp_path: Path) -> None:
     for option in ("--keep-missing", "--take-back"):
         found = append_form(tmp_path, form(ADA), option)
         assert (found.exit_code, "`source`" in found.stderr) == (USAGE, True)
+
+
+# A sheet of questions with a row each, and forecasts by quantiles in a long table; neither map excludes anything.
+SHEET = """
+source = "sheet"
+offset = "Z"
+
+[[command]]
+type = "open_question"
+id = "open {q}"
+[command.fields]
+at = "2026-03-01"
+question = "{q}"
+kind = "binary"
+title = "{title}"
+opens_at = "2026-03-01"
+closes_at = "2026-03-11"
+reveals_at = "{reveals}"
+
+[[command]]
+type = "submit_forecast"
+id = "{q} ada"
+[command.fields]
+at = "2026-03-02"
+question = "{q}"
+participant = "ada"
+probability = "{p}"
+
+[[command]]
+type = "resolve_question"
+id = "answer {q}"
+[command.fields]
+at = "2026-03-12"
+question = "{q}"
+outcome = { from = "{answer}", map = { Yes = "yes", No = "no" } }
+"""
+
+
+@pytest.mark.parametrize("text", ["", "NA", "N/A", "null", "NULL"])
+def test_a_cell_that_says_that_there_is_nothing_takes_back_what_was_there(text: str) -> None:
+    """Without any `where`. In a title, NA is a text; in an instant that may be left out, it is an empty cell."""
+    header = "q,title,reveals,p,answer\n"
+    with ticking() as ledger:
+        first = import_table(ledger, SHEET, f"{header}r,NA,{text},0.8,Yes\n".encode())
+        assert (first.refused, table(ledger, "questions", "title", "reveals_at", "outcome")) == (
+            [],
+            [("NA", "None", "yes")],
+        )
+        newer = f"{header}r,NA,,{text},{text or 'unresolved'}\n".encode()
+        second = import_table(ledger, SHEET, newer, take_back=True)
+        assert (second.refused, table(ledger, "questions", "outcome")) == ([], [("None",)])
+        assert second.changes == {REVOKED: 1, "the forecasts of a participant on a question retracted": 1}
+        assert table(ledger, "standing", "participant") == []
+        assert import_table(ledger, SHEET, newer).counts["accepted"] == 0
+
+
+def test_a_long_table_without_a_value_takes_back_the_forecast() -> None:
+    """Of some levels only, it is refused as before; a file that is no copy refuses both."""
+    description = (
+        'offset = "Z"\n[[command]]\ntype = "submit_forecast"\nid = "f"\ngroup = ["q"]\n[command.fields]\n'
+        'at = "2026-03-02"\nquestion = "n"\nparticipant = "ada"\n'
+        'quantiles = { level = "{level}", value = "{value}", levels = [0.1, 0.5, 0.9] }\n'
+    )
+    lines = "q,level,value\nn,0.1,{}\nn,0.5,{}\nn,0.9,{}\n"
+    with ticking() as ledger:
+        ledger.handle(
+            OpenQuestion(
+                id="o",
+                at="2026-03-01T00:00:00Z",
+                question="n",
+                kind="numeric",
+                opens_at="2026-03-01T00:00:00Z",
+                closes_at="2026-03-11T00:00:00Z",
+                range=Range(lower=0, upper=100, levels=("0.1", "0.5", "0.9")),
+            )
+        )
+        copy = f'source = "long"\n{description}'
+        assert import_table(ledger, copy, lines.format(10, 20, 30).encode()).refused == []
+        some = import_table(ledger, copy, lines.format(10, "NA", 30).encode())
+        assert len(some.refused) == 1
+        none = import_table(ledger, copy, lines.format("NA", "NULL", "").encode(), take_back=True)
+        assert (none.refused, none.changes) == ([], {"the forecasts of a participant on a question retracted": 1})
+        empty = io.BytesIO(lines.format("NA", "NA", "NA").encode())
+        [(_, refused)] = read_rows(parse_map(description.encode()), empty).commands
+        assert isinstance(refused, Refused)

@@ -7,7 +7,7 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import ResolveQuestion
-from forecast_ledger.replay.mapping.csv_mapping import MappedCommands, parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import NOTHING, MappedCommands, parse_map, read_rows
 
 MAP = """
 [[command]]
@@ -32,9 +32,9 @@ ROWS = b"q,answer\na,12.5\nb,below_lower_bound\nc,\nd,NULL\ne,-3\n"
 NEVER = 'q = { not = ["a", "b", "c", "d", "e"] }'
 
 
-def rows(value: str, outcome: str = NEVER, table: bytes = ROWS) -> MappedCommands:
+def rows(value: str, outcome: str = NEVER, table: bytes = ROWS, map_: str = MAP) -> MappedCommands:
     """The commands of a table of answers, by a map with these conditions."""
-    return read_rows(parse_map(MAP.format(value=value, outcome=outcome).encode()), io.BytesIO(table))
+    return read_rows(parse_map(map_.format(value=value, outcome=outcome).encode()), io.BytesIO(table))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,23 @@ def rows(value: str, outcome: str = NEVER, table: bytes = ROWS) -> MappedCommand
 )
 def test_a_condition_takes_the_rows_that_it_describes(where: str, taken: str) -> None:
     """Texts allowed, texts forbidden, empty or not, a pattern; NULL is a text like others; all that is given holds."""
-    assert [getattr(said, "question", said) for _, said in rows(where).commands] == [*taken]
+    of_any_cell = MAP.replace("resolve_question", "annul_question").replace('value = "{{answer}}"', 'reason = "why"')
+    of_any_cell = of_any_cell.replace('outcome = "{{answer}}"', 'reason = "why"')
+    assert [getattr(said, "question", said) for _, said in rows(where, map_=of_any_cell).commands] == [*taken]
+
+
+def test_a_row_without_an_answer_gives_none() -> None:
+    """It is counted, or refused if no row may be without a command; a text that `where` asks for is no exception."""
+    found = rows('answer = ["12.5", "", "NULL"]')
+    assert [getattr(said, "question", said) for _, said in found.commands] == ["a"]
+    assert found.left_out.words("line") == (
+        "the map makes no command of 4 rows, which fail `where`, `present` or `above` of every command, or have no "
+        "forecast or answer: line 3, 4, 5, 6"
+    )
+    description = parse_map(MAP.format(value="q = 'c'", outcome=NEVER).encode())
+    [*_, (_, refused), _, _] = read_rows(description, io.BytesIO(ROWS), strict=True).commands
+    assert isinstance(refused, Refused)
+    assert (refused.code, refused.detail) == ("no_command", NOTHING)
 
 
 def test_a_column_of_numbers_and_of_words_is_divided_between_two_commands() -> None:
