@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from forecast_ledger.ledger.batching.checks import FREE, Claims, check_new_contests, check_new_ids, fault_of
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns, QuickForecasts, ids_of, read_quick_forecasts
+from forecast_ledger.ledger.batching.measures import Measures, Takes, takes
 from forecast_ledger.ledger.batching.writer_state import HashedIds, ReadRows, RecordedCommand, WriterState, attempt_key
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
@@ -119,6 +120,8 @@ class Requests:
     def __getitem__(self, place: int) -> Request:
         if place in self.slow:
             return self.slow[place]
+        if self.quick.measures[place] is not None:  # a question may round its numbers
+            return _read_request(self.ids[place], self._commands[place])
         [fingerprint] = self.quick.fingerprints(place, place + 1)
         return Request(self.ids[place], self._commands[place], fingerprint)
 
@@ -156,8 +159,9 @@ def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
 
 _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
-# One (time, question, participant) for each request. The time is None if the command is in the log, or might be.
-_Remaining = Iterator[tuple[int | None, str, str]]
+# One (time, question, participant, numbers) for each request. The time is None if the command is in the log, or might
+# be; the numbers are None of a probability.
+_Remaining = Iterator[tuple[int | None, str, str, Measures | None]]
 
 
 class Batch:
@@ -212,7 +216,8 @@ class Batch:
         outcomes: list[Receipt | Refused] = []
         if self._times is None:
             quick = requests.quick.stamped(self.recorded_at)
-            remaining = zip(self._instants(requests.ids, quick.at), quick.question, quick.participant, strict=True)
+            instants = self._instants(requests.ids, quick.at)
+            remaining = zip(instants, quick.question, quick.participant, quick.measures, strict=True)
             while (place := self._record_quick(requests.ids, quick, remaining, outcomes)) is not None:
                 outcomes.append(self._outcome(requests[place], None))
         else:
@@ -393,12 +398,14 @@ class Batch:
         `_outcome` does; only forecasts are recorded in it, so the questions that take them stay the same.
         """
         begin = len(outcomes)
-        place = self._accept_quick(quick, remaining, begin)
+        recorded_numbers: dict[int, tuple[str, Sequence[int]]] = {}
+        place = self._accept_quick(quick, remaining, begin, recorded_numbers)
         if begin in {place, len(ids)}:
             return place
-        own = ids[begin:place]
-        texts = quick.command[begin:place], quick.event[begin:place]
-        rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, *texts)
+        own, commands, events = ids[begin:place], quick.command[begin:place], [*quick.event[begin:place]]
+        for at, numbers in recorded_numbers.items():
+            events[at - begin] = log.with_numbers(events[at - begin], *numbers)
+        rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, commands, events)
         span = range(self.position + 1, self.position + len(rows) + 1)
         self.rows.append(NewRows(self.position + 1, _FORECAST, rows))
         self.position, self.digest = self.position + len(rows), digest
@@ -410,44 +417,59 @@ class Batch:
         outcomes += map(Receipt, own, span, span)
         return place
 
-    def _accept_quick(self, quick: QuickForecasts, remaining: _Remaining, begin: int) -> int | None:
+    def _accept_quick(
+        self, quick: QuickForecasts, remaining: _Remaining, begin: int, numbers: dict[int, tuple[str, Sequence[int]]]
+    ) -> int | None:
         """Make forecasts stand, from the one at `begin` up to the first request that needs another way.
 
-        Return the index of that request; None at the end.
+        Return the index of that request; None at the end. numbers: where the field and the numbers of each forecast but
+        those of a probability are written, in the unit of its question, by index.
         """
-        taking: dict[str, tuple[int, StandingOf]] = {}  # question -> when it closes, what stands on it
+        taking: dict[str, _Taking] = {}
         lasts: list[Standing | None] = []  # what stood before each forecast
         replaced, several = lasts.append, self.state.several_ids()
         self._undo.append(_replaced(quick, begin, lasts, taking))
-        for at, question, participant in remaining:
+        for at, question, participant, measures in remaining:
             if at is None or participant in several:
                 return begin + len(lasts)
             if question not in taking:
                 taking[question] = self._taking(question)
-            closes_at, standing = taking[question]
+            closes_at, standing, taken = taking[question]
             last = standing.get(participant)
             if at >= closes_at or (last is not None and at < (last if isinstance(last, int) else last[0])):
+                return begin + len(lasts)
+            if taken is not None and measures is not None and (units := taken.units(*measures)) is not None:
+                numbers[begin + len(lasts)] = taken.field, units
+            elif taken is not None or measures is not None:
                 return begin + len(lasts)
             replaced(last)
             standing[participant] = at
         return None
 
-    def _taking(self, name: str) -> tuple[int, StandingOf]:
-        """Return until when a binary question takes forecasts, µs, and what stands on it."""
+    def _taking(self, name: str) -> "_Taking":
         question = unsettled_question(name, self.state)
-        if question is None or question.kind != "binary":
-            return FIRST_INSTANT, {}
-        return question.closed_at, self.state.standing_on(name)
+        if question is None or question.kind == "multiple_choice":
+            return _Taking(FIRST_INSTANT, {}, None)
+        numbers = None if question.range is None else takes(question.range)
+        return _Taking(question.closed_at, self.state.standing_on(name), numbers)
 
     def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         self._undo.append([(table, key, table.get(key, _MISSING))])
         table[key] = value
 
 
+class _Taking(NamedTuple):
+    """Until when a question takes forecasts, µs, what stands on it, and which numbers, if no probability."""
+
+    closes_at: int
+    standing: StandingOf
+    numbers: Takes | None
+
+
 def _replaced(
-    quick: QuickForecasts, begin: int, lasts: Sequence[Standing | None], taking: Mapping[str, tuple[int, StandingOf]]
+    quick: QuickForecasts, begin: int, lasts: Sequence[Standing | None], taking: Mapping[str, _Taking]
 ) -> Iterator[Write]:
     """Return what stood before quick forecasts from an index on, the newest first."""
     for place in range(begin + len(lasts) - 1, begin - 1, -1):
         last = lasts[place - begin]
-        yield taking[quick.question[place]][1], quick.participant[place], _MISSING if last is None else last
+        yield taking[quick.question[place]].standing, quick.participant[place], _MISSING if last is None else last

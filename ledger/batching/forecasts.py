@@ -1,4 +1,4 @@
-"""Forecasts of a probability, which are most commands, as columns: a quick way from commands to rows.
+"""Forecasts, which are most commands, as columns: a quick way from commands to rows.
 
 It handles only commands that the decider can refuse for one reason, the state of their question; all others go the long
 way. Commands are read column by column. A column is checked as a whole, and value by value only if something in it is
@@ -17,12 +17,13 @@ from typing import Any, Literal, NamedTuple, Self, overload
 import msgspec
 from msgspec import Struct, json, msgpack
 
+from forecast_ledger.ledger.batching.measures import Measures, read_measures
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.visible import is_known_plain, unseen
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import forecast_contents
+from forecast_ledger.ledger.model.canonical import forecast_contents, numbers_content, numbers_text
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 from forecast_ledger.ledger.model.provenance import NAMES
 
@@ -62,7 +63,8 @@ class QuickForecasts(NamedTuple):
     """Forecasts as columns, of which those of any other command, or of one that may have a fault, are empty.
 
     at: µs; UNSTAMPED for a command without an instant, None for any other command. command, event: the texts of the row
-    that name the command, and that follow the digest of the row before.
+    that name the command, and that follow the digest of the row before. measures: numbers that are none of a
+    probability; these are not yet in the text of the event, which has them in the unit of its question.
     """
 
     at: Sequence[int | None]
@@ -70,6 +72,13 @@ class QuickForecasts(NamedTuple):
     participant: Sequence[str]
     command: Sequence[str]
     event: Sequence[str]
+    measures: Sequence[Measures | None]
+
+    @classmethod
+    def none(cls, count: int) -> "QuickForecasts":
+        """Return as many empty ones."""
+        question, participant, command, event = ([""] * count for _ in range(4))
+        return cls([None] * count, question, participant, command, event, [None] * count)
 
     def stamped(self, recorded_at: int) -> "QuickForecasts":
         """Return the forecasts, of which those without an instant have that of their recording, µs."""
@@ -194,8 +203,11 @@ _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
 _INSTANTS = re.compile(f"{values.UTC_INSTANT}(?:,{values.UTC_INSTANT})*", re.ASCII).fullmatch
 _OTHERS = ("probabilities", "cdf", "quantiles", "attestation", "until", "samples", "points", "normalized", *NAMES)
 _other_fields = attrgetter(*_OTHERS)
+_MEASURED = ("cdf", "quantiles", "samples")
+_HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
-_MANY = 64  # instants are worth the import of NumPy
+_AT_ONCE = 512  # forecasts of several numbers
+_MANY = 64  # instants, or forecasts of several numbers, are worth the import of NumPy
 _MOST_NAMES = 2**16  # of questions and participants that are kept from block to block
 
 
@@ -203,14 +215,18 @@ def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> 
     """Return the forecasts that commands make."""
     if isinstance(commands, ForecastColumns):
         return commands.quick or quick_forecasts(ids, *commands.columns[1:])
-    if _have_form(commands):
-        return _forecasts_of(ids, commands)
-    places = [place for place, command in enumerate(commands) if _have_form([command])]
-    forecasts = QuickForecasts([None] * len(commands), *([""] * len(commands) for _ in QuickForecasts._fields[1:]))
-    own = _forecasts_of([ids[place] for place in places], [commands[place] for place in places])
-    for column, part in zip(forecasts, own, strict=True):
-        for place, value in zip(places, part, strict=True):
-            column[place] = value  # type: ignore[index]
+    if (form := _common_form(commands)) == "probability" or (form and len(commands) >= _MANY):
+        return _forecasts_of(ids, commands, form)
+    forecasts = QuickForecasts.none(len(commands))
+    places: dict[str, list[int]] = {}
+    for place, command in enumerate(commands):
+        places.setdefault(_common_form([command]), []).append(place)
+    for form, own in places.items():
+        if form == "probability" or (form and len(own) >= _MANY):
+            read = _forecasts_of([ids[place] for place in own], [commands[place] for place in own], form)
+            for column, part in zip(forecasts, read, strict=True):
+                for place, value in zip(own, part, strict=True):
+                    column[place] = value  # type: ignore[index]
     return forecasts
 
 
@@ -243,46 +259,99 @@ def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumn
     if len(names) > _MOST_NAMES:
         names.clear()
     name_of = [names.setdefault(name, name) for name in own].__getitem__
-    quick = QuickForecasts(at, [*map(name_of, questions)], [*map(name_of, participants)], command, event)
+    names_of = [*map(name_of, questions)], [*map(name_of, participants)]
+    quick = QuickForecasts(at, *names_of, command, event, [None] * len(ids))
     return ForecastColumns.of_quick(ids, quick, read)
 
 
-def _have_form(commands: Sequence[AnyCommand]) -> bool:
-    """Return whether all are forecasts that have no other field than those of a forecast of a probability."""
-    return {*map(type, commands)} == {SubmitForecast} and {
-        *map(type, chain.from_iterable(map(_other_fields, commands)))
-    } == {NoneType}
+def _common_form(commands: Sequence[AnyCommand]) -> str:
+    """Return the field that has the numbers of forecasts; empty if some are none, or have several fields or others."""
+    if {*map(type, commands)} != {SubmitForecast}:
+        return ""
+    kinds = [{*map(type, column)} for column in zip(*map(_other_fields, commands), strict=True)]
+    given = [(field, own) for field, own in zip(_OTHERS, kinds, strict=True) if own != {NoneType}]
+    if not given:
+        return "probability"
+    [(field, own), *others] = given
+    if others or field not in _MEASURED or NoneType in own:
+        return ""
+    return field if {*map(type, map(attrgetter("probability"), commands))} == {NoneType} else ""
 
 
-def _forecasts_of(ids: Sequence[str], commands: Sequence[Any]) -> QuickForecasts:
+def _forecasts_of(ids: Sequence[str], commands: Sequence[Any], field: str) -> QuickForecasts:
     columns = (
         [command.at for command in commands],
         [command.question for command in commands],
         [command.participant for command in commands],
-        [command.probability for command in commands],
+        [*map(attrgetter(field), commands)],
     )
-    return quick_forecasts(ids, *columns)
+    return quick_forecasts(ids, *columns, field=field)
 
 
-def quick_forecasts(
+def quick_forecasts(  # noqa: PLR0913 - the columns
     ids: Sequence[Any],
     instants: Sequence[Any],
     questions: Sequence[Any],
     participants: Sequence[Any],
-    probabilities: Sequence[Any],
+    numbers: Sequence[Any],
+    *,
+    field: str = "probability",
 ) -> QuickForecasts:
-    """Return the forecasts of commands from the columns of their fields."""
+    """Return the forecasts of commands from the columns of their fields. field: the one that the numbers are of."""
     faults = set[int]()
-    ats, units = _instants(instants, faults), _probabilities(probabilities, faults)
-    commands, asked, by = _ids(ids, faults), _names(questions, faults), _names(participants, faults)
+    ats, commands = _instants(instants, faults), _ids(ids, faults)
+    asked, by = _names(questions, faults), _names(participants, faults)
     texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
-    contents = forecast_contents(asked, by, texts_of_at, units)
+    given: Sequence[object]
+    measures: Sequence[Measures | None] = [None] * len(ids)
+    if field == "probability":
+        given = units = _probabilities(numbers, faults)
+        events = log.forecast_texts(texts_of_at, asked, by, units)
+    else:
+        given, measures = _measures(field, numbers, faults)
+        events = log.forecast_heads(texts_of_at, asked, by)
+    contents = forecast_contents(asked, by, texts_of_at, given)
     named = log.command_texts(commands, map(log.fingerprint, contents))
-    events = log.forecast_texts(texts_of_at, asked, by, units)
     begins: list[int | None] = [*ats]
     for place in faults:
         begins[place] = None
-    return QuickForecasts(begins, questions, participants, named, events)
+    return QuickForecasts(begins, questions, participants, named, events, measures)
+
+
+def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[str], list[Measures | None]]:
+    """Return the part of a cdf, quantiles or samples in the normal form of each forecast, and the numbers.
+
+    Those refused are faults, and those that decrease, or have too many digits, and a cdf of more decimals than the
+    log has.
+    """
+    contents, measures = [""] * len(given), list[Measures | None]([None]) * len(given)
+    for first in range(0, len(given), _AT_ONCE):
+        places: Sequence[int] = range(first, min(first + _AT_ONCE, len(given)))
+        own = [*map(given.__getitem__, places)]
+        if (text := _numbers_text(field, own)) is None:
+            places = [place for place in places if _numbers_text(field, [given[place]])]
+            own = [*map(given.__getitem__, places)]
+            text = _numbers_text(field, own)
+        if text is not None:
+            least = _HEIGHTS if field == "cdf" else 0
+            for place, (content, numbers) in zip(places, read_measures(field, text, own, least), strict=True):
+                if numbers is not None and (field != "cdf" or numbers.places == _HEIGHTS):
+                    measures[place] = numbers
+                    contents[place] = json.encode(numbers.units).decode() if field == "cdf" else content
+    faults.update(place for place, numbers in enumerate(measures) if numbers is None)
+    return [numbers_content(field, content) for content in contents], measures
+
+
+def _numbers_text(field: str, given: Sequence[Any]) -> bytes | None:
+    """Return the numbers of forecasts as one array of JSON; None if some have none, or one is refused."""
+    if not given or not {*map(type, given)} <= {tuple, list} or not all(given):
+        return None
+    try:
+        if field == "samples":
+            given = [sorted(values.read_decimals(numbers, field)) for numbers in given]
+        return numbers_text(field, [*chain.from_iterable(given)])
+    except Refused:
+        return None
 
 
 def _instants(given: Sequence[Any], faults: set[int]) -> list[int]:

@@ -553,9 +553,7 @@ def _check_measures(field: str, given: Sequence[Any], units: list[int], span: ev
     ordered = sorted(units)
     if span.levels and units != ordered:
         raise Refused("decreasing", field, None)
-    furthest = values.LARGEST_MEASURE
-    least, most = _bounds(span.lower, span.upper, span.decimals)
-    least, most = -furthest if span.open_lower else least, furthest if span.open_upper else most
+    least, most = limits(span)
     if least < ordered[0] and ordered[-1] < most:  # by at least one unit; rounding moves a number by less
         return tuple(ordered)
     lower, upper = Decimal(span.lower), Decimal(span.upper)
@@ -568,6 +566,13 @@ def _check_measures(field: str, given: Sequence[Any], units: list[int], span: ev
         if not is_countable(value, span.decimals):
             raise not_countable(field, value)
     return tuple(ordered)
+
+
+def limits(span: NumericRange) -> tuple[int, int]:
+    """Return the bounds between which quantiles or samples are not refused, in 10^-decimals, rounded."""
+    furthest = values.LARGEST_MEASURE
+    least, most = _bounds(span.lower, span.upper, span.decimals)
+    return -furthest if span.open_lower else least, furthest if span.open_upper else most
 
 
 def not_countable(field: str, value: Decimal) -> Refused:

@@ -1,7 +1,7 @@
 """The canonical bytes of a command's content, which distinguish a retry from another command with the same id.
 
-A forecast of a probability, which is the most frequent command, has a quick way to the same bytes: a text around its
-values, which are checked elsewhere.
+Forecasts, which are most commands, have a quick way to the same bytes: a text around their values, which are checked
+elsewhere.
 """
 
 from collections.abc import Iterable, Sequence
@@ -90,22 +90,45 @@ _BEGIN_NORMAL = f'[{_NORMAL},"submit_forecast",'
 _BEGINS = {False: _BEGIN.encode(), True: _BEGIN_NORMAL.encode()}
 _ORDER = [name for name, *_ in FIELDS[SubmitForecast][1]]
 _NULLS = {name: b"null," * (_ORDER.index(name) - _ORDER.index("probability")) for name in _ORDER[3:]}  # before a field
+_BEFORE = {name: nulls.decode() for name, nulls in _NULLS.items()}
+_CONVERT = {name: convert for name, convert, _ in FIELDS[SubmitForecast][1]}
 
 
 def forecast_contents(
-    questions: Iterable[str], participants: Iterable[str], instants: Iterable[object], units: Iterable[int]
+    questions: Iterable[str], participants: Iterable[str], instants: Iterable[object], numbers: Iterable[object]
 ) -> list[bytes]:
-    """Return the normal forms of forecasts of a probability.
+    """Return the normal forms of forecasts.
 
-    questions, participants: ids as JSON. instants: µs, or "null" where the command has none. units: 1e-9, for yes.
+    questions, participants: ids as JSON. instants: µs, or "null" where the command has none. numbers: a probability,
+    1e-9, for yes; or the part of other numbers, from `numbers_content`.
 
     >>> forecast_contents(['"q"'], ['"ada"'], ["null"], [500_000_000])
     [b'[2,"submit_forecast","q","ada",null,500000000]']
     """
     return [
         f"{_BEGIN_NORMAL}{question},{participant},{at},{number}]".encode()
-        for question, participant, at, number in zip(questions, participants, instants, units, strict=True)
+        for question, participant, at, number in zip(questions, participants, instants, numbers, strict=True)
     ]
+
+
+def numbers_text(field: str, numbers: Sequence[Any]) -> bytes:
+    """Return the numbers of a cdf, quantiles or samples, of one forecast or more, as a JSON array of shortest texts.
+
+    Refuses, first that applies: bad_number, not_finite.
+
+    >>> numbers_text("quantiles", ("-0.0", "2.50", 100))
+    b'["0","2.5","1E+2"]'
+    """
+    return _encoder.encode(_CONVERT[field](numbers, field))
+
+
+def numbers_content(field: str, numbers: str) -> str:
+    """Return the part of a field of numbers in the normal form. numbers: those of a cdf in 1e-10, all others as texts.
+
+    >>> numbers_content("cdf", "[0,10000000000]")
+    'null,null,[0,10000000000]'
+    """
+    return f"{_BEFORE[field]}{numbers}"
 
 
 def forecast_content(question: bytes, participant: bytes, at: int | None, numbers: bytes, is_normal: bool) -> bytes:

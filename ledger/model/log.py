@@ -172,8 +172,25 @@ def forecast_texts(
     ]
 
 
+def forecast_heads(instants: Iterable[object], questions: Iterable[str], participants: Iterable[str]) -> list[str]:
+    """Return the beginnings of forecasts of other numbers, as `forecast_texts` those of a probability."""
+    return [
+        f"{_MADE_AT}{at}{_QUESTION}{question}{_PARTICIPANT}{participant}"
+        for at, question, participant in zip(instants, questions, participants, strict=True)
+    ]
+
+
+def with_numbers(head: str, field: str, units: Sequence[int]) -> str:
+    """Return the JSON of a forecast from its beginning, and the numbers in a field, which are all that is left.
+
+    >>> with_numbers('{"participant":"ada"', "quantiles", [5, 20])
+    '{"participant":"ada","quantiles":[5,20]}'
+    """
+    return f'{head},"{field}":{_encode(units).decode()}}}'
+
+
 def stamped(event: str, recorded_at: int) -> str:
-    """Return the JSON of a forecast whose instant was "null" with the instant of its recording, µs."""
+    """Return the JSON, or its beginning, of a forecast whose instant was "null" with that of its recording, µs."""
     return event.replace(f"{_AT}null", f"{_AT}{recorded_at}", 1)
 
 

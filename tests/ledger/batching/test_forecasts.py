@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching import batch
+from forecast_ledger.ledger.batching import batch, forecasts
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns, QuickForecasts, read_lines, read_quick_forecasts
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model import commands
+from forecast_ledger.ledger.model import commands, log
+from forecast_ledger.ledger.model.canonical import normal_content
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import DAY, NOW, choices, closing, day, forecast, numeric, opened, resolution, revocation
@@ -126,13 +128,14 @@ def outcomes(commands: list[AnyCommand], size: int) -> tuple[list[str], list[byt
     """The outcomes of commands that are sent in batches of a size, and all rows."""
     with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as ledger:
         batches = [commands[begin : begin + size] for begin in range(0, len(commands), size)]
-        said = [str(outcome) for batch in batches for outcome in ledger.handle_many(batch)]
+        every = [outcome for batch in batches for outcome in ledger.handle_many(batch)]
+        said = [f"{outcome} {getattr(outcome, 'pointer', '')}" for outcome in every]
         return said, [row for page in ledger._store.pages() for row in page]
 
 
 def no_forecasts(ids: Sequence[Any], _: Any) -> QuickForecasts:
     """No quick forecast of any command."""
-    return QuickForecasts([None] * len(ids), *([""] * len(ids) for _ in range(4)))
+    return QuickForecasts.none(len(ids))
 
 
 def both_ways(commands: list[AnyCommand], size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
@@ -184,6 +187,86 @@ def test_random_histories_have_the_same_rows_both_ways(seed: int, monkeypatch: p
     ]
     quick, long = both_ways(history, dice.choice([1, 7, 120]), monkeypatch)
     assert quick == long
+
+
+def random_range(dice: random.Random) -> dict[str, Any]:
+    """A range of any form; some have bounds between two units, or units of which there are more than 1e13."""
+    form: dict[str, Any] = dice.choice([{"bins": 3}, {"levels": ("0.1", "0.5", "0.9")}, {"samples": 3}])
+    decimals = {} if "bins" in form else {"decimals": dice.choice([0, 1, 1, 3, 6, 12])}
+    lower, upper = dice.choice([(0, 4), (-2, 2), ("-0.1", "0.15"), ("0.3", "1.7"), ("0.0000003", "0.0000009")])
+    ends = {name: dice.random() < 0.4 for name in ("open_lower", "open_upper")}
+    return {"bins": None, "lower": lower, "upper": upper} | form | decimals | ends
+
+
+WRONG: list[Any] = [
+    *("", "1_0", "inf", "0x1", "1e-999999", "1e99999999", True, None, [], Decimal("NaN"), 10**400, 1e300, "-0.0"),
+]
+
+
+def written(number: Decimal, dice: random.Random) -> Any:
+    """A number in one of many ways; a few of them are those of another number, or of none."""
+    exact: list[Any] = [number, str(number), f"{number:f}", f"{number:e}", number.normalize(), f"{number:.8f}"]
+    others: list[Any] = [float(number), int(number), f"+{number}", number * 10**9, number + Decimal("1e-11"), -number]
+    odd = dice.random()
+    return dice.choice(exact if odd < 0.93 else others if odd < 0.985 else WRONG)
+
+
+def random_numbers(dice: random.Random, question: commands.OpenQuestion) -> Any:
+    """A forecast of numbers, mostly in the form and the range of its question, and in increasing order."""
+    span = question.range or commands.Range(lower=0, upper=1)
+    form = "quantiles" if span.levels else "samples" if span.samples else "cdf"
+    lower, upper = (Decimal(0), Decimal(1)) if form == "cdf" else (Decimal(span.lower), Decimal(span.upper))
+    unit = Decimal(1).scaleb(-dice.choice([span.decimals or 0, span.decimals or 10, 1, 2]))
+    count = {"cdf": 4}.get(form, 3) + (dice.random() < 0.05) - (dice.random() < 0.05)
+    within = (lower + (upper - lower) * dice.randrange(-1, 1002) / 1000 for _ in range(count))
+    among = [dice.choice([each.quantize(unit), each.quantize(unit), lower, upper]) for each in within]
+    if form == "cdf" and dice.random() < 0.8:
+        among[:1], among[-1:] = [lower], [upper]
+    if form != "samples" and dice.random() < 0.95:
+        among.sort(reverse=dice.random() < 0.03)
+    numbers: Any = dice.choice([tuple, tuple, tuple, list])(written(number, dice) for number in among)
+    numbers = numbers if dice.random() < 0.98 else dice.choice([(), "0.5", {}, 5])
+    fields = {dice.choice([form] * 30 + ["cdf", "quantiles", "samples", "probabilities"]): numbers}
+    fields |= {"until": day(9)} if dice.random() < 0.03 else {"probability": "0.5"} if dice.random() < 0.03 else {}
+    at = day(dice.randrange(1, 8)) if dice.random() < 0.95 else dice.choice(INSTANTS)
+    return forecast(question=question.question, participant=f"p{dice.randrange(60)}", at=at, **fields)
+
+
+def random_history(dice: random.Random) -> list[Any]:
+    """Questions of every range, and forecasts of numbers on them; some are sent twice, some are other commands."""
+    ranges = (numeric(question=f"q{number}", **random_range(dice)) for number in range(16))
+    asked = [structs.replace(each, closes_at=dice.choice([day(20), "2026-08-01T00:00:00Z"])) for each in ranges]
+    history: list[Any] = [*asked, opened(question="rain")]
+    for _ in range(500):
+        odd = dice.random()
+        again = odd < 0.05 and type(history[-1]) is commands.SubmitForecast
+        other = random_command(dice) if odd < 0.1 else random_numbers(dice, dice.choice(asked))
+        history.append(history[-1] if again else other)
+    ids = [f"c{number if dice.random() < 0.95 else dice.randrange(number + 1)}" for number in range(len(history))]
+    return [structs.replace(each, id=own) for each, own in zip(history, ids, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_numbers_have_the_same_outcome_both_ways(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quantiles, samples and cdfs: written in many ways, rounded, refused, sent again, and among probabilities.
+
+    In one history, the ledger stamps them.
+    """
+    monkeypatch.setattr(forecasts, "_MANY", 1)
+    dice = random.Random(seed)
+    history = random_history(dice)
+    if seed == 1:
+        history = [structs.replace(each, at=None) if hasattr(each, "samples") else each for each in history]
+    quick, long = both_ways(history, dice.choice([1, 40, 600]), monkeypatch)
+    assert quick == long
+    assert 100 < sum("Receipt" in said for said in quick[0]) < 400
+    read, forms = read_quick_forecasts([each.id for each in history], history), Counter[str]()
+    for command, at, measures, text in zip(history, read.at, read.measures, read.fingerprints(), strict=True):
+        if at is not None and measures is not None:
+            forms[measures.field] += 1
+            ordered = command.samples and sorted(Decimal(str(each)) for each in command.samples)
+            assert text == log.fingerprint(normal_content(structs.replace(command, samples=ordered)))
+    assert min(forms[form] for form in ("cdf", "quantiles", "samples")) > 60
 
 
 def test_a_batch_taken_back_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,130 @@
+"""The numbers of a forecast of quantiles, samples or a cdf, read for many forecasts at once, in integers."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecast_ledger.ledger.core.values import CUMULATIVE
+from forecast_ledger.ledger.deciding.distributions import limits
+from forecast_ledger.ledger.model.forms import NumericRange
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_DIGITS = 18  # that any integer of 64 bits has
+_WIDEST = _DIGITS + len("-.")
+_QUOTE, _MINUS, _POINT, _ZERO, _NINE, _EXPONENT = b'"-.09E'
+
+
+class Measures(NamedTuple):
+    """The numbers of a forecast, in increasing order, in 10^-places, and the field that they were given in."""
+
+    field: str
+    places: int
+    units: Sequence[int]
+
+
+def read_measures(
+    field: str, text: bytes, given: Sequence[Sequence[object]], places: int = 0
+) -> Iterator[tuple[str, Measures | None]]:
+    """Yield the JSON and the numbers of each forecast; None if they decrease, or one of them has too many digits.
+
+    text: a JSON array of the numbers of all forecasts, each the shortest text of a decimal. given: these numbers by
+    forecast, of each one or more. places: of each forecast, at least; it has more if its numbers do.
+
+    >>> [*read_measures("quantiles", b'["-0.5","2","1.5E+2","1E+20"]', [("-0.5", 2, 150), ("1e20",)])]
+    [('["-0.5","2","1.5E+2"]', Measures(field='quantiles', places=1, units=[-5, 20, 1500])), ('["1E+20"]', None)]
+    """
+    import numpy as np  # noqa: PLC0415 - short logs do without
+
+    signs = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(signs == _QUOTE)
+    begins, ends = quotes[::2] + 1, quotes[1::2]
+    counts = np.fromiter(map(len, given), np.int64, len(given))
+    lasts, owners = np.cumsum(counts), np.repeat(np.arange(len(counts)), counts)
+    firsts = lasts - counts
+    exponents, are_sound, mantissas = _exponents(signs, begins, ends)
+    units, digits, decimals = _integers(signs, begins, mantissas)
+    own = np.maximum(np.maximum.reduceat(decimals - exponents, firsts), places)  # of each forecast
+    shifts = own[owners] - decimals + exponents
+    are_sound &= digits + shifts <= _DIGITS
+    units *= (10 ** np.arange(_DIGITS + 1))[np.minimum(shifts, _DIGITS)]
+    are_sound[1:] &= (units[1:] >= units[:-1]) | (owners[1:] != owners[:-1])
+    sound, numbers, written = np.logical_and.reduceat(are_sound, firsts).tolist(), units.tolist(), text.decode()
+    spans = (begins[firsts] - 1).tolist(), (ends[lasts - 1] + 1).tolist(), firsts.tolist(), lasts.tolist()
+    for is_sound, each, begin, end, first, last in zip(sound, own.tolist(), *spans, strict=True):
+        yield f"[{written[begin:end]}]", Measures(field, each, numbers[first:last]) if is_sound else None
+
+
+def _exponents(
+    signs: "np.ndarray", begins: "np.ndarray", ends: "np.ndarray"
+) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+    """Return the exponent of each number, whether it can be read, as one of a digit can, and the end before it."""
+    import numpy as np  # noqa: PLC0415 - short logs do without
+
+    exponents, are_sound, ends = np.zeros(len(begins), np.int64), np.ones(len(begins), bool), ends.copy()
+    if len(at := np.flatnonzero(signs == _EXPONENT)):  # and after it a sign and one digit or more
+        numbers = np.searchsorted(begins, at, "right") - 1
+        are_sound[numbers] = ends[numbers] - at == len("E+1")
+        exponents[numbers] = np.where(signs[at + 1] == _MINUS, -1, 1) * (signs[at + 2].astype(np.int64) - _ZERO)
+        ends[numbers] = at
+    return exponents, are_sound, ends
+
+
+def _integers(
+    signs: "np.ndarray", begins: "np.ndarray", ends: "np.ndarray"
+) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+    """Return the digits from each beginning to its end as an integer, how many they are, and how many are decimals.
+
+    Integers of more than 18 digits are wrong, and so are the numbers of their decimals.
+    """
+    import numpy as np  # noqa: PLC0415 - short logs do without
+
+    integers, decimals, is_decimal = np.zeros(len(begins), np.int64), np.zeros(len(begins), np.int64), False
+    for step in range(min(int((ends - begins).max()), _WIDEST)):
+        sign = signs[np.minimum(begins + step, ends)]
+        is_digit = (sign >= _ZERO) & (sign <= _NINE)
+        np.copyto(integers, integers * 10 + (sign - _ZERO), where=is_digit)
+        decimals += is_digit & is_decimal
+        is_decimal |= sign == _POINT
+    is_negative = signs[begins] == _MINUS
+    np.negative(integers, out=integers, where=is_negative)
+    return integers, ends - begins - is_negative - is_decimal, decimals
+
+
+class Takes(NamedTuple):
+    """What a range takes: so many numbers in a field, in 10^-decimals, of which none is refused between limits.
+
+    first, last: the least and the greatest that the smallest number may be, and the largest.
+    """
+
+    field: str
+    many: int
+    decimals: int
+    first: tuple[int, int]
+    last: tuple[int, int]
+
+    def units(self, field: str, places: int, units: Sequence[int]) -> Sequence[int] | None:
+        """Return numbers in increasing order, given in 10^-places, in the unit of the range; None if it may refuse
+        them, or has fewer decimals.
+
+        >>> span = NumericRange(lower="0", upper="10", levels=(250_000_000, 750_000_000), decimals=2)
+        >>> takes(span).units("quantiles", 1, [15, 20]), takes(span).units("quantiles", 1, [15, 200])
+        ([150, 200], None)
+        """
+        if field != self.field or len(units) != self.many or places > self.decimals:
+            return None
+        if places < self.decimals:
+            factor = 10 ** (self.decimals - places)
+            units = [each * factor for each in units]
+        (least, below), (above, most) = self.first, self.last
+        return units if least <= units[0] <= below and above <= units[-1] <= most else None
+
+
+def takes(span: NumericRange) -> Takes:
+    """Return what a range takes."""
+    least, most = limits(span)
+    if span.measures:
+        field = "samples" if span.samples else "quantiles"
+        return Takes(field, span.measures, span.decimals, (least + 1, most), (least, most - 1))
+    below, above = CUMULATIVE if span.open_lower else 0, 0 if span.open_upper else CUMULATIVE
+    return Takes("cdf", span.bins + 1, len(str(CUMULATIVE)) - 1, (0, below), (above, CUMULATIVE))
