@@ -93,7 +93,8 @@ class Ledger:
         name: one of the ledgers in the store. clock: returns µs since the epoch, an int; the system clock by default.
         prizes: a pure function that computes the prizes of a finalized contest, as `forecast_ledger.open` passes it;
         without it, `pay_prizes` is refused. segments: a folder that has the beginning of the log, which must exist. It
-        is read from there now, after a check of the SHA-256 of the files; for a folder that you sealed yourself.
+        is read from there now, after a check of the SHA-256 of the files, unless an earlier writer has kept a state
+        that the log confirms; for a folder that you sealed yourself.
         claims: how far the instant that a command claims may lie before its recording, and after it, such as `5m` or
         `1h,0s`; any instant by default, as histories need it.
         Raises ValueError (claims is no such text), Refused (the name is not an id), Unavailable (the store cannot be
@@ -104,8 +105,10 @@ class Ledger:
 
         limits = FREE if claims is None else Claims.read(claims)
         values.check_id(name, "name")
-        known = None if segments is None else _known_from(segments, location, name)
-        return cls._over(StoredLog.open(location, name), clock, prizes, limits, known)
+        known, kept = (None, 0) if segments is None else _known_from(segments, location, name)
+        ledger = cls._over(StoredLog.open(location, name), clock, prizes, limits, known)
+        ledger._kept = kept
+        return ledger
 
     @classmethod
     def _over(
@@ -460,15 +463,22 @@ class Ledger:
         self._forget()
 
 
-def _known_from(segments: str | PathLike[str], location: str | PathLike[str], name: str) -> WriterState:
-    """Return what a writer holds at the end of the segments of a log. Raises Unavailable, Corrupt."""
+def _known_from(segments: str | PathLike[str], location: str | PathLike[str], name: str) -> tuple[WriterState, int]:
+    """Return what a writer holds at the end of the segments of a log or later, and up to which position it is kept.
+
+    Raises Unavailable, Corrupt.
+    """
+    from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports eventsourcing
     from forecast_ledger.ledger.storing.sealed_log import SealedLog  # noqa: PLC0415 - late: it is rare
     from forecast_ledger.ledger.storing.stored_log import StoredLog  # noqa: PLC0415
 
     with closing(StoredLog.open(location, name, read_only=True)) as store:
         sealed = SealedLog(folder_at(segments), name)
         sealed.check_same(store)
-        return known_at_end(sealed, store)
+        known = kept_states.load(store)
+        if known is not None and known.head.position >= sealed.manifest.end.position:
+            return known, known.head.position
+        return known_at_end(sealed, store), 0
 
 
 def known_at_end(sealed: "SealedLog", store: "StoredLog", last: int = NO_END) -> WriterState:

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from forecast_ledger import seal
 from forecast_ledger.ledger.batching import writer_state
 from forecast_ledger.ledger.batching.kept_state import _MARK, kept_bytes, kept_state
 from forecast_ledger.ledger.batching.writer_state import StandingInFile, WriterState
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.storing import kept_states
+from forecast_ledger.ledger.storing import kept_states, writer
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.ledger.batching.test_command_index import commands_of_a_history
@@ -273,3 +274,35 @@ def test_states_that_nobody_uses_are_deleted(folder: Path, tmp_path: Path) -> No
     os.utime(old, (1, 1))
     begin(str(tmp_path / "three.db"))
     assert (old.exists(), len([*folder.iterdir()])) == (False, 2)
+
+
+def test_a_writer_with_segments_reads_them_only_if_no_state_is_kept_from_their_end_on(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kept state is the log's, as without segments; one that ends before the segments is left, and kept again."""
+    path, sealed, read = str(tmp_path / "log.db"), tmp_path / "sealed", writer.known_at_end
+    ends = list[int]()
+
+    def noted(*given: Any) -> WriterState:
+        known = read(*given)
+        ends.append(known.head.position)
+        return known
+
+    monkeypatch.setattr(writer, "known_at_end", noted)
+
+    def open_again() -> int:
+        with Ledger.open(path, clock=lambda: NOW, segments=sealed) as ledger:
+            return ledger.head().position
+
+    with Ledger.open(path, clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "c1")
+    [state] = folder.iterdir()
+    early = state.read_bytes()
+    with Ledger.open(path, clock=lambda: NOW) as ledger:
+        ledger.handle_many([forecast(participant=f"p{n}", at=day(11), id=f"f{n}") for n in range(5)])
+    seal(path, sealed)
+    assert (open_again(), ends) == (6, [])
+    for data in (early, b"", state.read_bytes()[:-1]):
+        state.write_bytes(data)
+        assert (open_again(), open_again(), ends) == (6, 6, [6])
+        ends.clear()
