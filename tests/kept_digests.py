@@ -94,7 +94,8 @@ catalogue. The bytes of a log that exists never change."""
 
 ADDITION = """
 What is new needs a history in tests/kept_digests.py that has it: a function that yields batches of commands, with a
-row in HISTORIES (a kernel that no season draws: a small contest of your own). Then run
+row in HISTORIES (a kernel that no season draws: a small contest of your own, named in SCORED of
+tests/system/test_kept_digests.py). Give each command an id of its own: refused ones are not recorded. Then run
     python -m tests.kept_digests"""
 
 Batch = tuple[int, list[AnyCommand]]  # what is recorded together, and when: µs

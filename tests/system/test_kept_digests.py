@@ -48,6 +48,7 @@ DRAWN = [
     *(f"means {seed}" for seed in MEANS),
     *(f"medians {seed}" for seed in MEDIANS),
 ]
+SCORED = [*DRAWN, "samples"]  # histories whose scores have, between them, every kernel over every reference
 SMALL = [name for name in HISTORIES if name not in SOURCES]
 
 small = cache(record_and_take)
@@ -123,7 +124,7 @@ def test_every_table_has_rows_in_a_history_that_is_kept() -> None:
 def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> None:
     """The score is not 0, which many formulas give."""
     pairs = [pair for name in DRAWN for pair in scored(name)]
-    kernels = {kernel(rules, kind) for rules, kind in [*pairs, *scored("samples")]}
+    kernels = {kernel(rules, kind) for name in SCORED for rules, kind in scored(name)}
     assert kernels == KERNELS.keys(), ADDITION
     clipped = RuleSet(name="clipped", kernel="ln", cdf_kernel="ln", quantile_kernel="absolute_clipped")
     pinball = structs.replace(clipped, quantile_kernel="pinball")
@@ -132,7 +133,7 @@ def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> N
 
 def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes_with() -> None:
     """Quantiles and samples are compared with nothing, with peers or with the median score."""
-    pairs = [pair for name in (*DRAWN, "samples") for pair in scored(name)]
+    pairs = [pair for name in SCORED for pair in scored(name)]
     combinations = {(kernel(rules, kind), rules.reference) for rules, kind in pairs}
     quantiles = {"pinball", "squared", "absolute", "absolute_clipped"}
     assert combinations == {
