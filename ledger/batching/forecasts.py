@@ -268,11 +268,11 @@ def _common_form(commands: Sequence[AnyCommand]) -> str:
     """Return the field that has the numbers of forecasts; empty if some are none, or have several fields or others."""
     if {*map(type, commands)} != {SubmitForecast}:
         return ""
-    kinds = [{*map(type, column)} for column in zip(*map(_other_fields, commands), strict=True)]
-    given = [(field, own) for field, own in zip(_OTHERS, kinds, strict=True) if own != {NoneType}]
-    if not given:
+    fields = [*map(_other_fields, commands)]
+    if {*map(type, chain.from_iterable(fields))} == {NoneType}:
         return "probability"
-    [(field, own), *others] = given
+    kinds = [{*map(type, column)} for column in zip(*fields, strict=True)]
+    [(field, own), *others] = [each for each in zip(_OTHERS, kinds, strict=True) if each[1] != {NoneType}]
     if others or field not in _MEASURED or NoneType in own:
         return ""
     return field if {*map(type, map(attrgetter("probability"), commands))} == {NoneType} else ""
