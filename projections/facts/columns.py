@@ -370,7 +370,6 @@ class Facts:
     """The facts of a log, as of its position `as_of`; a question has every outcome that it ever had."""
 
     as_of: int = 0
-    digest: str = ""  # of the log up to as_of
     questions: list[events.QuestionOpened] = field(default_factory=list)
     opened: list[int] = field(default_factory=list)  # log position of each question
     # Question code -> log position of each rescheduling, and the question as it was before it; `questions` has it as it

@@ -78,7 +78,7 @@ def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastPage | None:
             if type(recorded.event) not in _FORECASTS:
                 _file_event(facts, recorded)
         facts.books.settle_moves()
-    facts.as_of, facts.digest = page[-1].position, page[-1].digest
+    facts.as_of = page[-1].position
     facts.books.clock = max(facts.books.clock, *(recorded.event.at for recorded in page))
     try:
         return _forecast_columns(facts, forecasts) if forecasts else None

@@ -56,7 +56,7 @@ def file_segment(facts: Facts, columns: SegmentColumns, end: Checkpoint) -> list
     Raises Corrupt at an event that does not fit those before it.
     """
     forecasts, filed = columns.forecasts, [*_file_others(facts, columns)]
-    facts.as_of, facts.digest = end
+    facts.as_of = end.position
     if len(forecasts):
         _file_forecasts(facts, forecasts)
         filed.append(_forecast_columns(facts, forecasts))
@@ -101,7 +101,7 @@ def frame_of_segments(
     for columns, end in segments:
         forecasts = columns.forecasts
         rest += _file_others(facts, columns)
-        facts.as_of, facts.digest = end
+        facts.as_of = end.position
         if len(forecasts):
             _file_forecasts(facts, forecasts)
             position = integers(forecasts["position"])

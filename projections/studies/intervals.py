@@ -37,7 +37,7 @@ from forecast_ledger.projections.studies.replicates import (
     rows_of,
     totals_of,
 )
-from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends, limits, seed_for
+from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends, limits
 
 _DIGITS = 40  # of the smallest take
 _FEW = 12  # units, of which draws are often alike
@@ -291,16 +291,6 @@ class BoardIntervals(NamedTuple):
 
     rows: list[Interval]
     sets: RankSets
-
-
-def contest_seed(facts: Facts, name: str, table: str = "intervals") -> tuple[str, bytes]:
-    """Return the digest that a contest's draws for a table come from, and their seed.
-
-    The digest is that of the contest's seal, or of the log's last event if the contest is open.
-    """
-    sealed = facts.contests[name].sealed
-    digest = facts.digest if sealed is None else sealed.digest
-    return digest, seed_for(digest, table, name)
 
 
 def board_places(facts: Facts, board: Sequence[BoardRow]) -> Int64Array:

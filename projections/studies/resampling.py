@@ -63,17 +63,6 @@ class Units(NamedTuple):
         return turns
 
 
-def seed_for(digest: str, *names: str) -> bytes:
-    r"""Return the seed for some purpose: SHA-256 of the digest and the names, as lines of text.
-
-    digest: of the log, as text; nobody can choose it. names: what the draws are for.
-
-    >>> seed_for("0" * 64, "intervals", "cup") == sha256("\n".join(["0" * 64, "intervals", "cup"]).encode()).digest()
-    True
-    """
-    return sha256("\n".join((digest, *names)).encode()).digest()
-
-
 def multiplicities(seed: bytes, replicates: int, strata: Sequence[int]) -> Int64Array:
     """Return how often each unit is drawn in each replicate, shape (replicates, units): a bootstrap within strata.
 

@@ -22,8 +22,9 @@ from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.outcomes import as_counted
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.studies.difficulty import DesignPart, design_parts
-from forecast_ledger.projections.studies.intervals import BoardIntervals, board_places, contest_seed
+from forecast_ledger.projections.studies.intervals import BoardIntervals, board_places
 from forecast_ledger.projections.studies.intervals import intervals as board_intervals
+from forecast_ledger.projections.studies.seeds import scored_digest, seed_for
 from forecast_ledger.projections.trading import arena, portfolios
 from forecast_ledger.projections.trading.account_histories import ALL, Selection
 from forecast_ledger.projections.trading.mark_prices import Marks
@@ -67,6 +68,7 @@ class Analysis:
         self._samples: dict[str, ContestSample] = {}
         self._sums: dict[str, SummedSamples] = {}
         self._boards: dict[str, list[leaderboard.BoardRow]] = {}
+        self._scored_digests: dict[str, str] = {}
         self._intervals: dict[str, BoardIntervals] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
 
@@ -113,12 +115,22 @@ class Analysis:
             self._prizes[contest] = prizes.divide_pool(self.facts.contests[contest], self.board(contest))
         return self._prizes[contest]
 
+    def scored_digest(self, contest: str) -> str:
+        """Return the digest of what a contest scores, from which all its draws follow."""
+        if contest not in self._scored_digests:
+            rules = self.facts.contests[contest].opened.rules
+            self._scored_digests[contest] = scored_digest(rules, self.scored(contest))
+        return self._scored_digests[contest]
+
+    def seed(self, contest: str, table: str) -> bytes:
+        """Return the seed of a contest's draws for a table."""
+        return seed_for(self.scored_digest(contest), table)
+
     def intervals(self, contest: str) -> BoardIntervals:
         """Return the intervals of a contest's leaderboard."""
         if contest not in self._intervals:
-            board, (_, seed) = self.board(contest), contest_seed(self.facts, contest)
-            place = board_places(self.facts, board)
-            opened = self.facts.contests[contest]
+            board, opened = self.board(contest), self.facts.contests[contest]
+            place, seed = board_places(self.facts, board), self.seed(contest, "intervals")
             self._intervals[contest] = board_intervals(opened, self.scored(contest), board, place, seed)
         return self._intervals[contest]
 

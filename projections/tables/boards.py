@@ -16,10 +16,10 @@ from forecast_ledger.projections.core.columns import (
     round_to_points,
 )
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
-from forecast_ledger.projections.studies.intervals import Interval, board_places, contest_seed
+from forecast_ledger.projections.studies.intervals import Interval, board_places
 from forecast_ledger.projections.studies.pairs import Pair, pairs
 from forecast_ledger.projections.tables.analysis import Analysis
-from forecast_ledger.projections.tables.schemas import ANSWERED, SAMPLED, SCORED, Projection, schema
+from forecast_ledger.projections.tables.schemas import DRAWN, SAMPLED, SCORED, Projection, schema
 
 _LEADERBOARD = schema("""
     the leaderboard of each contest, best first
@@ -247,7 +247,7 @@ _INTERVALS = schema("""
     prize_low       money   lower end of its interval
     prize_high      money   upper end
     replicates      count   number of replicates
-    seed            text    seed of the draws: SHA-256 of the digest of the log, `intervals` and the contest
+    seed            text    seed of the draws: SHA-256 of the digest of what is scored and `intervals`
 """)
 
 
@@ -257,7 +257,7 @@ def intervals_values(analysis: Analysis) -> list[Values]:
     rows = []
     for name in analysis.contests:
         contest = analysis.facts.contests[name]
-        _, seed = contest_seed(analysis.facts, name)
+        seed = analysis.seed(name, "intervals")
         prizes = {prize.participant: prize.prize for prize in analysis.prizes(name)}
         for row in analysis.intervals(name).rows:
             prize = None if row.prize is None else prizes.get(row.row.participant, 0)
@@ -325,7 +325,7 @@ _PAIRWISE = schema("""
     hoeffding_high   points  upper end; empty if scores have no bounds
     bernstein_low    points  lower end of an empirical Bernstein confidence sequence, the gamma-exponential mixture
     bernstein_high   points  upper end
-    seed             text    seed of the draws: SHA-256 of the digest of the log, `pairwise` and the contest
+    seed             text    seed of the draws: SHA-256 of the digest of what is scored and `pairwise`
 """)
 
 
@@ -339,7 +339,7 @@ def pairwise_values(analysis: Analysis, contest: str | None = None, first: int |
     rows = []
     for name in analysis.contests if contest is None else [contest]:
         opened, board, scored = analysis.facts.contests[name], analysis.board(name), analysis.scored(name)
-        _, seed = contest_seed(analysis.facts, name, "pairwise")
+        seed = analysis.seed(name, "pairwise")
         settled = answered_at(analysis.facts, opened, scored.questions)
         place = board_places(analysis.facts, board[:first])
         for pair in pairs(opened.opened.rules, scored, place, settled, seed):
@@ -365,9 +365,7 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
 
 
 UNCERTAINTY: dict[str, Projection] = {
-    "intervals": Projection(4, _INTERVALS, intervals_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
-    "resolution": Projection(
-        3, _RESOLUTION, resolution_values, reads=(*ANSWERED, "contests", "digest"), on_request=True
-    ),
-    "pairwise": Projection(4, _PAIRWISE, pairwise_values, reads=(*SCORED, "digest"), as_built=True, on_request=True),
+    "intervals": Projection(5, _INTERVALS, intervals_values, reads=SCORED, as_built=True, on_request=True),
+    "resolution": Projection(4, _RESOLUTION, resolution_values, reads=DRAWN, on_request=True),
+    "pairwise": Projection(5, _PAIRWISE, pairwise_values, reads=SCORED, as_built=True, on_request=True),
 }

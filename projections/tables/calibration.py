@@ -37,11 +37,9 @@ from forecast_ledger.projections.studies.consistency import (
     as_miscalibrated,
     consistency_band,
 )
-from forecast_ledger.projections.studies.intervals import contest_seed
 from forecast_ledger.projections.studies.open_time import TimedBin, edges_in_nanos, timed_bands, timed_bins
-from forecast_ledger.projections.studies.resampling import seed_for
 from forecast_ledger.projections.tables.analysis import Analysis
-from forecast_ledger.projections.tables.schemas import ANSWERED, SAMPLED, Projection, schema
+from forecast_ledger.projections.tables.schemas import ANSWERED, DRAWN, SAMPLED, SCORED, Projection, schema
 
 _BRIER = schema("""
     Brier scores of binary questions, 0..1, at the spot instant or the end of scored time, and their parts
@@ -263,8 +261,7 @@ _CALIBRATION_TIME_WEIGHTED = schema("""
     band_high           share   upper end; calibrated forecasts are seldom outside
     replicates          count   number of replicates; in each, a question comes true with the mean probability that it
                                 was given in the bin, by one random number for a cluster of questions. As in `corp_band`
-    seed                text    seed of the draws: SHA-256 of digest, `calibration_time_weighted`, contest and
-                                participant
+    seed                text    seed of the draws: SHA-256 of the digest of what is scored and the table's name
 """)
 
 
@@ -287,11 +284,10 @@ def _timed(analysis: Analysis, contest: str, bins: Sequence[TimedBin]) -> Iterat
     rules, edges = analysis.facts.contests[contest].opened.rules, edges_in_nanos()
     counted = sum(len(own.questions) for own in bins)
     _check_size("calibration_time_weighted", contest, counted)
-    replicates = affordable(counted, rules.replicates)
+    replicates, seed = affordable(counted, rules.replicates), analysis.seed(contest, "calibration_time_weighted")
     for owner, each in groupby(bins, attrgetter("participant")):
         name, mine = analysis.facts.participant_codes.labels[owner], [*each]
         codes = int64_array([stood.question for own in mine for stood in own.questions])
-        seed = _owner_seed(analysis, "calibration_time_weighted", contest, name)
         bands = timed_bands(mine, clusters_of(analysis.facts, rules, codes), seed, replicates, rules.level_ppm)
         for own, band in zip(mine, bands, strict=True):
             n = sum(stood.n for stood in own.questions)
@@ -307,11 +303,6 @@ def _check_size(table: str, contest: str, forecasts: int) -> None:
         raise Refused("out_of_range", table, None, detail)
 
 
-def _owner_seed(analysis: Analysis, table: str, contest: str, name: str) -> bytes:
-    digest, _ = contest_seed(analysis.facts, contest)
-    return seed_for(digest, table, contest, name)
-
-
 _CORP_BAND = schema("""
     where recalibrated probabilities would be if forecasts were calibrated, by drawing what happens again
 
@@ -325,7 +316,7 @@ _CORP_BAND = schema("""
     replicates    count  number of replicates; in each, p comes true with probability p, by one random number for a
                          cluster of questions. As in the rules; in a contest of very many forecasts the most for which
                          forecasts x replicates is at most 40,000,000, but at least 199
-    seed          text   seed of the draws: SHA-256 of digest, `corp_band`, contest and participant
+    seed          text   seed of the draws: SHA-256 of the digest of what is scored and `corp_band`
 """)
 
 
@@ -361,8 +352,7 @@ def owner_band(analysis: Analysis, contest: str, owner: int) -> tuple[bytes, int
     """Return the seed, the replicates and the consistency band of one owner's forecasts, by participant code."""
     rules = analysis.facts.contests[contest].opened.rules
     replicates = affordable(len(analysis.brier_sample(contest).sample.owner), rules.replicates)
-    seed = _owner_seed(analysis, "corp_band", contest, totals.score_labels(analysis.facts)[owner])
-    own = _forecasts(analysis, contest, owner)
+    seed, own = analysis.seed(contest, "corp_band"), _forecasts(analysis, contest, owner)
     return seed, replicates, consistency_band(own, seed, replicates, rules.level_ppm)
 
 
@@ -378,7 +368,7 @@ _CALIBRATION_TEST = schema("""
                             corrected for the number of participants
     replicates      count   999, or fewer in a contest of very many forecasts, as in `corp_band`; in each, p comes true
                             with probability p, by one random number for a cluster of questions
-    seed            text    seed of the draws: SHA-256 of digest, `calibration_test`, contest and participant
+    seed            text    seed of the draws: SHA-256 of the digest of what is scored and `calibration_test`
 """)
 
 
@@ -414,8 +404,7 @@ def calibration_test_values(analysis: Analysis) -> list[Values]:
 def owner_test(analysis: Analysis, contest: str, owner: int) -> CalibrationTest:
     """Return the test of one owner's forecasts in a contest, by participant code."""
     replicates = affordable(len(analysis.brier_sample(contest).sample.owner), TEST_REPLICATES)
-    seed = _owner_seed(analysis, "calibration_test", contest, totals.score_labels(analysis.facts)[owner])
-    own = _forecasts(analysis, contest, owner)
+    seed, own = analysis.seed(contest, "calibration_test"), _forecasts(analysis, contest, owner)
     as_far = as_miscalibrated(own, seed, replicates)
     return CalibrationTest(len(own.cluster), int(own.cluster.max()) + 1, as_far, replicates, seed)
 
@@ -459,14 +448,12 @@ CALIBRATION: dict[str, Projection] = {
         1, _CALIBRATION_BY_OPTION, calibration_by_option_values, reads=ANSWERED, on_request=True
     ),
     "calibration_time_weighted": Projection(
-        2, _CALIBRATION_TIME_WEIGHTED, calibration_time_weighted_values, reads=(*ANSWERED, "digest"), on_request=True
+        3, _CALIBRATION_TIME_WEIGHTED, calibration_time_weighted_values, reads=DRAWN, on_request=True
     ),
     "calibration_by_cluster": Projection(
         1, _CALIBRATION_BY_CLUSTER, calibration_by_cluster_values, reads=SAMPLED, on_request=True
     ),
-    "calibration_test": Projection(
-        1, _CALIBRATION_TEST, calibration_test_values, reads=(*SAMPLED, "digest"), on_request=True
-    ),
-    "corp_band": Projection(3, _CORP_BAND, corp_band_values, reads=(*SAMPLED, "digest"), on_request=True),
+    "calibration_test": Projection(2, _CALIBRATION_TEST, calibration_test_values, reads=SCORED, on_request=True),
+    "corp_band": Projection(4, _CORP_BAND, corp_band_values, reads=SCORED, on_request=True),
     "murphy_curve": Projection(1, _MURPHY_CURVE, murphy_curve_values, reads=SAMPLED, on_request=True),
 }

@@ -78,12 +78,12 @@ INPUTS: dict[str, Input] = {
     "accounts": Input(_ACCOUNTS, ("contest",)),
     "own_account": Input(_ACCOUNTS, ("contest", "participant")),
     "clock": Input((events.Event,)),  # the latest instant of all events
-    "digest": Input((events.Event,)),  # the digest of the log, from which random draws follow
 }
-ALWAYS = frozenset({"clock", "digest"})  # every event changes them
+ALWAYS = frozenset({"clock"})  # every event changes it
 ANSWERED = ("resolutions", "scored_forecasts", "scored_questions")
 SAMPLED = (*ANSWERED, "reference_names", "contests")
 SCORED = (*SAMPLED, "scored_quotes")  # scores of the market among them
+DRAWN = (*ANSWERED, "contests", "scored_quotes")  # draws follow from all scores; references have no rows
 
 
 def changing(reads: Iterable[str], event: events.Event, *, answered: bool) -> Iterator[Input]:
@@ -95,7 +95,7 @@ def kinds_of(types: Iterable[type[events.Event]]) -> set[str]:
     """Return the kinds of facts that events of these types can change.
 
     >>> sorted(kinds_of([events.PricesQuoted]))
-    ['clock', 'digest', 'quotes', 'scored_quotes']
+    ['clock', 'quotes', 'scored_quotes']
     """
     types = set(types)
     return {name for name, kind in INPUTS.items() if any(issubclass(event, kind.types) for event in types)}

@@ -26,7 +26,7 @@ from forecast_ledger.projections.facts.from_log import file_page
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
-from forecast_ledger.projections.tables.schemas import ALWAYS, FORECASTS
+from forecast_ledger.projections.tables.schemas import FORECASTS
 from forecast_ledger.replay.explain.diff import (
     AnsweredQuestions,
     Scope,
@@ -112,12 +112,11 @@ class _History:
         self._name = self._own.get("contest", "")
         self._depends_on_forecasts = reads_forecasts(table) or reads_scores(table)
         reads = CATALOGUE[table].reads
-        self._ticks, self._draws, self._quotes = not ALWAYS.isdisjoint(reads), "digest" in reads, "quotes" in reads
+        self._ticks, self._quotes = "clock" in reads, "quotes" in reads
         self._base: list[Recorded] = []  # all but forecasts, which stay in columns, unless the clock counts
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
-        self._digests: list[str] = []  # of the log at every position, if the table depends on it
         self._answers, cut = AnsweredQuestions(), source.cut()
-        with source.parts(cut, None if self._draws else UNTOLD) as parts:
+        with source.parts(cut, UNTOLD) as parts:
             self._facts = facts_of_segments(self._passed(parts.segments), self._collected(parts.pages))
         self.checkpoint = cut.reached()
         self._whole = self._on_question(self._facts.forecasts)
@@ -216,8 +215,6 @@ class _History:
 
     def _collected(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
-            if self._draws:
-                self._digests += [recorded.digest for recorded in page]
             self._collect(page)
             yield page
 
@@ -250,7 +247,6 @@ class _History:
         return replace(
             facts,
             as_of=position,
-            digest=self._digests[position - 1] if self._draws and position else "",
             held=forecasts,
             participant_codes=self._codes(position),
             attestations=self._facts.attestations,
@@ -264,7 +260,7 @@ class _History:
         Every question counts, for its number and for the times that a later event fits; so does every other id.
         """
         always = isinstance(event, events.QuestionOpened | events.QuestionRescheduled | events.ParticipantRenamed)
-        if always or self._draws or not self._depends_on_forecasts:
+        if always or not self._depends_on_forecasts:
             return True
         contest = self._facts.contests.get(self._own.get("contest", ""))
         if isinstance(event, events.PricesQuoted):

@@ -16,7 +16,7 @@ from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of, units_of
 from forecast_ledger.projections.studies.grounds import WITHHELD
-from forecast_ledger.projections.studies.intervals import board_places, contest_seed, resample, withheld_of
+from forecast_ledger.projections.studies.intervals import board_places, resample, withheld_of
 from forecast_ledger.projections.studies.resampling import Limits, Units, drawn_limits, limits
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
@@ -45,7 +45,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     opened, scored, board = reading.facts.contests[contest], projections.scored(contest), projections.board(contest)
     rules, number = opened.opened.rules, board.index(place)
     units = units_of(rules, scored)
-    digest, seed = contest_seed(reading.facts, contest)
+    seed = projections.seed(contest, "intervals")
     drawn = resample(opened, scored, board, board_places(reading.facts, board), seed)
     level = int(drawn.levels(rules.level_ppm)[number])
     score = drawn_limits(drawn.total.drawn(), number, level)
@@ -74,7 +74,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
         "drawn": units.size,
         "samples": describe_samples(rules, units),
         **({"warning": warning} if (warning := warn_of_dependence(projections, contest)) else {}),
-        "digest": digest,
+        "digest": projections.scored_digest(contest),
         "seed": seed.hex(),
     }
     words = (
@@ -115,8 +115,7 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
         for number in sorted(scores[first].keys() & scores[second].keys())
         if scored.questions.weight[number] > 0
     ]
-    digest, _ = contest_seed(reading.facts, contest, "pairwise")
-    described = {**number_key("pair", contest, place), **found, "digest": digest}
+    described = {**number_key("pair", contest, place), **found, "digest": projections.scored_digest(contest)}
     words = "the weighted mean of the differences of scores on common questions, above 0 if the participant is better"
     return explanation(reading, opened, described, parts, words)
 

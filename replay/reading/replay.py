@@ -132,8 +132,8 @@ class Replay:
         a tag NAME=VALUE, `tag:NAME`; `question` draws each alone; two of these in a list draw by both; a dict has the
         cluster of questions by id. A question without a cluster is drawn alone.
 
-        The seed is that of the catalogue, with `by` and the value as two more lines after the contest; with other
-        clusters it is the same. Raises, first that applies: ValueError (no such study, detail, contest or question; the
+        The seed follows from what is scored on these questions, and from their clusters. Raises, first that applies:
+        ValueError (no such study, detail, contest or question; the
         message lists those that there are; clusters in a table without draws, or against the rules), Refused as of the
         table.
 

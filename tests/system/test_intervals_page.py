@@ -27,6 +27,22 @@ def table(folder: Path, name: str) -> list[dict[str, str]]:
         return [*csv.DictReader(file)]
 
 
+def hashed(lines: list[str]) -> str:
+    """Return the SHA-256 of lines of text."""
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
+def scored_digest(folder: Path) -> str:
+    """Return the digest of what is scored, where all weights are the same and clusters are groups."""
+    own: dict[str, list[str]] = {}
+    rows = table(folder, "scores")
+    for row in sorted(rows, key=lambda row: row["question"]):
+        own.setdefault(row["participant"], []).append(f"{row['question']}\t{int(row['score'].replace('.', ''))}")
+    groups = {row["question"]: row["group"] for row in table(folder, "questions")}
+    lines = [f"{name}\t1\t{groups[name]}" for name in sorted({row["question"] for row in rows})]
+    return hashed([*lines, *sorted(map(hashed, own.values()))])
+
+
 def numbered(number: int) -> bytes:
     """Return four bytes, the highest first."""
     return number.to_bytes(4, "big")
@@ -64,7 +80,7 @@ def ends(folder: Path, participant: str, replicates: int, level: Fraction) -> li
         for row in rows
         if row["participant"] == participant
     }
-    seed = bytes.fromhex(next(row["seed"] for row in table(folder, "intervals") if row["participant"] == participant))
+    seed = bytes.fromhex(hashed([scored_digest(folder), "intervals"]))
     totals = []
     for replicate in range(replicates):
         taken = [name for place in drawn(seed, 0, replicate, len(drawn_from)) for name in drawn_from[place]]
@@ -105,7 +121,7 @@ def test_the_page_is_enough_to_compute_ends_again(log: str, tmp_path: Path) -> N
 
 
 def test_the_seed_is_that_of_the_page(log: str, tmp_path: Path) -> None:
-    """SHA-256 of the digest, the table and the contest, as lines, where the contest is open."""
-    number = explain(log, "interval", "cup", "ada").number
-    text = "\n".join((number["digest"], "intervals", "cup"))
-    assert number["seed"] == sha256(text.encode()).hexdigest()
+    """Of the digest of what is scored and the table; the digest is the one that `explain` prints."""
+    export(log, tmp_path / "csv", tables=["questions", "scores", "intervals"])
+    number, digest = explain(log, "interval", "cup", "ada").number, scored_digest(tmp_path / "csv")
+    assert (number["digest"], number["seed"]) == (digest, hashed([digest, "intervals"]))

@@ -24,6 +24,7 @@ from forecast_ledger.projections.studies.consistency import (
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.seeds import seed_of
 
 ONE = 10**9
 FEW = RuleSet(name="few", kernel="brier", period="covered", total="mean", replicates=39, level_ppm=900_000)
@@ -109,8 +110,8 @@ def test_certain_forecasts_have_no_width() -> None:
     assert [(each.recalibrated, each.low, each.high) for each in found] == [(ONE // 2, 0, 0), (ONE, ONE, ONE)]
 
 
-def test_the_table_names_its_seed_and_gives_each_participant_draws_of_their_own() -> None:
-    """The seed is SHA-256 of the digest of the log, the table, the contest and the participant, as lines."""
+def test_the_table_names_its_seed() -> None:
+    """It follows from what is scored, and is the same for all participants."""
     commands: list[AnyCommand] = [
         opened(),
         contest(rules=FEW),
@@ -122,8 +123,8 @@ def test_the_table_names_its_seed_and_gives_each_participant_draws_of_their_own(
     projections = oracle.projected(*commands)
     rows = {row["participant"]: row for row in projections.table("corp_band").rows()}
     for who in ("ada", "bob"):
-        text = "\n".join([projections.facts.digest, "corp_band", "cup", who])
-        assert rows[who]["seed"] == sha256(text.encode()).hexdigest()
+        seed = seed_of("corp_band", {"rain": (1, "")}, projections.table("scores").rows())
+        assert rows[who]["seed"] == seed.hex()
         assert (rows[who]["replicates"], rows[who]["n"], rows[who]["recalibrated"]) == (39, 1, "1.000000000")
 
 
@@ -193,8 +194,8 @@ def test_the_table_of_tests_has_the_clusters_of_the_rules() -> None:
         commands += [forecast(name), resolution(name, outcome="no")]
     projections = oracle.projected(*commands)
     [row] = [row for row in projections.table("calibration_test").rows() if row["participant"] == "ada"]
-    text = "\n".join([projections.facts.digest, "calibration_test", "cup", "ada"])
-    seed = sha256(text.encode()).digest()
+    groups = {"rain": (1, "water"), "snow": (1, "water"), "sun": (1, "")}
+    seed = seed_of("calibration_test", groups, projections.table("scores").rows())
     assert (row["n"], row["clusters"], row["replicates"], row["seed"]) == (3, 2, 999, seed.hex())
     places, clusters = [7 * ONE // 10] * 3, [1, 1, 0]  # a question alone comes first
     every = [saved(places, drawn(seed, number, places, clusters)) for number in range(999)]

@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from hashlib import sha256
 
 import pytest
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import rank_sets
 from forecast_ledger.projections.tables.catalogue import Projections
-from tests.projections.studies.test_intervals import RULES, WEIGHTS, Found, exact_scores, season, units
+from tests.projections.studies.test_intervals import RULES, WEIGHTS, Found, exact_scores, grouped, season, units
 from tests.projections.studies.test_pairs import turned
 from tests.projections.studies.test_rank_sets import by_definition
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.rules_oracle import Case
+from tests.support.seeds import seed_of
 
 Unit = list[str]
 Scores = Mapping[str, tuple[Fraction, Fraction]]
@@ -107,7 +107,7 @@ def test_sets_of_ranks_and_the_resolution_are_those_of_the_definition(
         for one, other in zip(kept, own, strict=True):
             apart = (board[one].score - board[kept[0]].score) * GRAIN - (sum(other) - sum(own[0]))
             assert abs(apart) < 1000 * max(rules.least_coverage, 1) * len(members)
-        seed = sha256("\n".join((recorded[-1].digest, "intervals", "cup")).encode()).digest()
+        seed = seed_of("intervals", grouped(of), projections.table("scores").rows())
         flips = [turned(seed, replicate, len(members)) for replicate in range(999)]
         expected = by_definition([[sign * each for each in row] for row in own], flips, sum(ranked))
         by_total = rules.rank_by == "total" or rules.take == "positive_square"

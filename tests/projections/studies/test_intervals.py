@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
-from hashlib import sha256
 from random import Random
 from typing import Any
 
@@ -36,13 +35,13 @@ from tests.support.given import (
     contest,
     entry,
     exclusion,
-    finalization,
     forecast,
     numeric,
     opened,
     resolution,
 )
 from tests.support.rules_oracle import Case, Place
+from tests.support.seeds import seed_of
 
 Found = Mapping[tuple[str, str], tuple[Fraction, Fraction]]  # scores and coverages by question and participant
 
@@ -130,6 +129,11 @@ def answer(kind: str, random: Random) -> dict[str, Any]:
     if kind == "numeric":
         return {"value": "1.5"}
     return {"outcome": random.choice(("yes", "no") if kind == "binary" else COLOURS)}
+
+
+def grouped(of: Mapping[str, Case]) -> dict[str, tuple[int, str]]:
+    """Return the weight and the group of each question."""
+    return {name: (case.entry.weight, case.opened.group) for name, case in of.items()}
 
 
 def units(of: Mapping[str, Case]) -> list[list[list[str]]]:
@@ -228,11 +232,10 @@ def test_intervals_are_those_of_the_definition(name: str, weights: str) -> None:
         of = {each: case for each, case in rules_oracle.cases(recorded, "cup").items() if case.entry.weight}
         found = exact_scores(projections)
         board = rules_oracle.board(recorded, "cup", found)
-        text = "\n".join((recorded[-1].digest, "intervals", "cup"))
+        drawn_by = seed_of("intervals", grouped(of), projections.table("scores").rows())
         strata = units(of)
         replicated = [
-            replicate_board(here, of, found, redrawn(sha256(text.encode()).digest(), number, strata), board)
-            for number in range(REPLICATES)
+            replicate_board(here, of, found, redrawn(drawn_by, number, strata), board) for number in range(REPLICATES)
         ]
         rows = [*projections.table("intervals").rows()]
         assert [row["participant"] for row in rows] == [place.participant for place in board]
@@ -281,22 +284,6 @@ def test_a_board_that_is_too_large_is_refused() -> None:
     """Before memory is taken for it."""
     with pytest.raises(Refused, match="50,001 questions are too many for 2,000 replicates"):
         replicates.check_size(3, 50_001, 2_000)
-
-
-def test_a_sealed_contest_keeps_its_seed_and_an_open_one_has_that_of_the_cut() -> None:
-    """Nobody can choose a seed: it is known only once the board is."""
-    commands = season(RULES["sum"], 1)
-    before, after = ({row["seed"] for row in seeds(story)} for story in (commands, [*commands, opened("later")]))
-    sealed = [*commands, finalization()]
-    first, last = ({row["seed"] for row in seeds(story)} for story in (sealed, [*sealed, opened("later")]))
-    assert len(before) == len(after) == len(first) == 1
-    assert before != after
-    assert first == last
-
-
-def seeds(story: list[AnyCommand]) -> list[dict[str, Any]]:
-    """Return the rows of intervals."""
-    return [*oracle.projected(*story).table("intervals").rows()]
 
 
 def test_a_score_without_a_total_in_any_replicate_has_no_limits() -> None:

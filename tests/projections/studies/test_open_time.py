@@ -17,6 +17,7 @@ from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import BEFORE, choices, closing, contest, day, entry, forecast, opened, resolution, withdrawal
 from tests.support.seasons import Season, drawn_rules
+from tests.support.seeds import seed_of
 
 MEAN = RuleSet(name="mean", kernel="brier", period="covered", total="mean")
 NUMBERS = "weight", "mean_forecast", "observed_frequency"
@@ -125,11 +126,12 @@ def test_the_band_draws_each_question_once_and_a_group_by_one_number() -> None:
         commands += [resolution(name)]
     projections = oracle.projected(*commands)
     [row] = projections.table("calibration_time_weighted").rows()
-    seed = sha256("\n".join([projections.facts.digest, "calibration_time_weighted", "cup", "ada"]).encode())
-    assert (row["n"], row["questions"], row["seed"]) == (6, 3, seed.hexdigest())
+    groups = {"rain": (1, "water"), "snow": (1, "water"), "sun": (1, "")}
+    seed = seed_of("calibration_time_weighted", groups, projections.table("scores").rows())
+    assert (row["n"], row["questions"], row["seed"]) == (6, 3, seed.hex())
     frequencies = []
     for replicate in range(39):
-        first, second, *_ = words(seed.digest(), replicate, 1)
+        first, second, *_ = words(seed, replicate, 1)
         luck = {"sun": (first, 8), "rain": (second, 3), "snow": (second, 5)}  # whole days with 0.7, of ten
         frequencies.append(sum(u < (7 * days + Fraction("7.2") * (10 - days)) / 100 for u, days in luck.values()))
     frequencies.sort()

@@ -24,6 +24,7 @@ from tests.projections.studies.test_intervals import (
     RULES,
     WEIGHTS,
     exact_scores,
+    grouped,
     middle,
     redrawn,
     season,
@@ -34,6 +35,7 @@ from tests.support import mixtures, oracle, rules_oracle
 from tests.support.effort import LONG, times
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.rules_oracle import Case
+from tests.support.seeds import seed_of
 
 TABLES = ("intervals", "resolution", "pairwise")
 POSSIBLE = 1  # the largest Brier score
@@ -129,7 +131,7 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
         }
         sign = -1 if RULES[name].kernel == "brier" else 1
         scores = {key: sign * score for key, (score, _) in exact_scores(projections).items()}
-        seed = sha256("\n".join((recorded[-1].digest, "pairwise", "cup")).encode()).digest()
+        seed = seed_of("pairwise", grouped(of), projections.table("scores").rows())
         strata = units(of)
         draws = [redrawn(seed, replicate, strata) for replicate in range(REPLICATES)]
         largest = max(Fraction(case.entry.weight, 10**6) for case in of.values())

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from forecast_ledger.projections.studies import resampling
-from forecast_ledger.projections.studies.resampling import multiplicities, seed_for
+from forecast_ledger.projections.studies.resampling import multiplicities
+from forecast_ledger.projections.studies.seeds import seed_for
 
 # --- Draws: the same integers for everyone who has the seed.
 
@@ -28,7 +29,7 @@ def drawn(seed: bytes, stratum: int, replicate: int, units: int, limit: int) -> 
 @pytest.mark.parametrize("strata", [(1,), (2, 1, 9), (17, 8, 3), ()])
 def test_draws_are_those_of_the_definition(strata: tuple[int, ...]) -> None:
     """Each stratum has as many draws as units; words come from SHA-256 of seed, stratum, replicate and counter."""
-    seed, replicates = seed_for("ab" * 32, "intervals", "cup"), 20
+    seed, replicates = seed_for("ab" * 32, "intervals"), 20
     first = np.cumsum((0, *strata))
     found = multiplicities(seed, replicates, strata)
     assert found.shape == (replicates, sum(strata))
@@ -46,11 +47,3 @@ def test_words_above_the_last_multiple_are_skipped(monkeypatch: pytest.MonkeyPat
     for replicate in range(5):
         expected = drawn(b"seed", 0, replicate, 3, 2**31 + 1)
         assert found[replicate].tolist() == [expected[unit] for unit in range(3)]
-
-
-def test_every_part_of_a_seed_counts() -> None:
-    """Another digest, purpose or contest gives another seed."""
-    seeds = {
-        seed_for(*names) for names in [("a", "b", "c"), ("a", "bc"), ("d", "b", "c"), ("a", "b", "d"), ("ab", "c")]
-    }
-    assert len(seeds) == 5

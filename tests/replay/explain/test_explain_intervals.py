@@ -17,6 +17,7 @@ from forecast_ledger.replay.writing.append import append_lines
 from tests.projections.studies.test_intervals import redrawn
 from tests.replay.cli.test_main import run
 from tests.support.paths import DATA
+from tests.support.seeds import seed_of
 from tests.system.test_stories import METACULUS
 
 GROUPS = "question-groups"
@@ -42,14 +43,12 @@ def drawn(number: dict[str, Any], limit: str, strata: list[list[list[str]]]) -> 
 def test_each_limit_is_the_total_of_the_questions_drawn_in_its_replicate(log: str, participant: str) -> None:
     """The total of these rules is the sum of the scores, each rounded here; the draws follow from the seed."""
     found = explain(log, "interval", "plain", participant)
-    number, digest = found.number, replay(log).checkpoint.digest
-    seed = sha256("\n".join((digest, "intervals", "plain")).encode())
-    assert (number["digest"], number["seed"], number["replicates"], number["drawn"]) == (
-        digest,
-        seed.hexdigest(),
-        1999,
-        3,
-    )
+    number, asked = found.number, ("gdp-next-year", "olympics-2021", "sp500-4500")
+    seed = seed_of(
+        "intervals", dict.fromkeys(asked, (1, "")), replay(log).table("scores", contest="plain").rows()
+    ).hex()
+    assert (number["seed"], number["replicates"], number["drawn"]) == (seed, 1999, 3)
+    assert sha256(f"{number['digest']}\nintervals".encode()).hexdigest() == seed
     for limit in ("low", "high"):
         times = drawn(number, limit, [[["olympics-2021"], ["sp500-4500"]], [["gdp-next-year"]]])
         assert {part["question"]: part[f"drawn_in_{limit}"] for part in found.parts} == {

@@ -1,5 +1,6 @@
 """Studies of some questions, and with other clusters, against numbers made anew from the documents."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 from hashlib import sha256
 from math import sqrt
@@ -15,6 +16,7 @@ from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.studies import CLUSTERED, STUDIES
 from tests.support.given import contest, day, entry, forecast, opened, resolution
 from tests.support.logs import written
+from tests.support.seeds import seed_of
 
 REPLICATES = 39
 RULES = RuleSet(name="own", kernel="brier", period="covered", total="mean", replicates=REPLICATES)
@@ -60,9 +62,24 @@ def brier(name: str, place: int) -> Fraction:
     return score
 
 
-def means(season: Replay, units: list[list[str]], place: int, *lines: str) -> list[Fraction]:
+def cluster_of(name: str, field: Any) -> str:
+    """The cluster of a question; a dict has those that were chosen."""
+    group, category, tags = ASKED[name][:3]
+    air = [tag.removeprefix("air=") for tag in tags if tag.startswith("air=")]
+    by_field = {"group": group, "category": category, "tag:air": "".join(air)}
+    return str(field.get(name, "") if isinstance(field, dict) else by_field.get(field, ""))
+
+
+def seed_by(table: str, names: Iterable[str], *fields: Any) -> bytes:
+    """The seed of the draws of a table with these questions, in clusters by these fields."""
+    questions = {name: (1, *(cluster_of(name, field) for field in fields)) for name in names}
+    whole = [(name, who) for name in ASKED for who in (ADA, BO)]
+    scores = [{"question": name, "participant": who, "score": in_points(brier(name, who))} for name, who in whole]
+    return seed_of(table, questions, scores)
+
+
+def means(seed: bytes, units: list[list[str]], place: int) -> list[Fraction]:
     """The mean score in each replicate, in order: as many units as there are, drawn by the words of SHA-256."""
-    seed = sha256("\n".join((season.checkpoint.digest, "intervals", "cup", *lines)).encode()).digest()
     found = []
     for replicate in range(REPLICATES):
         digest = sha256(seed + bytes(4) + replicate.to_bytes(4, "big") + bytes(4)).digest()
@@ -99,7 +116,8 @@ def test_clusters_are_drawn_together(season: Replay, cluster: Any, units: Cluste
     """Questions alone are the first units, then clusters by name; of 39 replicates, the ends are the outermost."""
     for who, place in (("ada", ADA), ("bo", BO)):
         [row] = season.study("intervals", contest="cup", cluster=cluster).only("participant", who)
-        drawn = means(season, units, place)
+        [field] = cluster if isinstance(cluster, list) else [cluster]
+        drawn = means(seed_by("intervals", ASKED, field), units, place)
         assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
         assert row["score"] == in_points(sum(brier(name, place) for name in ASKED) / Fraction(len(ASKED)))
 
@@ -108,16 +126,13 @@ WEST_OR_EAST = [["war"], ["snow", "vote"], ["frost", "rain"]]  # by group
 BY_AIR = [["vote"], ["war"], ["frost", "snow"], ["rain"]]
 
 
-def seed_of(season: Replay, table: str) -> bytes:
-    """The seed of the draws of a table."""
-    return sha256("\n".join((season.checkpoint.digest, table, "cup")).encode()).digest()
-
-
-def crossed(season: Replay, replicate: int) -> dict[str, int]:
+def crossed(replicate: int) -> dict[str, int]:
     """How often each question is drawn: as often as its group times as often as its air, each a stratum of draws."""
     found = dict.fromkeys(ASKED, 1)
     for stratum, units in enumerate((WEST_OR_EAST, BY_AIR)):
-        stem = seed_of(season, "intervals") + stratum.to_bytes(4, "big") + replicate.to_bytes(4, "big")
+        stem = (
+            seed_by("intervals", ASKED, "group", "tag:air") + stratum.to_bytes(4, "big") + replicate.to_bytes(4, "big")
+        )
         digest = sha256(stem + bytes(4)).digest()
         words = [int.from_bytes(digest[begin : begin + 4], "big") for begin in range(0, 4 * len(units), 4)]
         drawn = [word % len(units) for word in words]
@@ -129,7 +144,7 @@ def crossed(season: Replay, replicate: int) -> dict[str, int]:
 @pytest.mark.usefixtures("little_is_enough")
 def test_clusters_by_two_fields_are_drawn_each_by_itself(season: Replay) -> None:
     """A replicate without any question has no total; of those that have one, the ends are the outermost."""
-    replicates = [crossed(season, number) for number in range(REPLICATES)]
+    replicates = [crossed(number) for number in range(REPLICATES)]
     for who, place in (("ada", ADA), ("bo", BO)):
         drawn = sorted(
             sum((count * brier(name, place) for name, count in times.items()), Fraction(0)) / sum(times.values())
@@ -144,7 +159,7 @@ def test_clusters_by_two_fields_are_drawn_each_by_itself(season: Replay) -> None
 def test_differences_are_turned_by_the_signs_of_both_clusters(season: Replay) -> None:
     """The p-value is the share of 999 permutations, and the board itself, in which the sum is as far from 0."""
     difference = {name: brier(name, BO) - brier(name, ADA) for name in ASKED}
-    further, seed = 0, seed_of(season, "pairwise")
+    further, seed = 0, seed_by("pairwise", ASKED, "group", "tag:air")
     for replicate in range(999):
         [byte] = sha256(seed + b"sign" + replicate.to_bytes(4, "big") + bytes(4)).digest()[:1]
         signs = [1 if bit == "1" else -1 for bit in f"{byte:08b}"]
@@ -174,12 +189,12 @@ def test_differences_are_turned_by_the_signs_of_both_clusters(season: Replay) ->
     ],
 )
 def test_each_value_has_a_board_of_its_questions(season: Replay, by: str, parts: dict[str, list[str]]) -> None:
-    """Its draws have the detail and the value as further lines of their seed; a question may have several tags."""
+    """Its draws follow from what is scored on these questions alone; a question may have several tags."""
     rows = [*season.study("intervals", by=by, cluster="question")]
     assert sorted({(row["contest"], row["by"], row["name"]) for row in rows}) == [("cup", by, name) for name in parts]
     for row in rows:
         place, own = ADA if row["participant"] == "ada" else BO, parts[row["name"]]
-        drawn = means(season, [[name] for name in own], place, by, row["name"])
+        drawn = means(seed_by("intervals", own, "question"), [[name] for name in own], place)
         ends = (in_points(drawn[0]), in_points(drawn[-1]))
         assert (row["score_low"], row["score_high"]) == (ends if len({*ends}) > 1 else (None, None))
         assert row["score"] == in_points(sum((brier(name, place) for name in own), Fraction(0)) / len(own))
@@ -264,10 +279,10 @@ def test_the_rule_set_names_what_is_drawn_together(season: Replay, tmp_path: Pat
     assert other.study("intervals").digest() == other.intervals.digest()
     assert other.study("intervals", cluster="tag:air").digest() == other.intervals.digest()
     [row] = other.intervals.only("participant", "bo")
-    drawn = means(other, [["vote"], ["war"], ["frost", "snow"], ["rain"]], BO)
+    drawn = means(seed_by("intervals", ASKED, "tag:air"), [["vote"], ["war"], ["frost", "snow"], ["rain"]], BO)
     assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
     [row] = other.study("intervals", cluster="group").only("participant", "bo")
-    drawn = means(other, [["war"], ["snow", "vote"], ["frost", "rain"]], BO)
+    drawn = means(seed_by("intervals", ASKED, "group"), [["war"], ["snow", "vote"], ["frost", "rain"]], BO)
     assert (row["score_low"], row["score_high"]) == (in_points(drawn[0]), in_points(drawn[-1]))
 
 
