@@ -145,6 +145,10 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
         yield from bots.none_any_more()
     for name, own in about.items():
         yield from questions[name].followed(own)
+    for name, known in copy.questions.items():
+        absent = "" if name in about else source.scope.absent(known.opened)
+        if absent and any(forecasts.own and forecasts.spans for forecasts in known.forecasts.values()):
+            yield InputPlace(0, file=f"question {name}"), NotCarried(absent)
 
 
 def _is_followed(item: OfQuestion, known: RecordedQuestion) -> bool:

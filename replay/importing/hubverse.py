@@ -68,6 +68,10 @@ CONFIG_FILES = {  # that are read, or say only how models are described and subm
     *(TASKS, ADMIN, TARGET_DATA),
     *("hub-config/model-metadata-schema.json", "hub-config/validations.yml"),
 }
+NO_FILES = (
+    "a question with forecasts of a round that this copy has no file of: they stay; if the files were deleted, "
+    "restate_forecasts takes them back"
+)
 SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it
 _FIELDS = {"quantile": "quantiles", "median": "quantiles", "mean": "samples", "sample": "samples", "cdf": "cdf"}
 _HubFile = tuple[str, str, str]  # round, model, path
@@ -112,6 +116,11 @@ def read_hub(files: SourceFiles, rules: str | None) -> Source:
             any(who in hub.unread.get(each, ()) for each in (opened.group, None))
             if who
             else truth.is_cut or opened.group in hub.unread
+        ),
+        absent=lambda opened: (
+            NO_FILES
+            if (opened.source, opened.category in targets, opened.group in rounds) == (SOURCE, True, False)
+            else ""
         ),
     )
     return Source(chain(left, unread_fields(files), truth.faults, _items(hub, rules)), scope)

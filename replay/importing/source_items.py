@@ -57,7 +57,8 @@ class Scope(NamedTuple):
     questions: whether the copy would have the question if the source did. forecasts, answers: whether it would have all
     forecasts on a question, and its answer. unread: whether a part of the copy that may have the forecasts of a
     participant on it, or its answer if the participant is "", cannot be read. bots: whether the copy says who is one.
-    trades: the first word of the ids of its trades, if it would have all of them.
+    trades: the first word of the ids of its trades, if it would have all of them. absent: why the copy does not say
+    whether a question is gone; "" if it does, or if the question may be of another source.
     """
 
     questions: Callable[[QuestionOpened], bool] = lambda _: False
@@ -66,6 +67,7 @@ class Scope(NamedTuple):
     unread: Callable[[QuestionOpened, str], bool] = lambda *_: False
     bots: bool = True
     trades: str = ""
+    absent: Callable[[QuestionOpened], str] = lambda _: ""
 
 
 class Published(NamedTuple):

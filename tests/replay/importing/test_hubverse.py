@@ -14,11 +14,12 @@ from pyarrow import parquet
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.model.commands import OpenQuestion
-from forecast_ledger.ledger.model.events import QuestionOpened, QuestionResolved, ResolutionRevoked
+from forecast_ledger.ledger.model.events import ForecastMade, QuestionOpened, QuestionResolved, ResolutionRevoked
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.replay.importing import hub_questions
 from forecast_ledger.replay.importing.hub_questions import question_id
+from forecast_ledger.replay.importing.hubverse import NO_FILES
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
 
@@ -98,6 +99,25 @@ def test_a_newer_copy_adds_what_is_new(hub: Path) -> None:
         # 2/3 x (0.1 x 0 + 0.5 x 2 + 0.1 x 2) = 0.8, and 11/15 as before
         [score] = [score for contest, who, score in board(ledger) if (contest, who) == (ADMISSIONS, "team2-b")]
         assert abs(Decimal(score) - (Decimal(8) / 10 + Decimal(11) / 15) / 2) <= Decimal("1e-8")
+
+
+def test_a_round_without_files_stays_and_its_questions_are_counted(hub: Path) -> None:
+    """Those with forecasts alone; a file of one model is enough for the round to be compared."""
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", hub)
+        head, files = ledger.head(), sorted(hub.rglob("2026-03-07-*.csv"))
+        told = [recorded.event for page in ledger.read() for recorded in page]
+        first = {event.question for event in told if isinstance(event, QuestionOpened) and event.group == "2026-03-07"}
+        forecast = first & {event.question for event in told if isinstance(event, ForecastMade)}
+        kept = files[0].read_text()
+        for path in files:
+            path.unlink()
+        assert import_into(ledger, "hubverse", hub).left_out.get(NO_FILES) == len(forecast) > 0
+        assert ledger.head() == head
+        files[0].write_text(kept)
+        found = import_into(ledger, "hubverse", hub)
+        assert NO_FILES not in found.left_out
+        assert found.changes
 
 
 def test_a_value_without_versions_that_changes_is_a_correction(hub: Path) -> None:

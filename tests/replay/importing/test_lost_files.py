@@ -42,10 +42,11 @@ def other(kind: str, folder: Path) -> Path:
             edit(path, lambda text: text.replace('"organization": "', '"organization": "Other '))
             edit(path, lambda text: text.replace('"forecast": 0.', '"forecast": 0.0'))
     elif kind == "metaculus":
-        edit(there / "forecast_data.csv", lambda text: re.sub(",(ada|bo|cy-bot),", r",other \1,", text))
+        edit(there / "forecast_data.csv", lambda text: re.sub(r",(\d+),(ada|bo|cy-bot),", r",7\1,other \2,", text))
         edit(there / "forecast_data.csv", lambda text: text.replace(" 12:00:00", " 12:00:01"))
     elif kind == "manifold":
-        edit(there / "users.json", lambda text: text.replace('"username": "', '"username": "other '))
+        edit(there / "users.json", lambda text: re.sub(r'"(id|username)": "', r'"\1": "other ', text))
+        edit(there / "bets.json", lambda text: text.replace('"userId": "', '"userId": "other '))
         edit(there / "bets.json", lambda text: re.sub(r'("createdTime": \d+)000,', r"\g<1>001,", text))
     return there
 
