@@ -375,6 +375,13 @@ def _told() -> Iterator[Batch]:
     yield given.NOW, [structs.replace(command, id=f"t{number}") for number, command in enumerate(made)]
 
 
+def _required() -> Iterator[Batch]:
+    """Versions that writers must have, the second one an older one, among other commands."""
+    said: list[AnyCommand] = [given.opened(), given.requirement("0.2.0"), given.contest()]
+    said += [given.requirement("0.1.9rc1"), given.entry()]
+    yield given.NOW, [structs.replace(command, id=f"v{number}") for number, command in enumerate(said)]
+
+
 def _divided() -> Iterator[Batch]:
     """Numbers that the ledger divides by their sum: equal ones, a sum above 1, the smallest ones, and a sum of 1."""
     said: list[AnyCommand] = [given.contest(), given.choices(), given.entry(question="colour")]
@@ -419,6 +426,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "samples": _samples,
     "told": _told,
     "twenty": _twenty,
+    "required": _required,
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

@@ -529,4 +529,5 @@ REBUILDERS: dict[type, Rebuilder] = {
     events.DecisionRecorded: _record_decision,
     events.DecisionMalformed: _malformed_decision,
     events.CallFailed: _failed_call,
+    events.VersionRequired: copies(commands.RequireVersion),
 }

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from forecast_ledger.ledger.batching.checks import FREE, Claims, check_new_contests, check_new_ids, fault_of
+from forecast_ledger.ledger.batching.checks import (
+    FREE,
+    Claims,
+    check_new_contests,
+    check_new_ids,
+    check_required,
+    fault_of,
+)
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns, QuickForecasts, ids_of, read_quick_forecasts
 from forecast_ledger.ledger.batching.measures import Measures, Takes, takes
 from forecast_ledger.ledger.batching.writer_state import HashedIds, ReadRows, RecordedCommand, WriterState, attempt_key
@@ -359,6 +366,7 @@ class Batch:
         fault = fault or self._claims.fault_of(command, recorded_at)
         try:
             check_new_ids(command, self.state)
+            check_required(command)
             events = decide(command, self.state, recorded_at)
             check_new_contests(events)
         except Refused as refused:

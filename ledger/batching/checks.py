@@ -1,4 +1,4 @@
-"""What a writer checks beside the decider: claimed instants, times of receipt, new ids, amounts of new contests.
+"""What a writer checks beside the decider: claims, times of receipt, new ids, amounts of new contests, its version.
 
 A ledger may already have ids and contests from before these rules. They stay as they are: only what is new is checked,
 and only when it is recorded, so that an audit decides an old command as it was decided, with any version of Unicode.
@@ -7,14 +7,16 @@ and only when it is recorded, so that an audit decides an old command as it was 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
-from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.errors import NewerVersion, Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, format_instant, is_micros, read_duration, read_instant
+from forecast_ledger.ledger.core.version import code_version
 from forecast_ledger.ledger.core.visible import is_known_plain, unseen
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import AnyEvent, ContestOpened
 from forecast_ledger.ledger.model.mismatch import money_text
+from forecast_ledger.ledger.model.program_versions import is_older
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 
 
@@ -113,6 +115,19 @@ def _check_prizes(pool: int, least_prize: int) -> None:
         detail = f"no prize can be paid: the pool is {money_text(pool)}, and least_prize is {money_text(least_prize)}"
         remedy = "give a larger pool or none, or a rule set with a smaller least_prize"
         raise Refused("pool_not_payable", "pool", money_text(pool), detail, remedy=remedy)
+
+
+def check_program(state: State) -> None:
+    """Raise NewerVersion if the ledger requires a newer version of its writers than this program's."""
+    for least, position in state.required.values():
+        if is_older(own := code_version(), least):
+            raise NewerVersion(position, f"writers must be of version {least} or newer, and this process is {own}")
+
+
+def check_required(command: commands.AnyCommand) -> None:
+    """Refuses: version_too_new (this program would lock itself out)."""
+    if isinstance(command, commands.RequireVersion) and is_older(own := code_version(), command.version):
+        raise Refused("version_too_new", "version", command.version, f"this process is {own}")
 
 
 # The fields with which a command of each type can bring an id; any other id in a command is one that the ledger has.

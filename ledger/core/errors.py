@@ -74,6 +74,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the command claims an instant that is further before its recording than this writer takes",
         "leave `at` out: the ledger stamps the instant of the recording",
     ),
+    "version_too_new": (
+        "the version is newer than that of the program that is to record it, which would lock itself out",
+        "upgrade this process first, or state a version up to its own",
+    ),
     "participant_renamed": (
         "the participant has another id now",
         "use the id that the message names",
@@ -451,7 +455,7 @@ class NewerVersion(Corrupt):
     """A row is as it was written, and has an event or a field that this version does not know.
 
     It stops a reader at its log position, as damage does, and nothing is wrong with the log: only this process is too
-    old for it.
+    old for it. It stops a writer alone if the row requires a newer version of those who write (`require_version`).
 
     >>> from forecast_ledger import NewerVersion
     >>> print(NewerVersion(7, "the row has an unknown field"))

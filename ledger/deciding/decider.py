@@ -13,6 +13,7 @@ from forecast_ledger.ledger.deciding import (
     decisions,
     outcomes,
     questions,
+    requirements,
     trades,
 )
 from forecast_ledger.ledger.deciding.stamps import stamped
@@ -20,7 +21,7 @@ from forecast_ledger.ledger.deciding.state import Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 
 _ROOMS = (  # each has a table DECIDE and a table EVOLVE
-    questions, outcomes, contests, accounts, decisions, trades,
+    questions, outcomes, contests, accounts, decisions, trades, requirements,
 )  # fmt: skip
 _DECIDE: dict[type, Decide] = {kind: decide for room in _ROOMS for kind, decide in room.DECIDE.items()}
 # The events that follow from an event for the positions on its question, in the same transaction.

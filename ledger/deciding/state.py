@@ -234,6 +234,7 @@ class State:
     renamed: dict[str, str]  # former id of a participant -> the present one; "" if it is one again
     former: dict[str, tuple[str, ...]]  # present id -> the others that the participant has had
     texts: dict[str, int]  # digest -> log position, of each text in the log
+    required: dict[str, tuple[str, int]]  # "version" -> the least one that may write, and where the log says so
 
     def __init__(self) -> None:
         for table in State.__annotations__:

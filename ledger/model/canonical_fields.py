@@ -38,6 +38,7 @@ from forecast_ledger.ledger.model.given_values import (
     or_as_given,
     points_content,
 )
+from forecast_ledger.ledger.model.program_versions import version_key
 from forecast_ledger.ledger.model.provenance import PARTS, Evidence, check_line, evidence_content
 from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.replies import settings_texts
@@ -59,6 +60,12 @@ def _call(value: Any, name: str) -> dict[str, Any]:
 def _is_given(value: Any) -> bool:
     """Return whether a field of a call has a value; an empty array or object is none."""
     return value is not None and (type(value) not in {tuple, list, dict} or len(value) > 0)
+
+
+def _version(value: Any, name: str) -> str:
+    if version_key(values.check_text(value, name)) is None:
+        raise Refused("malformed", name, value, "not a version in normal form, such as 0.3.0 or 1.0rc1")
+    return str(value)
 
 
 def _id(value: Any, name: str) -> str:
@@ -334,6 +341,7 @@ _ADDED: dict[str, Convert] = {
     "points": points_content,
     "normalized": _checked(Normalizing),
     "record_trade.action": _checked(TradeAction),  # `action` of a decision is a text
+    "version": _version,
 }
 # Where a command came from: fields of every command, which come after its own (see `canonical`).
 _PROVENANCE: dict[str, Convert] = {

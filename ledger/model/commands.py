@@ -43,6 +43,7 @@ from forecast_ledger.ledger.model.forms import (
     Share,
     Text,
     TradedShares,
+    Version,
     Weight,
     Withdrawal,
 )
@@ -234,6 +235,18 @@ class RenameParticipant(Command, frozen=True, kw_only=True, tag="rename_particip
     participant: Id
     to: Id
     reason: Text
+
+
+class RequireVersion(Command, frozen=True, kw_only=True, tag="require_version"):
+    """States the least version of this program that may write to the ledger, from this log position on.
+
+    A writer of an older version raises NewerVersion and records nothing; retries of what is recorded are still
+    answered, and readers still read. A version is written in the normal form of Python packages, such as 0.3.0 or
+    1.0rc1, and cannot be newer than that of the program that records the command. The last statement counts, so that a
+    lower version takes the requirement back.
+    """
+
+    version: Version
 
 
 class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
@@ -498,7 +511,7 @@ AnyCommand = (
     OpenQuestion | SubmitForecast | WithdrawForecast | RestateForecasts | RenameParticipant | CloseQuestion
     | AmendQuestion | RescheduleQuestion | ChangeOutcomes | ResolveQuestion | AnnulQuestion | CancelMarket
     | RevokeResolution | OpenContest | AddQuestion | EnrolParticipant | ExcludeParticipant | FinalizeContest
-    | PayPrizes | Quote | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash | RecordTrade
+    | PayPrizes | Quote | RecordDecision | RecordFailedCall | DepositCash | WithdrawCash | RecordTrade | RequireVersion
 )  # fmt: skip
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 _kinds = json.Decoder(_Kind)

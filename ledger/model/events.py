@@ -106,6 +106,12 @@ class ParticipantRenamed(Event, frozen=True, kw_only=True, tag="participant_rena
     reason: str
 
 
+class VersionRequired(Event, frozen=True, kw_only=True, tag="version_required.v1"):
+    """States the least version that may write to the ledger, in place of an earlier one."""
+
+    version: str
+
+
 class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1"):
     """Closes a question before its scheduled close; standing forecasts end."""
 
@@ -481,6 +487,6 @@ AnyEvent = (
     | ContestOpened | QuestionAdded | ParticipantEnrolled | ParticipantExcluded | ContestFinalized | PrizePaid
     | PricesQuoted | CashGranted | CashDeposited | CashWithdrawn | TextKept
     | DecisionRecorded | DecisionMalformed | DecisionDefaulted | CallFailed | SharesBought | SharesSold | LegRefused
-    | TradeRecorded | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed
+    | TradeRecorded | PositionSettled | PositionRefunded | TradesVoided | SettlementReversed | VersionRequired
 )  # fmt: skip
 TAGS: dict[type[Event], str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.model import publication_stamps
+from forecast_ledger.ledger.model.program_versions import VERSION_LENGTH, WRITTEN_VERSION
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import CURRENCY
 
@@ -167,6 +168,12 @@ _URL = _form(
     pattern=f"^({values.WRITTEN_URL})?$",
 )
 _SHA256 = _form("Sha256", "64 hexadecimal digits", pattern="^([0-9A-Fa-f]{64})?$")
+_VERSION = _form(
+    "Version",
+    f"a version in the normal form of Python packages, such as 0.3.0 or 1.0rc1, at most {VERSION_LENGTH} characters",
+    maxLength=VERSION_LENGTH,
+    pattern=f"^{WRITTEN_VERSION}$",
+)
 _LONG_TEXT = _form("LongText", f"at most {values.LONG_TEXT_LENGTH:,} characters", maxLength=values.LONG_TEXT_LENGTH)
 _BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", "bins", minimum=1, maximum=values.MOST_BINS)
 _SAMPLES = _form("Samples", f"1 to {values.MOST_BINS:,}", "samples", minimum=1, maximum=values.MOST_BINS)
@@ -206,6 +213,7 @@ if TYPE_CHECKING:  # the types that a caller may pass
     Line = str
     Url = str
     Sha256 = str
+    Version = str
     Preset = str
     Bins = int
     Samples = int
@@ -243,6 +251,7 @@ else:  # the types that a decoder returns
     Line = Annotated[str, _LINE]
     Url = Annotated[str, _URL]
     Sha256 = Annotated[str, _SHA256]
+    Version = Annotated[str, _VERSION]
     Preset = Annotated[str, _PRESET]
     Bins = Annotated[int, _BINS]
     Samples = Annotated[int, _SAMPLES]

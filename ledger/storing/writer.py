@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from forecast_ledger.ledger.batching.batch import Batch, Receipt, Requests
-from forecast_ledger.ledger.batching.checks import FREE, Claims
+from forecast_ledger.ledger.batching.checks import FREE, Claims, check_program
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.batching.writer_state import WriterState
 from forecast_ledger.ledger.core import gc_pause, values
@@ -339,7 +339,7 @@ class Ledger:
         atomic: bool,
         times: Sequence[int] | None,
     ) -> tuple[Batch, list[Receipt | Refused]]:
-        """Decide and record in a turn. Raises TakenError: another writer did not take a turn.
+        """Decide and record in a turn. Raises TakenError (another writer did not take a turn), NewerVersion.
 
         prizes: of finalized contests, by contest. After any error, the state is restored;
         if the rows were recorded all the same, they are read again later.
@@ -347,6 +347,7 @@ class Ledger:
         batch = None
         try:
             with self._turn() as turn:
+                check_program(self._known.state)
                 batch = Batch(self._known, turn.read, max(self._now(), self._known.recorded_at), times, self.claims)
                 self._known.state.prizes = (
                     partial(_board_prizes, self._prizes, prizes, turn, batch) if self._prizes else None

@@ -13,6 +13,7 @@ from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion, Refused
+from forecast_ledger.ledger.core.version import code_version
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS, TextKept
 from forecast_ledger.ledger.model.log import UNREADABLE, Checkpoint, Envelope, Recorded, unseal_row
@@ -24,7 +25,6 @@ from forecast_ledger.projections.facts.columns import Facts, Payment
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
 from forecast_ledger.replay.reading.replay import TableSummary, summarize_tables
-from forecast_ledger.replay.reading.version import code_version
 
 # --- Checkpoints: small texts to keep elsewhere, against which a log can be checked later.
 

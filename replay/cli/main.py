@@ -161,7 +161,7 @@ COMMANDS = {
 
 def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
     if requested and not ctx.resilient_parsing:
-        from forecast_ledger.replay.reading.version import DISTRIBUTION, code_version
+        from forecast_ledger.ledger.core.version import DISTRIBUTION, code_version
 
         click.echo(f"{DISTRIBUTION} {code_version()}")
         ctx.exit()

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.files import folder_at, is_remote, open_regular
 from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.version import code_version
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments import sealing, segment_files
@@ -37,7 +38,6 @@ from forecast_ledger.replay.files.manifest import (
 )
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.reading.version import code_version
 
 METADATA = ".metadata.json"  # suffix of the file beside an SQLite file that datasette reads
 

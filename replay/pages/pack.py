@@ -22,6 +22,7 @@ import msgspec
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.files import open_regular
+from forecast_ledger.ledger.core.version import DISTRIBUTION, code_version
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.boards.totals import may_take_reference_label
 from forecast_ledger.projections.core.columns import Ids, Values
@@ -41,7 +42,6 @@ from forecast_ledger.replay.pages import check_pack
 from forecast_ledger.replay.pages.report import audit
 from forecast_ledger.replay.reading.log import AsOf, Log, OnProgress
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.reading.version import DISTRIBUTION, code_version
 
 SUMS, PAPER, CHECKPOINT, EXPORT = "SHA256SUMS", "paper.md", "checkpoint.toml", "log"
 _FIRST = ("README.txt", "check.py", SUMS, "versions.json", CHECKPOINT, PAPER, "tables.json", "score.json")

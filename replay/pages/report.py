@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.version import code_version
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.audit.verify import SavedCheckpoint
 from forecast_ledger.replay.files.manifest import clear_leftovers, move_into_place, scratch_folder
@@ -22,7 +23,6 @@ from forecast_ledger.replay.reading.blocks import Heading, Number, as_markdown, 
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences
 from forecast_ledger.replay.reading.log import AsOf, Log, OnProgress, find_contest, only_contest
 from forecast_ledger.replay.reading.replay import Replay, replay
-from forecast_ledger.replay.reading.version import code_version
 
 if TYPE_CHECKING:
     from jinja2 import Environment

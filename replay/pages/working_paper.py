@@ -14,6 +14,7 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.core.version import code_version
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import LEVELS, RuleSet
@@ -60,7 +61,6 @@ from forecast_ledger.replay.reading.descriptions import money
 from forecast_ledger.replay.reading.event_text import event_type, sentence
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import Replay
-from forecast_ledger.replay.reading.version import code_version
 from forecast_ledger.replay.reference.rule_fields import fields_of
 
 MOST_REVOCATIONS = 100  # that are listed

@@ -382,6 +382,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.QuestionOpened: _question_opened,
     events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
     events.ForecastsRetracted: _retraction,
+    events.VersionRequired: lambda event: f"writers are of version {event.version} or newer from here on",
     events.ParticipantRenamed: lambda event: f"{event.participant} is {event.to} from here on{_reason(event.reason)}",
     events.QuestionClosed: lambda event: str(event.question),
     events.QuestionRescheduled: _rescheduling,

@@ -112,6 +112,7 @@ FIELDS: dict[str, str] = {
     "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
     "rename_participant.to": "the id from here on; if it is in use, both are one participant",
     "participant_renamed.to": "the id as whose all of it counts from here on",
+    "version": "the least version of this program that may write, as Python packages write it in normal form",
     "amend_question.title": "the new title; left out if it stays",
     "amend_question.tags": "the new tags, in place of all; left out if they stay",
     "amend_question.url": "the new address; left out if it stays",
@@ -480,5 +481,6 @@ _TEXT = f"""
 {{"type": "open_question", {_AT}, "question": "wind", "kind": "binary", {_OPEN}}}
 {{"type": "cancel_market", "at": "2026-03-04T00:00:00Z", "question": "wind", "policy": "void_trades", \
 "reason": "asked twice"}}
+{{"type": "require_version", "at": "2026-03-09T13:00:00Z", "version": "0.2.0"}}
 """
 LINES = tuple(f'{{"id": "{number}", {line[1:]}' for number, line in enumerate(_TEXT.strip().splitlines(), start=1))

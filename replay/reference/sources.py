@@ -495,6 +495,12 @@ SOURCES = (
         "`audit`: ids that look alike",
     ),
     Source(
+        "Python Packaging Authority",
+        'Python Packaging Authority, "Version specifiers"',
+        "https://packaging.python.org/en/latest/specifications/version-specifiers/",
+        "`require_version`: which of two versions is older",
+    ),
+    Source(
         "Apache Parquet",
         'Apache Parquet, "File Format" and parquet.thrift; Apache Thrift, "Thrift Compact Protocol"',
         "https://parquet.apache.org/docs/file-format/",

@@ -33,6 +33,7 @@ from forecast_ledger.ledger.model.commands import (
     RecordFailedCall,
     RecordTrade,
     RenameParticipant,
+    RequireVersion,
     RescheduleQuestion,
     ResolveQuestion,
     RestatedForecast,
@@ -130,6 +131,11 @@ def restatement(*made: SubmitForecast, participant: str = "ada", question: str =
 def renaming(participant: str = "ada", to: str = "bo", at: str | None = day(16)) -> RenameParticipant:
     """Another id of a participant."""
     return RenameParticipant(participant=participant, to=to, at=at, reason="one person")
+
+
+def requirement(version: str, at: str | None = day(2), **fields: Any) -> RequireVersion:
+    """The least version that may write."""
+    return RequireVersion(version=version, at=at, **fields)
 
 
 def closing(question: str = "rain", at: str | None = day(15)) -> CloseQuestion:

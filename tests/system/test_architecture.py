@@ -24,6 +24,7 @@ SHELL = {
     "ledger.core.parquet_files",
     "ledger.core.files",
     "ledger.core.systems",
+    "ledger.core.version",
     "ledger.batching",
     "ledger.storing",
 } | {f"ledger.segments.{name}" for name in ("sealing", "segment_files")}

@@ -1,4 +1,4 @@
-"""Tests of an upgrade: a worker that knows one event less runs beside one of today, on one store."""
+"""Tests of an upgrade: a worker that is older, or knows one event less, runs beside one of today, on one store."""
 
 import json
 import subprocess
@@ -10,22 +10,25 @@ from typing import Any
 
 import msgspec
 
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, RequireVersion
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import amendment, closing, forecast, opened
 from tests.support.paths import ROOT
 
-# It knows no amended questions. Each line is a command; the answer is a receipt, or what is wrong.
+# It knows all events but one, and is of a version. Each line is a command; the answer is a receipt, or what is wrong.
 OLDER = """
 import sys
 from functools import reduce
 from operator import or_
 from typing import get_args
 from forecast_ledger.ledger.model import events
-events.AnyEvent = reduce(or_, [kind for kind in get_args(events.AnyEvent) if kind is not events.QuestionAmended])
+_, location, unknown, version = sys.argv
+events.AnyEvent = reduce(or_, [kind for kind in get_args(events.AnyEvent) if kind.__name__ != unknown])
+from forecast_ledger.ledger.batching import checks
+checks.code_version = lambda: version
 from forecast_ledger import LedgerError, commands, open_ledger
 import json
-with open_ledger(sys.argv[1]) as ledger:
+with open_ledger(location) as ledger:
     for line in sys.stdin:
         try:
             if line == "read\\n":
@@ -59,9 +62,9 @@ class Older:
 
 
 @contextmanager
-def older(location: Path) -> Iterator[Older]:
-    """Start a worker of the version before; it ends when nothing more is sent."""
-    call = [sys.executable, "-c", OLDER, str(location)]
+def older(location: Path, unknown: str = "", version: str = "0.1.9") -> Iterator[Older]:
+    """Start a worker of the version before, which does not know an event; it ends when nothing more is sent."""
+    call = [sys.executable, "-c", OLDER, str(location), unknown, version]
     with subprocess.Popen(call, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Older(process)
@@ -71,7 +74,7 @@ def older(location: Path) -> Iterator[Older]:
 
 def test_two_versions_write_one_log_until_the_newer_records_what_the_older_does_not_know(tmp_path: Path) -> None:
     """From then on the older one refuses to read and to write, records nothing, and says that it is to be upgraded."""
-    with older(tmp_path / "log.db") as before, Ledger.open(tmp_path / "log.db") as today:
+    with older(tmp_path / "log.db", "QuestionAmended") as before, Ledger.open(tmp_path / "log.db") as today:
         assert before.handle(opened(id="c1")) == {"first": 1, "duplicate": False}
         assert today.handle(forecast(id="c2")).first == 2
         assert before.handle(forecast(participant="bo", id="c3")) == {"first": 3, "duplicate": False}
@@ -89,3 +92,29 @@ def test_two_versions_write_one_log_until_the_newer_records_what_the_older_does_
     with Ledger.open(tmp_path / "log.db") as upgraded:
         assert upgraded.handle(closing(), "c6").first == 5
         assert [page[-1].position for page in upgraded.read()] == [5]
+
+
+def test_a_ledger_states_the_least_version_that_may_write(tmp_path: Path) -> None:
+    """An older writer is refused at once, also one that has the ledger open; it reads, and answers what is recorded.
+
+    A version that does not know the event is refused like any other that does not know one. The last statement counts.
+    """
+    log = tmp_path / "log.db"
+    with older(log) as before, older(log, "VersionRequired") as oldest, Ledger.open(log) as today:
+        assert before.handle(opened(id="c1"))["first"] == oldest.handle(forecast(id="c2"))["first"] - 1 == 1
+        assert today.handle(RequireVersion(version="0.2.0", id="c3")).first == 3
+        late = forecast(participant="cy", id="c4")
+        with older(log) as restarted:
+            for worker in (before, oldest, restarted):
+                answer = worker.handle(late)
+                assert (answer["error"], answer["position"], answer["remedy"]) == (
+                    "newer_version", 3, "upgrade this process",
+                )  # fmt: skip
+        assert before.handle(opened(id="c1")) == {"first": 1, "duplicate": True}
+        assert before.ask("read") == {"read": 3}
+        assert oldest.ask("read")["error"] == "newer_version"
+        assert today.handle(late).first == 4
+        assert before.handle(RequireVersion(version="0.1.0", id="c5"))["error"] == "newer_version"
+        assert today.handle(RequireVersion(version="0.1.9", id="c5")).first == 5
+        assert before.handle(forecast(participant="dan", id="c6"))["first"] == 6
+        assert before.handle(RequireVersion(version="0.1.10", id="c7"))["code"] == "version_too_new"

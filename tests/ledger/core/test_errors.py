@@ -104,7 +104,8 @@ def test_a_fault_at_the_edge_has_its_code(code: str) -> None:
 def test_every_code_can_happen() -> None:
     """Every code can occur: at the edge, in a map, a format, a decider, an atomic batch, by limits, or in an import."""
     decided = {code for function in (parse_map, read_rows, read_table, *DECIDERS) for code in promised(function)}
-    elsewhere = {"ambiguous", "batch_refused", "ledger_in_use", "claimed_too_late", "claimed_too_early"}
+    limits = {"ledger_in_use", "claimed_too_late", "claimed_too_early", "version_too_new"}
+    elsewhere = {"ambiguous", "batch_refused"} | limits
     assert set(EDGE) | decided | elsewhere == set(REFUSALS)
 
 

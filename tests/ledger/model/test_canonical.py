@@ -30,6 +30,7 @@ from forecast_ledger.ledger.model.commands import (
     ModelCall,
     RecordFailedCall,
     RenameParticipant,
+    RequireVersion,
     RestatedForecast,
     RestateForecasts,
     read,
@@ -362,6 +363,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "reason": "other",
         },
     ),
+    (RequireVersion(at=day(2), version="0.2.0"), {"at": day(3), "version": "0.2"}),
     (
         RenameParticipant(at=day(2), participant="ada", to="bo", reason="one person"),
         {"at": day(3), "participant": "bob", "to": "other", "reason": "other"},

@@ -67,6 +67,7 @@ LINES: dict[str, dict[str, Any]] = {
         "shares": 10,
         "amount": 4,
     },
+    "require_version": {"version": "0.1.0"},
 }
 
 

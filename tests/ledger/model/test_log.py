@@ -81,7 +81,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
         ["question", "participant", "to", "contest", "entrant", "title", "reason", "currency", "value"], IDS
     ),
     "ordered": st.none() | st.booleans(),
-    **dict.fromkeys(["series", "family", "release", "source", "digest", "text", "fault", "code"], IDS),
+    **dict.fromkeys(["series", "family", "release", "source", "digest", "text", "fault", "code", "version"], IDS),
     **dict.fromkeys(["reasoning", "prompt", "response", "group", "category", "url"], IDS),
     **dict.fromkeys(
         ["pool", "payable_unit", "weight", "payout", "payout_unit", "reverses", "executed", "restated", *OF_LEGS], UNITS
@@ -457,6 +457,7 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
         "text_kept.v1",
         "trade_recorded.v1",
         "trades_voided.v1",
+        "version_required.v1",
     ]
 
 

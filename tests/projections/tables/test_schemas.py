@@ -310,13 +310,13 @@ def test_an_incomplete_row_is_reported(part: str, value: Any, fault: str) -> Non
     assert f"scores lacks {fault}" in missing_parts("scores", row._replace(**changed))
 
 
-def test_every_event_but_a_kept_text_changes_a_kind_of_facts_other_than_the_clock() -> None:
+def test_every_event_but_two_changes_a_kind_of_facts_other_than_the_clock() -> None:
     """Every kind of facts is read by some table."""
     types = {*get_args(events.AnyEvent)}
     covered = {
         event for event in types for name, kind in INPUTS.items() if name not in ALWAYS if issubclass(event, kind.types)
     }
-    assert types - covered == {events.TextKept}
+    assert types - covered == {events.TextKept, events.VersionRequired}
     assert {kind for row in CATALOGUE.values() for kind in row.reads} == {*INPUTS}
 
 

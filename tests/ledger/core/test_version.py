@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger.replay.reading import version
+from forecast_ledger.ledger.core import version
 from tests.replay.cli.test_main import run
 from tests.support.paths import ROOT
 
