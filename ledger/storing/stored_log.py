@@ -359,6 +359,15 @@ def is_started(location: str) -> bool:
     return True
 
 
+def is_server(location: str | PathLike[str]) -> bool:
+    """Return whether a location is that of a database of a server. Raises Unavailable.
+
+    >>> is_server("postgresql://host/ledgers"), is_server("ledgers.db")
+    (True, False)
+    """
+    return not is_folder(location) and _path(fspath(location)) is None
+
+
 def segments_beside(location: str | PathLike[str]) -> Path | None:
     """Return where the segments of a store are looked for: in a folder with its name and `.segments`.
 

@@ -3,7 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from os import PathLike
 from queue import Empty, SimpleQueue
@@ -14,13 +14,14 @@ from urllib.parse import quote
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
-from forecast_ledger.ledger.core.errors import LedgerError, Unavailable
+from forecast_ledger.ledger.core.errors import Absent, LedgerError, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing.instrumentation import OnMetric
-from forecast_ledger.ledger.storing.stored_log import any_ledger
+from forecast_ledger.ledger.storing.stored_log import StoredLog, any_ledger, is_server
 from forecast_ledger.ledger.storing.subscription import POLL
 from forecast_ledger.replay.readmodel.runner import Refreshed, Runner
 from forecast_ledger.replay.readmodel.stored_model import StoredModel
+from forecast_ledger.replay.writing.store import Store
 
 HELD = 20  # read models that are held at a time
 _NAME = "{name}"
@@ -80,7 +81,7 @@ class Runners:
     @checked()
     def __init__(  # noqa: PLR0913 - what has a default is named
         self,
-        location: str | PathLike[str],
+        location: str | PathLike[str] | Store,
         models: str,
         names: Collection[str] | None = None,
         *,
@@ -88,13 +89,16 @@ class Runners:
         held: int = HELD,
         on_metric: OnMetric | None = None,
     ) -> None:
-        """location: of the store. models: where the read model of each ledger is, with `{name}` in the place of its
+        """location: of the store, or the store itself, whose connections are then used.
+
+        models: where the read model of each ledger is, with `{name}` in the place of its
         name, in which characters other than letters, digits and `_.-~` are written as in a URL, such as %2F: a path, or
         `postgresql://USER@HOST/DATABASE?schema={name}`. names: of the ledgers; all by default, also those that come
         later. optional: see `Runner`. held: how many read models are held at a time, those with the newest events: each
         takes memory, as its log grows, and on PostgreSQL a connection. One that is not held reads its log again.
         on_metric: called with each `Metric` of a refresh.
 
+        A database of a server that has no ledger yet is waited for: `follow` says so once, and `refresh` raises Absent.
         Raises, first that applies: ValueError (models is without {name}, names is one text, held is less than 1),
         Refused (a name is not an id), Unavailable, Corrupt.
         """
@@ -106,7 +110,10 @@ class Runners:
             raise ValueError(f"held is {held}; it must be at least 1")
         self._names = None if names is None else {values.check_id(name, "names") for name in names}
         self._models, self._optional, self._most, self._on_metric = models, optional, held, on_metric
-        self._store = any_ledger(location)
+        self._location_of_store = location
+        self._opened: StoredLog | None = None
+        with suppress(Absent) if not isinstance(location, Store) and is_server(location) else nullcontext():
+            self._open()
         self._followed: dict[str, _Followed] = {}
         self._held: OrderedDict[str, Runner] = OrderedDict()  # the one that was refreshed last is the last
         self._running: Runner | None = None
@@ -118,7 +125,7 @@ class Runners:
     def refresh(self) -> Round:
         """Bring every read model up to date once, but those that another runner keeps.
 
-        Raises, first that applies: Unavailable (the store cannot be read), Corrupt.
+        Raises, first that applies: Absent (the store has no ledger yet), Unavailable (it cannot be read), Corrupt.
         """
         done = Round({}, {})
         with self._using:
@@ -168,7 +175,8 @@ class Runners:
         with self._using:
             for name in [*self._held]:
                 self._let_go(name)
-            self._store.close()
+            if self._opened is not None and not isinstance(self._location_of_store, Store):
+                self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -177,6 +185,16 @@ class Runners:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def _store(self) -> StoredLog:
+        """The store, which is opened again until it has a table. Raises Absent, Unavailable, Corrupt."""
+        return self._opened or self._open()
+
+    def _open(self) -> StoredLog:
+        location = self._location_of_store
+        self._opened = location._root if isinstance(location, Store) else any_ledger(location)
+        return self._opened
 
     def _wait(self, seconds: float) -> None:
         with suppress(Empty):

@@ -314,6 +314,40 @@ def test_names_are_followed_wherever_they_can_be(tmp_path: Path) -> None:
 
 
 @needs_server
+def test_an_empty_database_is_waited_for(server: str, tmp_path: Path) -> None:
+    """It is said once, and its ledgers are followed as soon as there are any. A file that is not there is an error."""
+    queried(f"{server}?schema=public", "CREATE SCHEMA fresh")
+    said: list[tuple[str, Exception]] = []
+    done: list[str] = []
+    with Runners(f"{server}?schema=fresh", str(tmp_path / "{name}.db")) as runners:
+        with pytest.raises(Absent):
+            runners.refresh()
+        following = Thread(
+            target=runners.follow, args=(lambda name, _: done.append(name), lambda *told: said.append(told))
+        )
+        following.start()
+        until(lambda: said)
+        with Store.open(f"{server}?schema=fresh") as store:
+            begin(store, "north")
+            until(lambda: done)
+        runners.stop()
+        following.join()
+    assert done == ["north"]
+    assert [(name, type(error)) for name, error in said] == [("", Absent)]
+
+
+def test_a_store_that_is_open_is_shared(places: tuple[str, str]) -> None:
+    """Its connections are used, and stay open when the runners are closed."""
+    location, models = places
+    with Store.open(location) as store:
+        with Runners(store, models) as runners:
+            begin(store, "north")
+            assert [*runners.refresh().refreshed] == ["north"]
+        begin(store, "south")
+        assert store.names() == ["north", "south"]
+
+
+@needs_server
 def test_a_name_that_no_schema_can_have_is_told(server: str, tmp_path: Path) -> None:
     """A dollar sign, or more than 63 bytes; the others go on."""
     location = str(tmp_path / "logs.db")
