@@ -35,6 +35,7 @@ _TYPES = {"TEXT": 'text COLLATE "C"', "INTEGER": "bigint", "BLOB": 'text COLLATE
 _DESCRIBED = {"TEXT": "text C", "INTEGER": "bigint", "BLOB": "text C"}  # the same with their collation
 _WRITES = "_writes"  # a row for each statement that anybody but the runner has run to change a table
 _NEW = " (new)"  # ends the name of a table that is being made
+# By what depends on the schema, which has an index: pg_class has none by schema, and all tables of all schemas.
 _TABLES = """
 SELECT c.relname,
     ARRAY(
@@ -50,7 +51,9 @@ SELECT c.relname,
         SELECT t.tgname::text FROM pg_trigger t
         WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled = 'O' ORDER BY t.tgname
     )
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+FROM pg_namespace n
+JOIN pg_depend d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid AND d.classid = 'pg_class'::regclass
+JOIN pg_class c ON c.oid = d.objid
 WHERE n.nspname = %s AND c.relkind IN ('r', 'p') AND c.relname <> %s
 """
 # What another program writes is noted, so that the runner compares every part before it builds on it.
@@ -81,6 +84,7 @@ class PostgresTables:
         self._is_held, self._starts_over = False, False
         self._checked: tuple[int, int] | None = None  # what was noted at the last check
         self._made, self._beside = list[Layout](), set[str]()
+        self._empty: set[str] = set()  # tables into which the transaction has written no row
         self._seen: dict[str, str] | None = None  # the tables that there are, once a transaction has looked
         self._numbers = count(1)
         with self.errors():
@@ -139,6 +143,7 @@ class PostgresTables:
         finally:
             self._made.clear()
             self._beside.clear()
+            self._empty.clear()
             self._seen = None
 
     def hold(self) -> bool:
@@ -179,36 +184,43 @@ class PostgresTables:
 
     def make(self, table: Layout) -> None:
         """See `Database`: where only rows differ, only rows are replaced, so that views and grants stay."""
+        self._empty.add(table.name)
         if self.expected(table).items() <= self._present().items():
             self._live().execute(f"DELETE FROM {self._at(table.name)}")  # noqa: S608 - a name of a layout
             return
         self._beside.add(table.name)
         self._made.append(table)
-        self._seen = None
         columns = ", ".join(f"{_quoted(name)} {_TYPES[kind]}" for name, kind in table.columns)
         keys = ", ".join(map(_quoted, table.key_names()))
         self._live().execute(f"CREATE TABLE {self._at(table.name)} ({columns}, PRIMARY KEY ({keys}))")
 
     def drop(self, name: str) -> None:
-        self._seen = None
         self._live().execute(f"DROP TABLE IF EXISTS {self._at(name)}")
+        self._present().pop(name, None)
 
     def finish(self) -> None:
         """See `Database`: the tables that were made take the places of the old ones."""
         for table in self._made:
             made = self._at(table.name)
-            for column in table.indexed():
-                self._live().execute(f"CREATE INDEX ON {made} ({_quoted(column)})")
-            self._live().execute(_TRIGGER.format(schema=self._schema, writes=_WRITES, table=made))
+            indexes = (f"CREATE INDEX ON {made} ({_quoted(column)})" for column in table.indexed())
+            trigger = _TRIGGER.format(schema=self._schema, writes=_WRITES, table=made)
+            self._live().execute(";\n".join([*indexes, trigger]))
+        renames = [
+            f"DROP TABLE IF EXISTS {self._schema}.{_quoted(table.name)};\n"
+            f"ALTER TABLE {self._at(table.name)} RENAME TO {_quoted(table.name)}"
+            for table in self._made
+        ]
+        if renames:  # from here on, readers wait
+            self._live().execute(";\n".join(renames))
         self._beside.clear()
-        for table in self._made:  # from here on, readers wait
-            self.drop(table.name)
-            self._live().execute(f"ALTER TABLE {self._at(table.name + _NEW)} RENAME TO {_quoted(table.name)}")
+        self._seen = None
 
     def start_over(self) -> None:
         self._starts_over = True
 
     def select(self, table: Layout, key: Sequence[Any]) -> Iterator[StoredRow]:
+        if table.name in self._empty:
+            return iter(())
         query = self._query(table, _equals(table.key_names()[: len(key)]))
         return _decoded(table, self._rows(query, _encoded(table, [key])[0], whole=len(key) >= table.part))
 
@@ -242,6 +254,7 @@ class PostgresTables:
         return [row[: table.part] for row in found]
 
     def insert(self, table: Layout, rows: list[StoredRow]) -> None:
+        self._empty.discard(table.name)
         with self._live().cursor() as cursor:
             if len(rows) > _FEW:
                 with cursor.copy(f"COPY {self._at(table.name)} FROM STDIN") as copy:
@@ -252,7 +265,7 @@ class PostgresTables:
                 cursor.executemany(f"INSERT INTO {self._at(table.name)} VALUES ({values})", _encoded(table, rows))  # noqa: S608
 
     def delete(self, table: Layout, keys: list[StoredRow]) -> None:
-        if keys:
+        if keys and table.name not in self._empty:
             where = _equals(table.key_names()[: len(keys[0])])
             with self._live().cursor() as cursor:
                 cursor.executemany(f"DELETE FROM {self._at(table.name)} WHERE {where}", _encoded(table, keys))  # noqa: S608
