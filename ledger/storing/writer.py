@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -238,9 +238,20 @@ class Ledger:
             return self._known.head
 
     def close(self) -> None:
-        """End the subscriptions and close the store's connections."""
-        for subscription in tuple(self._subscriptions):
+        """End the subscriptions, let other processes have their cursors, and close the store's connections.
+
+        A thread that is in the middle of an event of a named subscription gets Unavailable when it asks for the next.
+        """
+        subscriptions = tuple(self._subscriptions)
+        for subscription in subscriptions:
             subscription.stop()
+        if subscriptions:
+            from forecast_ledger.ledger.storing.consumer import Consumer  # noqa: PLC0415 - as in `subscribe`
+
+            for each in subscriptions:
+                if isinstance(each, Consumer) and not self._is_closed:
+                    with suppress(LedgerError):
+                        each.end()
         self._store.close()
         with self._lock:
             self._keep()

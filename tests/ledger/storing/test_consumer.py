@@ -8,7 +8,8 @@ import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
-from threading import Thread
+from queue import SimpleQueue
+from threading import Event, Thread
 
 import pytest
 
@@ -137,6 +138,39 @@ with Ledger.open(sys.argv[1]) as ledger:
         if recorded.position == 3:
             time.sleep(60)
 """
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_ledger_that_another_thread_closes_lets_its_cursor_go(location: str, busy: bool) -> None:
+    """Whether its loop handles an event or waits for one: it ends, and another reader has the cursor at once."""
+    heard_of, closed, raised = SimpleQueue[int](), Event(), list[Exception]()
+    ledger = Ledger.open(location)
+
+    def loop() -> None:
+        try:
+            for recorded in ledger.subscribe(name="mailer"):
+                heard_of.put(recorded.position)
+                if busy and recorded.position == 2:
+                    closed.wait(10)
+        except Unavailable as error:
+            raised.append(error)
+
+    looping = Thread(target=loop)
+    looping.start()
+    while heard_of.get(timeout=10) < (2 if busy else 4):
+        pass
+    if not busy:
+        time.sleep(0.1)  # the cursor moves behind the last event
+    ledger.close()
+    closed.set()
+    looping.join(10)
+    assert not looping.is_alive()
+    assert ["the ledger is closed" in str(error) for error in raised] == [True] * busy
+    with Ledger.open(location) as other:
+        other.handle(opened("q4"), "c4")
+        begun = time.monotonic()
+        assert heard(other, 1) == [2 if busy else 5]
+        assert time.monotonic() - begun < consumer.TRY
 
 
 def test_a_process_that_is_killed_loses_no_event(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
