@@ -58,6 +58,8 @@ LARGE = (
     "resolution",
     "score_over_time",
 )
+MANY_TRADERS = ("calibration_test", "calibration_time_weighted")  # take long of the markets, too
+WITHOUT = {"flusight": LARGE, "replication": (*LARGE, *MANY_TRADERS)}
 TOURNAMENTS = {  # seed -> preset; found by trying, so that between them they have whatever the generator can draw
     4: "relative-2021-11", 6: "relative-2021-11", 11: "relative-2021-11", 14: "relative-2021-11",
     26: "relative-2021-11", 32: "relative-2021-11", 108: "relative-2022-04", 117: "relative-2022-04",
@@ -479,7 +481,7 @@ def record_and_take(name: str) -> Taken:
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log.db"
         record(HISTORIES[name](), log)
-        return taken(log, without=LARGE if name in SOURCES else ())
+        return taken(log, without=WITHOUT.get(name, ()))
 
 
 def check(name: str, now: Digests) -> None:

@@ -17,8 +17,8 @@ from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.replay.reading.replay import Replay, replay
 from tests import kept_digests
 from tests.support import replication
 from tests.support.effort import LONG
@@ -118,9 +118,15 @@ def outcomes(ledger: Ledger) -> list[tuple[dict[str, Any], Any]]:
 
 
 @pytest.fixture(scope="module")
-def projections(ledger: Ledger, outcomes: Any) -> Projections:
+def replayed(path: Path, outcomes: Any) -> Replay:
+    """The log, replayed."""
+    return replay(str(path))
+
+
+@pytest.fixture(scope="module")
+def projections(replayed: Replay) -> Projections:
     """The projections over them."""
-    return Projections(facts(ledger.read()))
+    return replayed.projections
 
 
 @pytest.fixture(scope="module")
@@ -182,9 +188,9 @@ def test_the_markets_are_decided_as_they_were(ledger: Ledger, projections: Proje
     assert projections.facts.as_of == ledger.head().position
 
 
-def test_the_markets_have_the_digests_that_are_kept_of_them(path: Path, projections: Projections) -> None:
+def test_the_markets_have_the_digests_that_are_kept_of_them(path: Path, replayed: Replay) -> None:
     """The digests of their log and of every table are those in the file of kept digests."""
-    kept_digests.check("replication", kept_digests.taken(path, without=kept_digests.LARGE).digests)
+    kept_digests.check("replication", kept_digests.taken(path, replayed, kept_digests.WITHOUT["replication"]).digests)
 
 
 def test_every_order_is_carried_out(outcomes: list[tuple[dict[str, Any], Any]], projections: Projections) -> None:
