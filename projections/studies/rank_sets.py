@@ -211,7 +211,8 @@ class _Pairs:
 
         It is the difference at which its statistic is the critical value, if the differences of units varied around
         their mean as they do: critical x the root of (u Σ d² - (Σ d)²) / (u - critical²), for u units with the
-        differences d.
+        differences d. Pairs whose differences vary by no more than 1e-9 points, the root of Σ (d - mean)², are left
+        out.
         """
         units = len(self._flips)
         over = units * UNIT**2 - critical**2
@@ -222,17 +223,25 @@ class _Pairs:
         every = [self._rows.distances(first, 0, share) for first in range(self.people - 1)]
         near = Near(*(np.concatenate(ends).T for ends in zip(*every, strict=True)))
 
-        def exact(_: int, at: Int64Array) -> list[Fraction]:
-            found = []
-            for index in at.tolist():
-                first = int(np.searchsorted(starts, index, side="right")) - 1
-                apart = self._parts[first] - self._parts[first + 1 + index - starts[first]]
-                varied = units * int(apart @ apart) - int(apart.sum()) ** 2
-                found.append(Fraction(root_half_even(Fraction(critical**2 * varied, over * _LEAST**2))))
-            return found
+        def varied(index: int) -> int:
+            first = int(np.searchsorted(starts, index, side="right")) - 1
+            apart = self._parts[first] - self._parts[first + 1 + index - starts[first]]
+            return units * int(apart @ apart) - int(apart.sum()) ** 2
 
-        places = (0, (self.count - 1) // 2, self.count - 1)
-        drawn = Drawn(near, np.ones((1, self.count), bool), exact)
+        least = np.sqrt(critical**2 * units / over)
+        varies = near.value[0] > least
+        for index in np.flatnonzero(np.abs(near.value[0] - least) <= near.guard[0] + least * 1e-9).tolist():
+            varies[index] = varied(index) > units * _LEAST**2
+        kept = np.flatnonzero(varies)
+        if not len(kept):
+            return []
+
+        def exact(_: int, at: Int64Array) -> list[Fraction]:
+            every = (Fraction(critical**2 * varied(index), over * _LEAST**2) for index in kept[at].tolist())
+            return [Fraction(root_half_even(square)) for square in every]
+
+        places = (0, (len(kept) - 1) // 2, len(kept) - 1)
+        drawn = Drawn(Near(near.value[:, kept], near.guard[:, kept]), np.ones((1, len(kept)), bool), exact)
         least, middle, greatest = order_statistics(drawn, places)[0].tolist()
         return [least, middle, greatest]
 

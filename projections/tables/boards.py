@@ -288,7 +288,8 @@ _RESOLUTION = schema("""
     contest*
     ranked    count   number of participants with a rank
     pairs     count   number of pairs that are compared; participants with the same scores count once
-    smallest  points  least difference that would be significant for some pair, all at once
+    smallest  points  least difference that would be significant for some pair, all at once; of pairs whose differences
+                      vary by more than rounding
     middle    points  the same for a pair in the middle, the lower of two
     largest   points  the same for the pair whose difference varies most
 """)
@@ -366,6 +367,6 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
 
 UNCERTAINTY: dict[str, Projection] = {
     "intervals": Projection(5, _INTERVALS, intervals_values, reads=SCORED, as_built=True, on_request=True),
-    "resolution": Projection(4, _RESOLUTION, resolution_values, reads=DRAWN, on_request=True),
+    "resolution": Projection(5, _RESOLUTION, resolution_values, reads=DRAWN, on_request=True),
     "pairwise": Projection(5, _PAIRWISE, pairwise_values, reads=SCORED, as_built=True, on_request=True),
 }

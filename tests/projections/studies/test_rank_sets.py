@@ -57,16 +57,13 @@ def by_definition(parts: Sequence[Sequence[int]], flips: Sequence[Sequence[int]]
     }
     kept = {tuple(each): row for row, each in reversed([*enumerate(parts)])}  # those with the same parts count once
     count, over = len(parts[0]), len(parts[0]) * 10**12 - criticals[0] ** 2
+    once = [pair for pair in pairs if over > 0 and {*pair} <= {*kept.values()}]
+    varied = [count * sum(x * x for x in apart[pair]) - sum(apart[pair]) ** 2 for pair in once]
     needed = sorted(
-        nearest_root(
-            Fraction(criticals[0] ** 2 * (count * sum(x * x for x in apart[pair]) - sum(apart[pair]) ** 2), over)
-            / 10**18
-        )
-        for pair in pairs
-        if over > 0 and {*pair} <= {*kept.values()}
+        nearest_root(Fraction(criticals[0] ** 2 * each, over) / 10**18) for each in varied if each > count * 10**18
     )
-    once = len(kept) * (len(kept) - 1) // 2
-    return RankSets(allowed, once, [needed[at] for at in (0, (once - 1) // 2, -1)] if needed else [])
+    middle = (len(needed) - 1) // 2
+    return RankSets(allowed, len(kept) * (len(kept) - 1) // 2, [needed[at] for at in (0, middle, -1)] if needed else [])
 
 
 def season(random: Random, people: int, units: int, scale: int) -> list[list[int]]:
