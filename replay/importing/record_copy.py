@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.model.commands import (
@@ -19,7 +20,14 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.follow_copy import Following, follow_copy
 from forecast_ledger.replay.importing.recorded_copy import is_missed, takes_back_an_answer
-from forecast_ledger.replay.importing.source_items import SETUP, LeftOut, Source, carried, with_known_setup
+from forecast_ledger.replay.importing.source_items import (
+    FIRST_PLACES,
+    SETUP,
+    LeftOut,
+    Source,
+    carried,
+    with_known_setup,
+)
 from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, Outcome, append_batches, tally
 
 REVOKED, REPLACED = "an answer revoked", "an answer replaced, or recorded again with other times"
@@ -30,12 +38,13 @@ class FollowedCopy:
     """A copy that is recorded as it follows those before it.
 
     left_out: counts what is not sent, because it is known or not carried over. changes: how often what an earlier copy
-    said was changed or taken back, in words.
+    said was changed or taken back, in words. changed: the questions, or the participants, of each of these, in order.
     """
 
     def __init__(self, source: Source, following: Following) -> None:
         self._source, self._following = source, following
         self.left_out, self.changes = LeftOut(), Counter[str]()
+        self.changed: dict[str, dict[str, None]] = {}
 
     def outcomes(
         self, ledger: Ledger, on_progress: OnProgress = lambda _: None, *, atomic: bool = False
@@ -47,13 +56,31 @@ class FollowedCopy:
         """
         items = carried(follow_copy(self._source, ledger.read, self._following), self.left_out)
         appended = append_batches(ledger, items, on_progress, atomic=atomic)
-        return _counting(with_known_setup(appended, (EnrolParticipant,) if self._source.name else SETUP), self.changes)
+        return self._counting(with_known_setup(appended, (EnrolParticipant,) if self._source.name else SETUP))
 
     def lines(self) -> list[str]:
         """Return what was not carried over, and what was changed or taken back, in words."""
-        counted = (f"{count:,} x {what}" for what, count in sorted(self.changes.items()))
-        changed = [f"changed since earlier copies: {', '.join(counted)}"] if self.changes else []
-        return [*self.left_out.lines(), *changed]
+        return [*self.left_out.lines(), *(self._line(what) for what in sorted(self.changes))]
+
+    def _line(self, what: str) -> str:
+        named = [*islice(self.changed[what], FIRST_PLACES)]
+        names = "; ".join(named) + "; ..." * (len(self.changed[what]) > len(named))
+        return f"changed since earlier copies: {self.changes[what]:,} x {what} ({names})"
+
+    def _counting(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        for place, command, outcome in outcomes:
+            if command is not None and isinstance(outcome, Receipt) and not outcome.duplicate:
+                change, subject = _change(command), _subject(command)
+                revoked = self.changed.get(REVOKED, {})
+                if isinstance(command, ResolveQuestion | AnnulQuestion) and subject in revoked:
+                    del revoked[subject]
+                    self.changes[REVOKED] -= 1
+                    change = REPLACED
+                if change:
+                    self.changes[change] += 1
+                    self.changed.setdefault(change, {})[subject] = None
+                self.changes += Counter()  # without zeros
+            yield place, command, outcome
 
 
 def record_copy(
@@ -71,20 +98,10 @@ def record_copy(
     return counts | {"duplicate": counts["duplicate"] + copy.left_out.known}
 
 
-def _counting(outcomes: Iterable[Outcome], changes: Counter[str]) -> Iterator[Outcome]:
-    revoked = set[str]()  # questions without an answer since
-    for place, command, outcome in outcomes:
-        if command is not None and isinstance(outcome, Receipt) and not outcome.duplicate:
-            change = _change(command)
-            if change == REVOKED:
-                revoked.add(getattr(command, "question", ""))
-            elif isinstance(command, ResolveQuestion | AnnulQuestion) and command.question in revoked:
-                revoked.remove(command.question)
-                changes[REVOKED] -= 1
-                change = REPLACED
-            changes.update(filter(None, [change]))
-            changes += Counter()  # without zeros
-        yield place, command, outcome
+def _subject(command: AnyCommand) -> str:
+    """Return what a command is about, in words; a participant by the former id."""
+    question = getattr(command, "question", None)
+    return f"question {question}" if question else f"participant {getattr(command, 'participant', '')}"
 
 
 def _change(command: AnyCommand) -> str:

@@ -514,7 +514,7 @@ def test_a_dry_run_counts_what_is_then_recorded(tmp_path: Path, packed: bool) ->
     append_form(tmp_path, table(ADA, BO, CY))
     newer = table(ADA.replace("60", "61"), CY)
     tried, done = append_form(tmp_path, newer, "--dry-run"), append_form(tmp_path, newer, "--format", "csv")
-    change = "changed since earlier copies: 1 x a forecast withdrawn"
+    change = "changed since earlier copies: 1 x a forecast withdrawn (question Q2)"
     assert change in tried.stderr
     assert change in done.stderr
     assert "2 accepted, 3 duplicate, 0 refused" in tried.stderr
