@@ -151,6 +151,12 @@ def surprises(difference: Floats, size: Floats, known: BoolArray) -> Near:
     return Near(norm * norm, (2 * norm + off) * off * _WIDER + norm * norm * _ROUNDING)
 
 
+def above_root(near: Near, square: Fraction) -> tuple[BoolArray, BoolArray]:
+    """Return which numbers seem to be greater than the root of a fraction, and for which that is in doubt."""
+    root = np.sqrt(square.numerator / square.denominator)
+    return near.value > root, np.abs(near.value - root) <= (near.guard + root * (4 * _ROUNDING)) * _WIDER
+
+
 def order_bounds(near: Near, places: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Return bounds of the order statistics at these indices, from 0, of each row; shape (p, indices) each."""
     low, high = (np.partition(ends, places, axis=1)[:, places] for ends in (near.low, near.high))

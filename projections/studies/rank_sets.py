@@ -21,7 +21,7 @@ from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS
 from forecast_ledger.projections.studies.clusters import units_of
-from forecast_ledger.projections.studies.estimates import Near, ratios, rows_of_floats
+from forecast_ledger.projections.studies.estimates import Near, above_root, ratios, rows_of_floats
 from forecast_ledger.projections.studies.flips import FLIPS, UNIT, statistic, statistics
 from forecast_ledger.projections.studies.replicates import MOST_NUMBERS, Draws, Integers, Rows, draws_of, rows_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Drawn, order_statistics
@@ -228,9 +228,8 @@ class _Pairs:
             apart = self._parts[first] - self._parts[first + 1 + index - starts[first]]
             return units * int(apart @ apart) - int(apart.sum()) ** 2
 
-        least = np.sqrt(critical**2 * units / over)
-        varies = near.value[0] > least
-        for index in np.flatnonzero(np.abs(near.value[0] - least) <= near.guard[0] + least * 1e-9).tolist():
+        (varies,), (doubtful,) = above_root(near, Fraction(critical**2 * units, over))
+        for index in np.flatnonzero(doubtful).tolist():
             varies[index] = varied(index) > units * _LEAST**2
         kept = np.flatnonzero(varies)
         if not len(kept):

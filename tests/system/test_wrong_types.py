@@ -302,8 +302,13 @@ def calls(folder: Path) -> dict[str, Call]:
         "Projections.snapshots": (projections.snapshots, lambda: selection),
         **{
             f"Projections.{name}": (getattr(projections, name), lambda: contest)
-            for name in ("aggregates", "board", "brier_sample", "calibration", "intervals", "prizes", "scored", "tally")
+            for name in ("aggregates", "board", "brier_sample", "calibration", "intervals", "prizes")
         },
+        **{
+            f"Projections.{name}": (getattr(projections, name), lambda: contest)
+            for name in ("scored", "scored_digest", "tally")
+        },
+        "Projections.seed": (projections.seed, lambda: contest | {"table": "intervals"}),
         "Replay.leave_one_out": (season.leave_one_out, lambda: {"contest": "plain", "table": "leaderboard"}),
         "Replay.standing_at": (season.standing_at, lambda: {"at": "close"}),
         "Replay.study": (season.study, lambda: {"table": "brier", "contest": "plain", "by": "tag", "cluster": "group"}),
