@@ -30,7 +30,7 @@ from tests.support.other_ids import Disguise, Outcome, Told, opened, sent
 from tests.support.trading_seasons import PEOPLE, Season
 from tests.system.test_readmodel_histories import Followed, compared
 
-SEEDS = range(times(16))
+SEEDS = range(times(8))
 OVERALL = {"brier_overall", "arena_series"}  # of several contests, of which some keep the ids of their seals
 CUP = {  # forecasts and accounts in one contest, with prizes
     "name": "cup",
