@@ -250,7 +250,7 @@ class Ledger:
 
             for each in subscriptions:
                 if isinstance(each, Consumer) and not self._is_closed:
-                    with suppress(LedgerError):
+                    with suppress(LedgerError):  # the store is away: the cursor is free again after its time
                         each.end()
         self._store.close()
         with self._lock:
