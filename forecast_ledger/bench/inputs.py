@@ -29,10 +29,10 @@ BATCH = 10_000
 COUNT = 200_000  # forecasts of a season
 
 
-def opening(questions: int, *, numeric: bool = False) -> list[AnyCommand]:
+def opening(questions: int, *, numeric: bool = False, rules: str = "relative-2022-04") -> list[AnyCommand]:
     """A contest over so many questions of 30 days."""
     at, closes_at = format_instant(START), format_instant(START + 30 * DAY)
-    commands: list[AnyCommand] = [OpenContest(id="c", at=at, contest="c", rules="relative-2022-04", pool=10_000)]
+    commands: list[AnyCommand] = [OpenContest(id="c", at=at, contest="c", rules=rules, pool=10_000)]
     for q in range(questions):
         fields: dict[str, Any] = {"question": f"q{q}", "opens_at": at, "closes_at": closes_at}
         kind: dict[str, Any] = (

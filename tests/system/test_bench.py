@@ -15,6 +15,7 @@ from forecast_ledger.bench import results
 from forecast_ledger.bench.__main__ import STEPS, Step, command
 from tests.bench import ALL
 from tests.pages import BENCHMARKS, benchmarks
+from tests.scale import PROGRAMS, agree, write
 from tests.support.paths import ROOT
 
 
@@ -99,3 +100,12 @@ def test_the_page_has_the_rows_of_the_file_beside_it() -> None:
     assert BENCHMARKS.read_text(encoding="utf-8") == benchmarks()
     steps = {row.step for row in results.read(BENCHMARKS.with_suffix(".json")).rows}
     assert steps == {*ALL}, "a step is missing in the file, or is no longer measured"
+
+
+def test_programs_that_are_compared_compute_the_same_board(tmp_path: Path) -> None:
+    """DuckDB and Polars, in floats, from the files that our engines read; a board with another sign is found."""
+    folder = write(tmp_path, 2_000)
+    boards = [program(folder, 1)[1] for program in PROGRAMS.values()]
+    assert len(boards[0]) > 1_000
+    assert all(agree(boards[0], board) for board in boards)
+    assert not agree(boards[0], {who: -score for who, score in boards[0].items()})
