@@ -269,7 +269,10 @@ class _Pool:
 def _connect(parameters: Mapping[str, Any], limits: TimeLimits) -> Connection[Any]:
     """Open a connection in autocommit mode. What the URL says counts before the limits of the program."""
     usual = {"connect_timeout": ceil(limits.connect), "fallback_application_name": "forecast-ledger"}
-    connection = LimitedConnection.connect(autocommit=True, row_factory=dict_row, **{**usual, **parameters})
+    try:
+        connection = LimitedConnection.connect(autocommit=True, row_factory=dict_row, **{**usual, **parameters})
+    except UnicodeError:  # a label of the name is empty or has more than 63 characters
+        raise psycopg.OperationalError("the URL or PGHOST has a host that is not a name of the internet") from None
     connection.limit = limits.statement
     connection.execute(f"SET lock_timeout = {max(round(limits.turn * 1_000), 1)}")  # ms
     return connection

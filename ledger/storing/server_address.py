@@ -47,11 +47,18 @@ def read_address(location: str) -> ServerAddress:
         if str(error).startswith("invalid URI query parameter"):  # any other message may hold a part of the password
             raise Unavailable(f"{redacted(location)}: {str(error).strip()}; {_PARAMETERS}") from None
         raise _malformed(location) from None
+    hosts = str(parameters.get("host") or "")
+    if "@" in hosts:  # a part of a password is before it
+        raise _malformed(location)
+    for host in hosts.split(","):
+        if "/" in host and not (host.startswith("/") or host[1:2] == ":"):  # libpq would look for a server of this name
+            raise Unavailable(f"{redacted(location)}: the host {host} is no server; {_SOCKET}")
     if not (parameters.get("dbname") or parameters.get("service")):
         raise Unavailable(f"{redacted(location)}: the URL names no database; write {FORM}")
     return ServerAddress(parameters, "".join(schemas))
 
 
+_SOCKET = "for a socket, give the absolute path of its folder, such as host=/run/postgresql"
 _PARAMETERS = "the parameters are libpq's, such as sslmode, host or options, and schema"
 
 

@@ -24,6 +24,7 @@ LOCATIONS = [
     f"postgresql://ada@127.0.0.1:1/d?password={SECRET}",
     f"postgresql://ada:x@127.0.0.1:1/d?sslmode=require&sslpassword={SECRET}",
     f"postgresql://ada:{SECRET}/x@@127.0.0.1:1/d/e",
+    f"postgresql://ada:x@{SECRET}%2F,y@127.0.0.1:1/d",
     f"postgres://127.0.0.1:1/d?options=-c%20a={SECRET}#b",
     f"s3://bucket/season?token={SECRET}",
     f"s3://key:{SECRET}@bucket/season",
