@@ -80,6 +80,22 @@ def multiplicities(seed: bytes, replicates: int, strata: Sequence[int]) -> Int64
     return np.concatenate(parts, axis=1) if parts else np.zeros((replicates, 0), np.int64)
 
 
+def first_draws(seed: bytes, strata: Sequence[int], most: int) -> list[list[int]]:
+    """Return which units come first out of each stratum in the first replicate of `multiplicities`, at most so many.
+
+    Units are numbered from 0 in their stratum.
+
+    >>> [drawn] = first_draws(b"seed", [3], 8)
+    >>> [drawn.count(unit) for unit in range(3)] == multiplicities(b"seed", 1, [3])[0].tolist()
+    True
+    """
+    found = []
+    for stratum, units in enumerate(strata):
+        words = _accepted(seed + stratum.to_bytes(4, "big"), 0, min(units, most), _RANGE - _RANGE % units)
+        found.append((words % units).tolist())
+    return found
+
+
 def signs(seed: bytes, replicates: int, units: int) -> Int64Array:
     """Return a sign, -1 or 1, for each unit in each replicate, shape (replicates, units), 1 for a bit that is set.
 

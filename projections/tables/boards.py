@@ -1,6 +1,6 @@
 """The tables of boards: leaderboards of contests, of groups and over time, means by kind, and prizes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -330,19 +330,23 @@ _PAIRWISE = schema("""
 """)
 
 
-def pairwise_values(analysis: Analysis, contest: str | None = None, first: int | None = None) -> list[Values]:
+def pairwise_values(
+    analysis: Analysis, contest: str | None = None, first: int | None = None, only: Collection[str] | None = None
+) -> list[Values]:
     """One row for each pair of participants of each contest with a common question, in the order of the leaderboard.
 
-    contest: only this one. first: only so many of those who come first are compared, and p-values adjusted for these.
+    contest: only this one. first: only so many of those who come first are compared; only: only these participants.
+    p-values are adjusted for those who are compared.
     """
     if contest is None:
         analysis.tally_all()
     rows = []
     for name in analysis.contests if contest is None else [contest]:
-        opened, board, scored = analysis.facts.contests[name], analysis.board(name), analysis.scored(name)
+        opened, scored = analysis.facts.contests[name], analysis.scored(name)
+        board = [row for row in analysis.board(name)[:first] if only is None or row.participant in only]
         seed = analysis.seed(name, "pairwise")
         settled = answered_at(analysis.facts, opened, scored.questions)
-        place = board_places(analysis.facts, board[:first])
+        place = board_places(analysis.facts, board)
         for pair in pairs(opened.opened.rules, scored, place, settled, seed):
             both = (board[pair.first].participant, board[pair.second].participant)
             rows.append((name, *both, *_pair_columns(pair), seed.hex()))

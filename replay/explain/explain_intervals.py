@@ -17,7 +17,8 @@ from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of, units_of
 from forecast_ledger.projections.studies.grounds import WITHHELD
 from forecast_ledger.projections.studies.intervals import board_places, resample, withheld_of
-from forecast_ledger.projections.studies.resampling import Limits, Units, drawn_limits, limits
+from forecast_ledger.projections.studies.resampling import Limits, Units, drawn_limits, first_draws, limits
+from forecast_ledger.projections.tables.boards import pairwise_values
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
     explanation,
@@ -32,13 +33,17 @@ from forecast_ledger.replay.reading.descriptions import describe_total, money
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.samples import describe_samples, warn_of_dependence
 
+MOST_STRATA, MOST_DRAWS = 4, 8  # whose first draws are printed, and how many of each
+
 
 def interval(source: Log, contest: str, participant: str) -> Explanation:
     """Explain the intervals of a row of a board: their seed, their replicates, and how often questions were drawn.
 
-    A part is a question: its score, and how often it was drawn in the replicates whose totals are the low and the high
-    limit of the score. If nothing is said of the row, `withheld` says why. Raises, first that applies: what `read_log`
-    raises; Refused: unknown_contest, nothing_standing, out_of_range (see `intervals`).
+    A part is a question: its cluster as stratum:number, by each field, its score, and how often it was drawn in the
+    first replicate and in those whose totals are the low and the high limit of the score. `first_draws` are the numbers
+    of the clusters that come first out of each stratum in the first replicate, so that a reader can compare draws one
+    by one. If nothing is said of the row, `withheld` says why. Raises, first that applies: what `read_log` raises;
+    Refused: unknown_contest, nothing_standing, out_of_range (see `intervals`).
     """
     reading = read_contest(source, contest, participant)
     projections, place = board_row(reading, contest, participant)
@@ -53,12 +58,14 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     score = None if withheld else score
     prize = limits(drawn.prize[number], level) if drawn.paid[number] and not withheld else None
     times = units.times(seed, rules.replicates)
-    limiting = [] if score is None else [times[score.low], times[score.high]]
+    shown = {"first": times[0]}
+    if score is not None:
+        shown |= {"low": times[score.low], "high": times[score.high]}
     scores = _scores(reading.facts, scored, rules, participant)
     imputed = scores_without_forecast(projections, contest, participant)
     parts = [
         part | imputed_column(rules, None if index in scores else imputed.get(index))
-        for index, part in _parts(scored, rules.clusters, units, scores, limiting)
+        for index, part in _parts(scored, rules.clusters, units, scores, shown)
     ]
     described = {
         **number_key("interval", contest, place),
@@ -76,6 +83,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
         **({"warning": warning} if (warning := warn_of_dependence(projections, contest)) else {}),
         "digest": projections.scored_digest(contest),
         "seed": seed.hex(),
+        "first_draws": _described_draws(seed, units.strata),
     }
     words = (
         "expanded percentile bootstrap over clusters of questions within kinds, one draw for all participants; "
@@ -87,16 +95,17 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
 def pair(source: Log, contest: str, participant: str, other: str) -> Explanation:
     """Explain the comparison of two participants: their scores on each common question.
 
-    The numbers are those of the table `pairwise`, where the participant with the better rank comes first. Raises, first
-    that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing (one of the two is not on the
-    board, or they have no question in common), out_of_range.
+    The numbers are those of the table `pairwise`, where the participant with the better rank comes first. They are
+    computed for this pair alone, so that there is no p-value adjusted for all pairs. Raises, first that applies: what
+    `read_log` raises; Refused: unknown_contest, nothing_standing (one of the two is not on the board, or they have no
+    question in common), out_of_range.
     """
     reading = read_contest(source, contest, participant)
     projections, place = board_row(reading, contest, participant)
     board_row(reading, contest, other)
     names = (participant, other)
-    rows = projections.table("pairwise").only("contest", contest).rows()
-    found = next((row for row in rows if {row["participant"], row["other"]} == {*names} and len({*names}) == 2), None)
+    table = projections.as_table("pairwise", pairwise_values(projections, contest, only=names))
+    found = next(table.rows(), None)
     if found is None:
         detail = f"no question has a score of both {participant} and {other}"
         raise Refused("nothing_standing", "other", other, detail, remedy="`table LOG pairwise` lists the pairs")
@@ -115,8 +124,12 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
         for number in sorted(scores[first].keys() & scores[second].keys())
         if scored.questions.weight[number] > 0
     ]
+    del found["p_adjusted"]  # it depends on all pairs
     described = {**number_key("pair", contest, place), **found, "digest": projections.scored_digest(contest)}
-    words = "the weighted mean of the differences of scores on common questions, above 0 if the participant is better"
+    words = (
+        "the weighted mean of the differences of scores on common questions, above 0 if the participant is better; "
+        "p is of this pair alone, and `table LOG pairwise` adjusts it for all pairs"
+    )
     return explanation(reading, opened, described, parts, words)
 
 
@@ -138,13 +151,28 @@ def _described(name: str, found: Limits | None, text: Callable[[int], object]) -
     }
 
 
+def _described_draws(seed: bytes, strata: Sequence[int]) -> str:
+    """Return the first draws of the first replicate: the numbers of clusters, from 0, out of each of a few strata."""
+    drawn = first_draws(seed, strata[:MOST_STRATA], MOST_DRAWS)
+    words = [
+        f"stratum {number} of {count:,}: {' '.join(map(str, own))}{' ...' * (count > len(own))}"
+        for number, (count, own) in enumerate(zip(strata, drawn, strict=False))
+    ]
+    return "; ".join([*words, *["..."] * (len(strata) > len(words))])
+
+
 def _parts(
-    scored: ContestScores, fields: Sequence[str], units: Units, scores: dict[int, Fraction], times: list[Int64Array]
+    scored: ContestScores,
+    fields: Sequence[str],
+    units: Units,
+    scores: dict[int, Fraction],
+    times: dict[str, Int64Array],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the questions that count, by index, with their clusters by some fields.
 
-    times: how often each unit is drawn in two replicates, if there are.
+    times: how often each unit is drawn in some replicates, by name.
     """
+    places = [f"{stratum}:{place}" for stratum, count in enumerate(units.strata) for place in range(count)]
     for number, unit in enumerate(units.unit.tolist()):
         if unit >= 0:
             opened = scored.questions.answers[number].question
@@ -152,8 +180,9 @@ def _parts(
                 "question": opened.question,
                 **{field: cluster_of(opened, field) for field in fields if field != ALONE},
                 "kind": opened.kind,
+                "cluster": " ".join(places[column] for column in units.clusters[:, unit].tolist()),
                 "weight": format_fixed(int(scored.questions.weight[number]), WEIGHT),
                 "score": nine(scores[number]) if number in scores else None,
-                **dict(zip(("drawn_in_low", "drawn_in_high"), (int(drawn[unit]) for drawn in times), strict=False)),
+                **{f"drawn_in_{name}": int(drawn[unit]) for name, drawn in times.items()},
             }
             yield number, part

@@ -125,3 +125,15 @@ def test_the_seed_is_that_of_the_page(log: str, tmp_path: Path) -> None:
     export(log, tmp_path / "csv", tables=["questions", "scores", "intervals"])
     number, digest = explain(log, "interval", "cup", "ada").number, scored_digest(tmp_path / "csv")
     assert (number["digest"], number["seed"]) == (digest, hashed([digest, "intervals"]))
+
+
+def test_the_first_draws_are_those_of_the_page(log: str, tmp_path: Path) -> None:
+    """`explain` prints eight of the 34 of the first replicate, and how often it has each question."""
+    export(log, tmp_path / "csv", tables=["questions", "scores"])
+    found = explain(log, "interval", "cup", "ada")
+    names = clusters(tmp_path / "csv", {part["question"] for part in found.parts})
+    numbers = drawn(bytes.fromhex(found.number["seed"]), 0, 0, len(names))
+    assert found.number["first_draws"] == f"stratum 0 of 34: {' '.join(map(str, numbers[:8]))} ..."
+    assert {part["question"]: (part["cluster"], part["drawn_in_first"]) for part in found.parts} == {
+        question: (f"0:{number}", numbers.count(number)) for number, own in enumerate(names) for question in own
+    }

@@ -69,6 +69,21 @@ def test_the_limits_are_those_of_the_table(log: str) -> None:
         assert number["seed"] == row["seed"]
 
 
+@pytest.mark.parametrize("story", [METACULUS])
+def test_the_first_draws_are_those_of_each_stratum(log: str) -> None:
+    """Yes-no questions are stratum 0, and the numeric one, which is drawn once, is stratum 1."""
+    found = explain(log, "interval", "plain", "A")
+    seed, zero = bytes.fromhex(found.number["seed"]), bytes(4)
+    words = sha256(seed + zero + zero + zero).digest()
+    one, two = (int.from_bytes(words[begin : begin + 4], "big") % 2 for begin in (0, 4))
+    assert found.number["first_draws"] == f"stratum 0 of 2: {one} {two}; stratum 1 of 1: 0"
+    assert {part["question"]: (part["cluster"], part["drawn_in_first"]) for part in found.parts} == {
+        "olympics-2021": ("0:0", [one, two].count(0)),
+        "sp500-4500": ("0:1", [one, two].count(1)),
+        "gdp-next-year": ("1:0", 1),
+    }
+
+
 @pytest.mark.parametrize("story", [GROUPS])
 def test_a_score_that_does_not_move_has_no_limits(log: str) -> None:
     """The two groups are of different kinds, so that each is drawn once in every replicate."""
@@ -105,7 +120,7 @@ def test_a_pair_is_the_questions_that_both_have_forecast_on(log: str) -> None:
     rows = [*replay(log).table("pairwise").rows()]
     for row in rows:
         found = explain(log, "pair", row["contest"], row["other"], row["participant"])
-        assert {name: found.number[name] for name in row} == row
+        assert {name: found.number.get(name) for name in row} == row | {"p_adjusted": None}
         assert len(found.parts) == row["questions"]
         total = sum(Fraction(part["difference"]) * Fraction(part["weight"]) for part in found.parts)
         weight = sum(Fraction(part["weight"]) for part in found.parts)
@@ -134,5 +149,6 @@ def test_the_command_prints_the_seed_and_the_replicates(log: str) -> None:
     assert "samples 3 questions, each by itself, as if none had anything in common; no two have the same group" in (
         " ".join(line) for line in lines
     )
-    assert ["question", "group", "kind", "weight", "score", "drawn_in_low", "drawn_in_high"] in lines
+    drawn_in = ["drawn_in_first", "drawn_in_low", "drawn_in_high"]
+    assert ["question", "group", "kind", "cluster", "weight", "score", *drawn_in] in lines
     assert [line[-2:] for line in lines if line[:1] == ["olympics-2021"]] == [["2", "0"]]
