@@ -66,14 +66,14 @@ def _hint_text(near: str, allowed: Iterable[str]) -> str:
 
 @cache
 def vocabulary(commands: Any) -> Vocabulary:
-    """Return the vocabulary of a union of commands."""
-    words, types = Vocabulary({}, {}), inspect.multi_type_info(get_args(commands))
+    """Return the vocabulary of a union of commands, or of another struct."""
+    words, types = Vocabulary({}, {}), inspect.multi_type_info(get_args(commands) or (commands,))
     structs = [kind for kind in types if isinstance(kind, inspect.StructType)]
     for struct in structs:
         _add_words(words, "", struct)
         words.fields[str(struct.tag)] = words.fields[""]
     words.values["type"] = tuple(str(struct.tag) for struct in structs)
-    words.fields[""] = tuple(dict.fromkeys(field.name for struct in structs for field in struct.fields))
+    words.fields[""] = tuple(dict.fromkeys(field.encode_name for struct in structs for field in struct.fields))
     return words
 
 
@@ -85,9 +85,9 @@ def _add_words(words: Vocabulary, path: str, kind: inspect.Type) -> None:
         case inspect.UnionType():
             for member in kind.types:
                 _add_words(words, path, member)
-        case inspect.VarTupleType():
+        case inspect.VarTupleType() | inspect.ListType():
             _add_words(words, path, kind.item_type)
         case inspect.StructType():
-            words.fields[path] = tuple(field.name for field in kind.fields)
+            words.fields[path] = tuple(field.encode_name for field in kind.fields)
             for field in kind.fields:
-                _add_words(words, f"{path}.{field.name}".lstrip("."), field.type)
+                _add_words(words, f"{path}.{field.encode_name}".lstrip("."), field.type)

@@ -7,7 +7,6 @@ from itertools import islice
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
-import msgspec
 from msgspec import Meta, Struct
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -16,6 +15,7 @@ from forecast_ledger.ledger.core.values import PROBABILITY, WRITTEN_NUMBER, is_i
 from forecast_ledger.replay.mapping.csv_instants import InstantFormat, are_rfc_3339, instant_reader
 from forecast_ledger.replay.mapping.csv_lists import read_json, split_list, with_names
 from forecast_ledger.replay.mapping.csv_patterns import read_pattern, whole_match
+from forecast_ledger.replay.mapping.map_parts import read_part
 
 CsvRow = Mapping[str, str]
 CsvTable = Mapping[str, Sequence[str]]  # the cells of several rows, by column
@@ -98,11 +98,7 @@ def field_value(
     Refuses: bad_map.
     """
     if isinstance(description, dict) and "from" in description:
-        try:
-            cell = msgspec.convert(description, CellFormat)
-        except msgspec.ValidationError as error:
-            raise Refused("bad_map", field, None, str(error)) from None
-        return _cell_value(cell, field, usual, missing)
+        return _cell_value(read_part(description, CellFormat, field), field, usual, missing)
     if isinstance(description, dict):
         parts = {key: field_value(part, f"{field}.{key}", usual) for key, part in description.items()}
         return _object_value(parts, needed)

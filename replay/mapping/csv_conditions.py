@@ -1,11 +1,13 @@
 """Conditions on the cells of a row, by which a map chooses the rows of a command."""
 
 from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.mapping.csv_patterns import read_pattern, whole_match
+from forecast_ledger.replay.mapping.map_parts import read_part
 
 
 class CellCondition(Struct, frozen=True, forbid_unknown_fields=True, rename={"none_of": "not"}):
@@ -20,14 +22,15 @@ class CellCondition(Struct, frozen=True, forbid_unknown_fields=True, rename={"no
     matches: str | None = None
 
 
-def cell_test(condition: str | list[str] | CellCondition, column: str, path: str) -> Callable[[str], bool]:
-    """Return whether a cell of a column is as a map asks. path: the condition's place in the map.
+def cell_test(written: Any, column: str, path: str) -> Callable[[str], bool]:
+    """Return whether a cell of a column is as a map asks. written: as `where` has it. path: its place in the map.
 
     Refuses: bad_map; the function, for a cell that is too long for a pattern: bad_csv.
 
     >>> [*map(cell_test(CellCondition(none_of=["", "NA"]), "answer", ""), ("yes", "", "NA", "na"))]
     [True, False, False, True]
     """
+    condition = read_part(written, str | list[str] | CellCondition, path)
     if not isinstance(condition, CellCondition):
         return _texts(condition).__contains__
     tests = list[Callable[[str], bool]]()

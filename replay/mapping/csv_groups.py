@@ -6,7 +6,6 @@ from decimal import Decimal
 from itertools import count, groupby
 from typing import Any, NamedTuple, get_args, get_origin
 
-import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -14,6 +13,7 @@ from forecast_ledger.ledger.core.values import WRITTEN_NUMBER
 from forecast_ledger.ledger.model.commands import Points
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER, CellFormat, CsvRow, FieldValue, field_value
 from forecast_ledger.replay.mapping.csv_columns import ChosenColumn
+from forecast_ledger.replay.mapping.map_parts import read_part
 
 _UNORDERED = frozenset({"samples"})  # lists whose items have no order, so that any levels will do
 _MOST_RANGES = 5  # of lines, in a message
@@ -56,10 +56,7 @@ class LongField:
     def __init__(self, description: Any, field: str, kind: Any, usual: CellFormat, *, is_copy: bool = False) -> None:
         """Refuses: bad_map. kind: the type of the field in its command. is_copy: whether the file is a copy."""
         self._is_copy = is_copy
-        try:
-            written = msgspec.convert(description, LongFormat)
-        except msgspec.ValidationError as error:
-            raise Refused("bad_map", field, None, str(error)) from None
+        written = read_part(description, LongFormat, field)
         origins = {get_origin(each) for each in (kind, *get_args(kind))}
         self.field, self._is_list, self._method = field, tuple in origins, written.method
         self._level = field_value(written.level, f"{field}.level", usual)

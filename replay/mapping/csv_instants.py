@@ -67,9 +67,9 @@ def are_rfc_3339(texts: Sequence[str], form: str) -> bool:
 def _placing(offset: str, zone: str, field: str) -> Callable[[str], str]:
     """Return the function that makes an instant of a local time. Refuses: bad_map."""
     if offset and zone:
-        raise Refused("bad_map", "zone", zone, "give offset or zone, not both")
+        raise Refused("bad_map", f"{field}.zone".lstrip("."), zone, "give offset or zone, not both")
     if offset and not _OFFSET.fullmatch(offset):
-        raise Refused("bad_map", "offset", offset, "write an offset as Z, +01:00 or -05:30")
+        raise Refused("bad_map", f"{field}.offset".lstrip("."), offset, "write an offset as Z, +01:00 or -05:30")
     if not zone:
         return lambda text: text + offset
     try:
@@ -77,7 +77,7 @@ def _placing(offset: str, zone: str, field: str) -> Callable[[str], str]:
     except (KeyError, ValueError, OSError):
         detail = "the database of time zones on this machine has no zone of this name"
         remedy = "write a name such as Europe/Berlin; if there is no database, run pip install tzdata"
-        raise Refused("bad_map", "zone", zone, detail, remedy=remedy) from None
+        raise Refused("bad_map", f"{field}.zone".lstrip("."), zone, detail, remedy=remedy) from None
     return lambda text: _by_clock(text, field, clock)
 
 
@@ -121,7 +121,13 @@ def _check_format(form: str, field: str) -> None:
     except (re.error, ValueError) as error:
         if not str(error).startswith("time data"):  # which says that the empty text is not in the format
             detail = f"not a format of strptime: {error}"
-            raise Refused("bad_map", field, form, detail, remedy="write each directive once, as in %d/%m/%Y") from None
+            raise Refused(
+                "bad_map",
+                f"{field}.instant".lstrip("."),
+                form,
+                detail,
+                remedy="write each directive once, as in %d/%m/%Y",
+            ) from None
 
 
 def _rewritten(text: str, field: str, placed: Callable[[str], str], end_of_day: bool) -> str:

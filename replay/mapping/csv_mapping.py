@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
@@ -44,6 +45,7 @@ from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_r
 from forecast_ledger.replay.mapping.csv_left_out import LeftOut
 from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, first_of_each, refuse_falling, sort_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
+from forecast_ledger.replay.mapping.map_parts import check_names, placed, read_part, unknown_name
 from forecast_ledger.replay.mapping.shares import Normalize, normalized, within_of
 from forecast_ledger.replay.mapping.value_maps import with_value_maps
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
@@ -52,6 +54,7 @@ NOTHING = "the map makes no command of the row, which has no forecast and no ans
 _NAME = re.compile(r"[\w.-]{1,40}")  # of a source
 _SAID = {"probability", "probabilities", "cdf", "quantiles", "samples", "points", "outcome", "value", "payouts"}
 _FORECAST_FIELDS = {"id", "question", "participant", "probability"}
+_FORMATS = CellFormat.__struct_encode_fields__
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
 
@@ -70,7 +73,7 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     type: str
     id: str
     fields: dict[str, Any]
-    where: dict[str, str | list[str] | CellCondition] = {}
+    where: dict[str, Any] = {}
     present: list[str] = []
     above: dict[str, str | int] = {}
     group: list[str] = []
@@ -103,27 +106,27 @@ class CommandReader:
     def __init__(self, description: CommandMap, path: str, usual: CellFormat, *, is_copy: bool = False) -> None:
         """Refuses: bad_map. is_copy: whether a forecast without a value is none, because the file is a copy."""
         if description.type not in COMMAND_TYPES:
-            raise Refused(
-                "bad_map",
-                f"{path}.type",
-                description.type,
-                f"no such command; the commands are {', '.join(COMMAND_TYPES)}",
-            )
+            detail = unknown_name(description.type, COMMAND_TYPES, "command")
+            raise Refused("bad_map", f"{path}.type", description.type, detail)
         self.type, self._kind = description.type, COMMAND_TYPES[description.type]
         _check_fields(description, f"{path}.fields", self._kind)
         fields = {field.name: field for field in structs.fields(self._kind)}
         long = [name for name, part in description.fields.items() if description.group and _is_long(part)]
         if bool(description.group) != (len(long) == 1):
             raise Refused("bad_map", f"{path}.group", None, "a group needs one field that has `level` and `value`")
-        self._values: dict[str, FieldValue] = {"id": parse_template(description.id, "id")}
-        for name, part in description.fields.items():
-            if name not in long:
-                missing = UNRESOLVED if self._kind is ResolveQuestion and name in _SAID else frozenset[str]()
-                value = field_value(part, name, usual, _needed_parts(fields[name].type), missing)
-                self._values[name] = or_left_out(value) if _is_optional_list(self._kind, fields[name]) else value
+        self._values: dict[str, FieldValue] = {"id": placed(path, lambda: parse_template(description.id, "id"))}
         self._long = None
-        if long:
-            self._long = LongField(description.fields[long[0]], long[0], fields[long[0]].type, usual, is_copy=is_copy)
+        for name, part in description.fields.items():
+            kind = fields[name].type
+            if name in long:
+                read_long = partial(LongField, part, name, kind, usual, is_copy=is_copy)
+                self._long = placed(f"{path}.fields", read_long)
+                continue
+            check_names(part, name, kind, _FORMATS, f"{path}.fields.{name}")
+            missing = UNRESOLVED if self._kind is ResolveQuestion and name in _SAID else frozenset[str]()
+            read_value = partial(field_value, part, name, usual, _needed_parts(kind), missing)
+            value = placed(f"{path}.fields", read_value)
+            self._values[name] = or_left_out(value) if _is_optional_list(self._kind, fields[name]) else value
         self._group = description.group
         self._where = {
             column: cell_test(asked, column, f"{path}.where.{column}") for column, asked in description.where.items()
@@ -265,6 +268,7 @@ class CsvMapping:
         usual = CellFormat("", instant=description.instant, offset=description.offset, zone=description.zone)
         self.description, self.delimiter, self.encoding = description, description.delimiter, description.encoding
         self.instants = InstantFormat(description.instant, description.offset, description.zone)
+        instant_reader(self.instants, "")  # a fault of the whole map has its place there, not in each field
         self.readers = [
             CommandReader(part, f"command[{number}]", usual, is_copy=bool(description.source))
             for number, part in enumerate(description.command)
@@ -312,10 +316,7 @@ class CsvMapping:
 def parse_map(text: bytes, folder: Path | None = None) -> CsvMapping:
     """Read a map. folder: of the map, in which its maps of values are. Refuses, first that applies: bad_map."""
     try:
-        description = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), CsvMap)
-    except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$.")
-        raise Refused("bad_map", path.rstrip("`"), None, message) from None
+        description = read_part(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), CsvMap, "")
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or a number with more digits than Python reads
         raise Refused("bad_map", "", None, f"not TOML: {error}") from None
     commands = [
@@ -546,7 +547,7 @@ def _check_fields(description: CommandMap, path: str, kind: type[AnyCommand]) ->
     for name in description.fields:
         if name not in fields:
             names = sorted(fields, key=PROVENANCE_NAMES.__contains__)  # those of every command last
-            raise Refused("bad_map", f"{path}.{name}", None, f"no such field; the fields are: {', '.join(names)}")
+            raise Refused("bad_map", f"{path}.{name}", None, unknown_name(name, names))
     for name, required in fields.items():
         if required and name not in description.fields:
             raise Refused("bad_map", f"{path}.{name}", None, f"{description.type} needs this field")

@@ -182,19 +182,19 @@ def test_what_is_not_such_a_number_is_refused(said: str, cell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "place"),
     [
-        "{from = '{a}', percent = true, number = '+150'}",
-        "{from = '{a}', percent = true, map = {x = 1}}",
-        "{from = '{a}', round = 2, json = true}",
-        "{from = '{a}', round = -1}",
-        "{from = '{a}', round = 31}",
-        "{from = '{a}', round = true}",
-        "{from = '{a}', percent = 'yes'}",
+        ("{from = '{a}', percent = true, number = '+150'}", "x"),
+        ("{from = '{a}', percent = true, map = {x = 1}}", "x"),
+        ("{from = '{a}', round = 2, json = true}", "x"),
+        ("{from = '{a}', round = -1}", "x.round"),
+        ("{from = '{a}', round = 31}", "x.round"),
+        ("{from = '{a}', round = true}", "x.round"),
+        ("{from = '{a}', percent = 'yes'}", "x.percent"),
     ],
 )
-def test_a_number_that_says_nothing_clear_is_a_fault_of_the_map(said: str) -> None:
+def test_a_number_that_says_nothing_clear_is_a_fault_of_the_map(said: str, place: str) -> None:
     """What cannot be read together is refused before a row is read."""
     with pytest.raises(Refused) as refused:
         made(said, a="1")
-    assert (refused.value.code, refused.value.field) == ("bad_map", "x")
+    assert (refused.value.code, refused.value.field) == ("bad_map", place)

@@ -96,9 +96,9 @@ def test_a_column_of_numbers_and_of_words_is_divided_between_two_commands() -> N
     ("where", "field", "says"),
     [
         ("answer = {}", "command[0].where.answer", "a condition has `not`, `empty` or `matches`"),
-        ("answer = { is = '' }", "command[0].where[...]", "unknown field `is`"),
-        ("answer = { empty = 'no' }", "command[0].where[...].empty", "Expected `bool"),
-        ("answer = 7", "command[0].where[...]", "Expected"),
+        ("answer = { is = '' }", "command[0].where.answer", "unknown field `is`"),
+        ("answer = { empty = 'no' }", "command[0].where.answer.empty", "Expected `bool"),
+        ("answer = 7", "command[0].where.answer", "Expected"),
         ("answer = { matches = '(' }", "command[0].where.answer.matches", "no regular expression"),
         ("answer = { matches = '(a+)+' }", "command[0].where.answer.matches", "ways to try it"),
     ],

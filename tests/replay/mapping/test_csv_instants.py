@@ -105,7 +105,7 @@ def test_a_zone_that_is_none_is_refused_when_the_map_is_read(zone: str) -> None:
     """Before any row; the message says how to get the database."""
     with pytest.raises(Refused, match="pip install tzdata") as refused:
         instant_reader(InstantFormat("", "", zone), "at")
-    assert (refused.value.code, refused.value.field) == ("bad_map", "zone")
+    assert (refused.value.code, refused.value.field) == ("bad_map", "at.zone")
 
 
 def test_a_machine_without_time_zones_says_so(no_database: None) -> None:

@@ -292,7 +292,7 @@ def test_a_format_that_strptime_does_not_have_is_a_fault_of_the_map(form: str) -
     described = CLOSES.format(form)
     with pytest.raises(Refused) as refused:
         parse_map(described.encode())
-    assert (refused.value.code, refused.value.field) == ("bad_map", "at")
+    assert (refused.value.code, refused.value.field) == ("bad_map", "command[0].fields.at.instant")
 
 
 @pytest.mark.parametrize("form", ["%d.%m.%Y %H:%M", "%Y-%m-%dT%H:%M:%S%z", "%Y%j", "(%Y) [%m] {%d}"])
